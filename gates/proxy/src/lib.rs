@@ -33,6 +33,7 @@ mod servers;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod twins;
 
 use gatehouse_sdk::Gate;
 pub use params::Params;

@@ -18,6 +18,7 @@ use crate::{
     metrics, named,
     params::SearchMode,
     search::with_server,
+    twins::{self, Twin},
 };
 
 /// Recommendations of one reply at most.
@@ -43,6 +44,9 @@ struct Recommendation {
     similarity: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     success_rate: Option<f64>,
+    /// Tools of other servers that say the same of themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    twins: Vec<Twin>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -60,6 +64,7 @@ struct Recommended {
 /// A tool that may be recommended.
 pub(crate) struct Candidate {
     pub(crate) hit: ToolHit,
+    twins: Vec<Twin>,
     /// Calls, and the share of them that succeeded.
     record: Option<(u64, f64)>,
     /// In a model's words.
@@ -105,7 +110,10 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let related = first.and_then(Result::ok).unwrap_or_default();
     let mut lines: Vec<String> = candidates
         .iter()
-        .map(|one| format!("{} [{}]", with_server(&one.hit.server, &one.hit.signature), reason(one)))
+        .map(|one| {
+            let line = format!("{} [{}]", with_server(&one.hit.server, &one.hit.signature), reason(one));
+            twins::line(line, &one.twins)
+        })
         .collect();
     if lines.is_empty() {
         lines.push("No tool fits.".into());
@@ -134,10 +142,11 @@ fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<Candidate> {
             ((one.server, one.tool), record)
         })
         .collect();
-    hits.into_iter()
-        .map(|hit| {
+    twins::grouped(hits)
+        .into_iter()
+        .map(|twins::Hit { hit, twins }| {
             let record = records.remove(&(hit.server.clone(), hit.name.clone()));
-            Candidate { hit, record, reason: None }
+            Candidate { hit, twins, record, reason: None }
         })
         .collect()
 }
@@ -166,5 +175,6 @@ fn recommendation(one: Candidate) -> Recommendation {
         success_rate: one.record.map(|(_, rate)| named::two_places(rate)),
         server: one.hit.server,
         tool: one.hit.name,
+        twins: one.twins,
     }
 }

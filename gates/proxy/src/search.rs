@@ -7,7 +7,12 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, named, params::always_load, servers::LIST};
+use crate::{
+    Params, named,
+    params::always_load,
+    servers::LIST,
+    twins::{self, Twin},
+};
 
 pub(crate) const NAME: &str = "search_tools";
 
@@ -36,6 +41,9 @@ struct Hit {
     /// Absent if the tool is gone since it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     category: Option<String>,
+    /// Tools of other servers that say the same of themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    twins: Vec<Twin>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -63,10 +71,10 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         limit: args.top_k.map_or(10, |top_k| top_k.at_most(MOST)),
         min_score: args.min_similarity.unwrap_or(0.0),
     })?;
-    let categories: Vec<Option<String>> = found.hits.iter().map(category).collect();
-    let text = text(&found, &categories);
     let ToolsFound { hits, unmatched_terms, note } = found;
-    let results = hits.into_iter().zip(categories).map(|(one, category)| hit(one, category)).collect();
+    let hits: Vec<Shown> = twins::grouped(hits).into_iter().map(Shown::from).collect();
+    let text = text(&hits, &unmatched_terms, note.as_ref());
+    let results = hits.into_iter().map(hit).collect();
     Reply::markdown(text).structured(&Found { results, unmatched_terms, note })
 }
 
@@ -75,29 +83,43 @@ fn category(hit: &ToolHit) -> Option<String> {
     servers::tool(&hit.server, &hit.name).ok().map(|tool| tool.category)
 }
 
+/// A hit as it is shown.
+struct Shown {
+    hit: ToolHit,
+    twins: Vec<Twin>,
+    category: Option<String>,
+}
+
+impl From<twins::Hit> for Shown {
+    fn from(twins::Hit { hit, twins }: twins::Hit) -> Self {
+        Self { category: category(&hit), hit, twins }
+    }
+}
+
 /// A line a hit, then what the reader should know. The category `other` says nothing and is left out.
-fn text(found: &ToolsFound, categories: &[Option<String>]) -> String {
-    let line = |(hit, category): (&ToolHit, &Option<String>)| {
+fn text(hits: &[Shown], unmatched_terms: &[String], note: Option<&String>) -> String {
+    let line = |Shown { hit, twins, category }: &Shown| {
         let line = with_server(&hit.server, &hit.signature);
-        match category.as_deref() {
+        let line = match category.as_deref() {
             None | Some("other") => line,
             Some(category) => format!("{line} [{category}]"),
-        }
+        };
+        twins::line(line, twins)
     };
-    let mut lines: Vec<String> = found.hits.iter().zip(categories).map(line).collect();
-    if found.hits.iter().all(|hit| hit.fit == Fit::Weak) {
+    let mut lines: Vec<String> = hits.iter().map(line).collect();
+    if hits.iter().all(|shown| shown.hit.fit == Fit::Weak) {
         lines.insert(
             0,
             if lines.is_empty() { "No tool fits." } else { "No tool fits well. The nearest:" }.into(),
         );
     }
-    if found.hits.is_empty() {
+    if hits.is_empty() {
         lines.extend(named::hint(LIST, |list| format!("{list} says which servers there are.")));
     }
-    if !found.unmatched_terms.is_empty() {
-        lines.push(format!("No tool has: {}.", named::line(&found.unmatched_terms.join(", "), 200)));
+    if !unmatched_terms.is_empty() {
+        lines.push(format!("No tool has: {}.", named::line(&unmatched_terms.join(", "), 200)));
     }
-    lines.extend(found.note.clone());
+    lines.extend(note.cloned());
     lines.join("\n")
 }
 
@@ -106,7 +128,7 @@ pub(crate) fn with_server(server: &str, signature: &str) -> String {
     format!("{server}: {signature}")
 }
 
-fn hit(hit: ToolHit, category: Option<String>) -> Hit {
+fn hit(Shown { hit, twins, category }: Shown) -> Hit {
     let ToolHit { server, name, brief, signature, score, fit, .. } = hit;
     // The brief stands in it already.
     let signature = match signature.strip_suffix(&brief) {
@@ -121,5 +143,6 @@ fn hit(hit: ToolHit, category: Option<String>) -> Hit {
         fits: fit != Fit::Weak,
         signature,
         category,
+        twins,
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn get(params: &Params, _: &str, _: &Map<String, Value>) -> Result<Ve
     let hours = params.ttl_hours.at_most(24 * 365);
     let mut text = format!(
         "You work through Gatehouse, a gateway to tools. A large result arrives in short: `keyFindings`, often a digest, and \
-         `metadata.artifactId`. The whole result is kept for {hours} h, unchanged, and can be read as the resource \
+         `metadata.artifactId`; `unverified` is what a language model says of it and may be wrong. The whole result is kept for {hours} h, unchanged, and can be read as the resource \
          `gatehouse://artifact/<id>`. What was left out is said in rows, lines or keys.\n"
     );
     for (tool, does) in LINES {

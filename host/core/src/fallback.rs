@@ -11,6 +11,7 @@ use crate::{
         ledger::{MetricsFilter, ToolMetrics},
         tool_index::{MayFind, ToolHit, ToolQuestion},
     },
+    search::tools::twins::{self, Places, TwinOrder},
     tool::{SourceId, ToolId, ToolSpec},
 };
 
@@ -58,18 +59,29 @@ pub struct Failed<'a> {
 /// A tool that was found, as it would be called.
 pub type AsCalled<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
 
-/// Alternatives among what `may_call` lets through, best first. `as_called` says what the index does not know. `now` is
-/// milliseconds since 1970-01-01T00:00:00Z. Without a ledger, or with one that cannot be read, no tool has a record, and the
-/// log says so.
+/// Where alternatives come from.
+pub struct Candidates<'a> {
+    /// Finds them.
+    pub index: &'a dyn ToolIndex,
+    /// Knows how calls of them went. Without it, or if it cannot be read, no tool has a record, and the log says so.
+    pub ledger: Option<&'a dyn Ledger>,
+    /// Whether the caller may call a tool.
+    pub may_call: MayFind<'a>,
+    /// Adds what the index does not know.
+    pub as_called: AsCalled<'a>,
+    /// Order of the servers.
+    pub places: Places,
+}
+
+/// Alternatives that may be called, best first; [near-twins](twins) together. `now` is milliseconds since
+/// 1970-01-01T00:00:00Z.
 pub async fn alternatives(
-    index: &dyn ToolIndex,
-    ledger: Option<&dyn Ledger>,
+    candidates: Candidates<'_>,
     failed: &Failed<'_>,
-    may_call: MayFind<'_>,
-    as_called: AsCalled<'_>,
     now: u64,
     limit: usize,
 ) -> Result<Vec<Alternative>, Fault> {
+    let Candidates { index, ledger, may_call, as_called, places } = candidates;
     if failed.error.is_some_and(is_refusal) {
         return Ok(Vec::new());
     }
@@ -86,7 +98,7 @@ pub async fn alternatives(
     };
     let hits = found.hits.into_iter().filter(|hit| other(&hit.id));
     let hits = hits.map(|hit| ToolHit { spec: as_called(&hit), ..hit });
-    Ok(ordered(failed, hits, metrics, now, limit))
+    Ok(ordered(failed, hits, metrics, places, now, limit))
 }
 
 /// Whether an error says that something is not to be done: it may be the code alone, or a whole reply that has it.
@@ -98,9 +110,11 @@ fn ordered(
     failed: &Failed<'_>,
     hits: impl Iterator<Item = ToolHit>,
     metrics: Vec<ToolMetrics>,
+    places: Places,
     now: u64,
     limit: usize,
 ) -> Vec<Alternative> {
+    let order = TwinOrder::new(places, &metrics);
     let known: HashMap<(SourceId, String), ToolMetrics> =
         metrics.into_iter().map(|one| ((one.source.clone(), one.tool.clone()), one)).collect();
     let no_stronger = |spec: &ToolSpec| {
@@ -118,8 +132,10 @@ fn ordered(
         let by_score = b.score.total_cmp(&a.score);
         by_score.then_with(|| elsewhere(a).cmp(&elsewhere(b))).then_with(|| a.id.cmp(&b.id))
     });
-    alternatives.truncate(limit);
-    alternatives
+    // A copy of a tool is told apart from the original by nothing that it says of itself.
+    let mut groups = twins::grouped(alternatives, |one| (&one.id, &*one.spec));
+    groups.iter_mut().for_each(|group| group.sort_by(|a, b| order.compare(&a.id, &b.id)));
+    groups.into_iter().flatten().take(limit).collect()
 }
 
 fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternative {
@@ -141,32 +157,16 @@ fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{effect::Effect, testing::tool};
+    use crate::{
+        effect::Effect,
+        testing::{metrics, tool},
+    };
 
     fn hit(server: &str, name: &str, score: f64, effect: Effect) -> ToolHit {
         let mut spec = tool(name, None);
         spec.effect = effect;
         let id = ToolId { source: SourceId::Server(server.into()), name: name.into() };
         ToolHit { id, spec: Arc::new(spec), score, fit: Fit::Good }
-    }
-
-    fn metrics(server: &str, tool: &str, calls: u64, errors: u64, last_called: u64) -> ToolMetrics {
-        ToolMetrics {
-            source: SourceId::Server(server.into()),
-            tool: tool.into(),
-            calls,
-            tool_errors: errors,
-            transport_errors: 0,
-            mean_ms: 1.0,
-            p50_ms: None,
-            p95_ms: None,
-            connecting_ms: 0,
-            tokens_in: 0,
-            tokens_out: 0,
-            last_called: Some(last_called),
-            last_error: None,
-            by_day: Vec::new(),
-        }
     }
 
     #[test]
@@ -182,8 +182,9 @@ mod tests {
             hit("b", "stronger", 1.0, Effect::ExternalExec),
         ];
         let now = HALF_LIFE_MS as u64;
-        let known = vec![metrics("b", "known", 10, 1, 0)];
-        let found = ordered(&failed, hits.into_iter(), known, now, 9);
+        let known_id = ToolId { source: SourceId::Server("b".into()), name: "known".into() };
+        let known = vec![metrics(&known_id, 10, 1, 0)];
+        let found = ordered(&failed, hits.into_iter(), known, Places::new(), now, 9);
         let names: Vec<_> =
             found.iter().map(|one| format!("{}.{}", one.id.source.name(), one.id.name)).collect();
         assert_eq!(names, ["b.known", "a.same", "b.same"]);
@@ -195,7 +196,7 @@ mod tests {
         spec.additive = true;
         let failed = Failed { id: &id, spec: &spec, error: None };
         let hits = vec![hit("b", "look", 0.8, Effect::ReadOnly), hit("b", "wipe", 0.9, Effect::Mutating)];
-        let found = ordered(&failed, hits.into_iter(), Vec::new(), now, 9);
+        let found = ordered(&failed, hits.into_iter(), Vec::new(), Places::new(), now, 9);
         assert_eq!(found.iter().map(|one| &*one.id.name).collect::<Vec<_>>(), ["look"]);
     }
 

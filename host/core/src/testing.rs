@@ -18,8 +18,9 @@ use crate::{
     lock,
     outcome::{Content, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
+    ports::ledger::ToolMetrics,
     source::Listing,
-    tool::{SourceId, ToolSpec},
+    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// How a source behaves when it is asked what it lists.
@@ -35,6 +36,26 @@ pub(crate) struct Fixture {
     tools: Mutex<(Lists, Vec<Arc<ToolSpec>>)>,
     /// Calls that hang before one gets its reply.
     pub(crate) hangs: AtomicU32,
+}
+
+/// How calls of a tool went.
+pub(crate) fn metrics(tool: &ToolId, calls: u64, errors: u64, last_called: u64) -> ToolMetrics {
+    ToolMetrics {
+        source: tool.source.clone(),
+        tool: tool.name.to_string(),
+        calls,
+        tool_errors: errors,
+        transport_errors: 0,
+        mean_ms: 1.0,
+        p50_ms: None,
+        p95_ms: None,
+        connecting_ms: 0,
+        tokens_in: 0,
+        tokens_out: 0,
+        last_called: Some(last_called),
+        last_error: None,
+        by_day: Vec::new(),
+    }
 }
 
 /// A tool that takes anything, with an output schema where one is given.

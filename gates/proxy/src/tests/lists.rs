@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Fault,
-    servers::{Circuit, Fit, RefreshReport, State, ToolsFound},
+    servers::{Circuit, Fit, RefreshReport, State, ToolHit, ToolsFound},
 };
 use serde_json::json;
 
@@ -96,6 +96,17 @@ fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
     let expected = json!({"server": "git", "tool": "status", "description": "Shows the state.",
                           "similarity": 0.88, "fits": true, "signature": "status(path: string)", "category": "code"});
     assert_eq!(data["results"][0], expected);
+    let twins = host().server_search(|_| {
+        let other = ToolHit { brief: "Does it.".into(), ..hit("web", "other", 0.9) };
+        Ok(found(vec![hit("git", "status", 0.9), hit("web", "get-status", 0.9), other]))
+    });
+    let (text, data) = answer(twins, "search_tools", json!({"query": "x"}));
+    assert!(
+        text.starts_with("git: status(path: string) Shows the state. [code] [same on web: get-status]\n"),
+        "{text}"
+    );
+    assert_eq!(data["results"][0]["twins"], json!([{"server": "web", "tool": "get-status"}]));
+    assert_eq!(data["results"].as_array().map(Vec::len), Some(2));
     let nothing = host().server_search(|query| {
         assert_eq!((query.limit, query.min_score, query.server.as_deref()), (50, 0.5, Some("git")));
         Ok(found(vec![]))

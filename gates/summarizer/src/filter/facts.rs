@@ -101,6 +101,12 @@ impl Known {
     }
 }
 
+/// The digits of a number that is written as a word.
+pub(super) fn digits(word: &str) -> Option<String> {
+    let at = NUMBERS.iter().position(|number| *number == word)?;
+    Some(FIRST_NUMBERS[at].to_string())
+}
+
 /// The facts of a sentence that two summaries of one result should share: whatever has digits.
 pub(crate) fn facts(sentences: &[String]) -> HashSet<String> {
     numbers(&sentences.join(" ").to_lowercase()).collect()
@@ -115,7 +121,7 @@ fn numbers(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// A number as numbers are compared: without commas, without zeros that say nothing.
-fn number(text: &str) -> Option<String> {
+pub(super) fn number(text: &str) -> Option<String> {
     let text = text.trim_matches(['.', ',']).replace(',', "");
     let plain = match text.split_once('.') {
         Some((whole, part)) if !part.contains('.') => match part.trim_end_matches('0') {

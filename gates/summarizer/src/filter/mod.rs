@@ -5,7 +5,7 @@
 //!       ─▶ a form that leaves nothing out (`text.compact`)  that
 //!       ─▶ not large enough, or wanted to the letter?       as it is
 //!       ─▶ summary: an earlier one (`cache`, `semantic`), the model's (`model`, held against the result in
-//!          `facts`), or the local digest (`summary`)
+//!          `facts` and `claims`), or the local digest (`summary`)
 //!       ─▶ the whole text is kept as an artifact
 //!       ─▶ the short form (`short`)
 //! ```
@@ -14,6 +14,8 @@
 //! first page stands for it, if the whole of it could be kept.
 
 pub(crate) mod cache;
+mod claim_words;
+mod claims;
 mod counters;
 mod envelope;
 mod facts;

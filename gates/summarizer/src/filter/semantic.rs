@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Request, cache, counters,
-    facts::{self, Known},
-    guards, model, shape,
+    Request, cache, counters, facts, guards,
+    model::{self, Check},
+    shape,
     summary::{Cached, Summary},
 };
 use gatehouse_sdk::Effect;
@@ -65,7 +65,6 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
         return None;
     }
     let (embedding, question, result) = vectors(&asked.question, request.text)?;
-    let known = Known::of(&[request.text]);
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
         let refused = if let Some(guard) = guards::refusal(&asked.question, &entry.question) {
@@ -74,7 +73,9 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
             Some("similarity")
         } else if cosine(&result, &entry.result_vector) <= RESULTS {
             Some("result")
-        } else if !entry.summary.findings.iter().chain(&entry.summary.insights).all(|s| known.holds(s)) {
+        } else if !Check::of(request)
+            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.holds(s)))
+        {
             Some("facts")
         } else {
             None
@@ -159,7 +160,7 @@ fn checked(request: &Request<'_>, hit: Summary) -> Summary {
     }
     let Some(fresh) = model::summary(request) else { return hit };
     counters::add("checked");
-    let (old, new) = (facts::facts(&hit.findings), facts::facts(&fresh.findings));
+    let (old, new) = (facts::facts(&hit.unverified), facts::facts(&fresh.unverified));
     if old.intersection(&new).count() * SAME >= old.len().min(new.len()) {
         return hit;
     }

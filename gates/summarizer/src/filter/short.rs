@@ -52,8 +52,8 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
         }
     }
     let mut head = json!({ "keyFindings": summary.findings });
-    if !summary.insights.is_empty() {
-        head["actionableInsights"] = json!(summary.insights);
+    if !summary.unverified.is_empty() {
+        head["unverified"] = json!(summary.unverified);
     }
     head["metadata"] = metadata.into();
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);

@@ -19,6 +19,8 @@ const LEAST: u32 = 64;
 const MAX_STORED: usize = 1_500;
 
 const FINDING: &str = "- ";
+const UNVERIFIED: &str = "~ ";
+/// Next steps in a model's words, which earlier versions stored.
 const INSIGHT: &str = "> ";
 const METHOD: &str = "method: ";
 const ASKED: &str = "asked: ";
@@ -30,9 +32,11 @@ const MAX_ASKED: usize = 300;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredSummary {
+    /// Counted by the digest.
     key_findings: Vec<String>,
+    /// In a language model's words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    actionable_insights: Vec<String>,
+    unverified: Vec<String>,
     /// How it was made: `extractive`, or the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
@@ -43,11 +47,12 @@ impl StoredSummary {
     pub(crate) fn read(text: &str) -> Self {
         let mut summary = Self::default();
         for line in text.lines() {
-            match (line.strip_prefix(FINDING), line.strip_prefix(INSIGHT), line.strip_prefix(METHOD)) {
+            match (line.strip_prefix(FINDING), line.strip_prefix(UNVERIFIED), line.strip_prefix(METHOD)) {
                 (Some(finding), ..) => summary.key_findings.push(finding.to_owned()),
-                (_, Some(insight), _) => summary.actionable_insights.push(insight.to_owned()),
+                (_, Some(said), _) => summary.unverified.push(said.to_owned()),
                 (.., Some(method)) => summary.method = Some(method.to_owned()),
-                _ if line.starts_with(ASKED) && summary != Self::default() => {}
+                _ if (line.starts_with(ASKED) || line.starts_with(INSIGHT)) && summary != Self::default() => {
+                }
                 _ => return Self { key_findings: vec![text.to_owned()], ..Self::default() },
             }
         }
@@ -63,13 +68,14 @@ impl StoredSummary {
 /// What a result says in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
+    /// What the digest counted. It is made anew from the result itself each time, like the body.
+    #[serde(skip)]
     pub(crate) findings: Vec<String>,
-    /// What follows from them for the reader; only a model tells any.
-    #[serde(default)]
-    pub(crate) insights: Vec<String>,
+    /// Sentences of a model, which are held against the result and may be wrong all the same.
+    pub(crate) unverified: Vec<String>,
     /// `extractive`, or the model as `provider/model`.
     pub(crate) method: String,
-    /// The body: what the local digest tells beside its findings. It is made anew from the result itself each time.
+    /// The body: what the local digest tells beside its findings.
     #[serde(skip)]
     pub(crate) body: String,
     #[serde(skip)]
@@ -89,13 +95,13 @@ pub(crate) enum Cached {
 }
 
 impl Summary {
-    /// What a model told, without the body.
-    pub(crate) fn written(findings: Vec<String>, insights: Vec<String>, method: String) -> Self {
-        Self { findings, insights, method, body: String::new(), tokens_in: 0, cached: None }
+    /// What a model told, without the digest.
+    pub(crate) fn written(unverified: Vec<String>, method: String) -> Self {
+        Self { findings: Vec::new(), unverified, method, body: String::new(), tokens_in: 0, cached: None }
     }
 
-    /// Returns the summary as it is stored with the artifact: a line for each finding (`- …`) and insight (`> …`), then what
-    /// was asked and the method. Searches go by this text. Lines that do not fit [`MAX_STORED`] are left out.
+    /// Returns the summary as it is stored with the artifact: a line for each finding (`- …`) and each sentence of a model
+    /// (`~ …`), then what was asked and the method. Searches go by this text. Lines that do not fit [`MAX_STORED`] are left out.
     pub(crate) fn stored(&self, asked: &str) -> String {
         let asked: String = asked.split_whitespace().collect::<Vec<_>>().join(" ");
         let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
@@ -105,9 +111,9 @@ impl Summary {
         let end = format!("{asked}{METHOD}{}", self.method);
         let mut left = MAX_STORED.saturating_sub(end.chars().count());
         let findings = self.findings.iter().map(|line| (FINDING, line));
-        let insights = self.insights.iter().map(|line| (INSIGHT, line));
+        let unverified = self.unverified.iter().map(|line| (UNVERIFIED, line));
         let mut text = String::new();
-        for (mark, line) in findings.chain(insights) {
+        for (mark, line) in unverified.chain(findings) {
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
             let line: String = line.chars().take(left.saturating_sub(mark.len() + 1)).collect();
             if !line.is_empty() {
@@ -143,13 +149,12 @@ pub(super) fn of(request: &Request<'_>) -> Result<Summary, Fault> {
         cache::set(exact, &summary, request.call.params.ttl_ms());
         semantic::remember(request, &llm, &summary);
     }
-    let told: String =
-        summary.findings.iter().chain(&summary.insights).map(|line| format!("{line}\n")).collect();
+    let told: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
     let left = request.budget.saturating_sub(FRAME + text::count(&told)?).max(LEAST);
     let digest = text::digest(request.text, &request.query, left)?;
     summary.tokens_in = digest.tokens_in;
-    // The digest's own findings too: the model's were made for somebody who does not know the question.
-    summary.body = digest.text;
+    summary.body = body(&digest);
+    summary.findings = digest.findings;
     Ok(summary)
 }
 
@@ -161,7 +166,7 @@ fn local(request: &Request<'_>) -> Result<Summary, Fault> {
     Ok(Summary {
         body: body(&digest),
         findings: digest.findings,
-        insights: Vec::new(),
+        unverified: Vec::new(),
         method: EXTRACTIVE.into(),
         tokens_in: digest.tokens_in,
         cached: None,

@@ -72,7 +72,7 @@ fn without_a_store_of_its_own_the_gate_shortens_all_the_same() {
     let host = ["kv.get", "kv.set", "kv.add"].into_iter().fold(host(), |host, name| host.fails(name, down()));
     let host = host
         .serving(Some("test/model"), None, "test/embedding")
-        .complete(|_, _| said(&["The document has lines that are fine."], &[]))
+        .complete(|_, _| said(&["The document has 5000 lines."], &[]))
         .embed(|_, _| Err(Fault::unavailable("down")));
     host.run(|| {
         for _ in 0..2 {

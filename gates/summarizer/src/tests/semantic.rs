@@ -6,7 +6,7 @@ use gatehouse_sdk::{Effect, kv, models::Embeddings};
 
 use super::*;
 
-/// A host whose model says that there are seven late orders, and whose vectors are the same for all texts but `odd` ones.
+/// A host whose model says that seven are late, and whose vectors are the same for all texts but `odd` ones.
 fn asked() -> (Fake, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let asked = Rc::clone(&count);
@@ -14,7 +14,7 @@ fn asked() -> (Fake, Rc<Cell<usize>>) {
         .serving(Some("test/model"), None, "test/embedding")
         .complete(move |_, _| {
             asked.set(asked.get() + 1);
-            said(&["There are 7 late orders."], &[])
+            said(&["Late: 7."], &[])
         })
         .embed(|texts, _| {
             let vector =
@@ -120,10 +120,7 @@ fn hits_are_checked_and_a_false_one_switches_the_tool_off() {
     let (host, _) = self::asked();
     let host = host.complete(move |_, _| {
         let before = asked.replace(asked.get() + 1);
-        said(
-            &[if before == 0 { "There are 7 late orders." } else { "There are 300 late orders and id 299." }],
-            &[],
-        )
+        said(&[if before == 0 { "Late: 7." } else { "Id 299 is late." }], &[])
     });
     host.run(|| {
         let mut first = result("0");

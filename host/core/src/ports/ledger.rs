@@ -110,6 +110,12 @@ impl ToolMetrics {
         let failed = self.tool_errors + self.transport_errors;
         (self.calls > 0).then(|| self.calls.saturating_sub(failed) as f64 / self.calls as f64)
     }
+
+    /// Probability that the next call succeeds, by Laplace's rule of succession: a few calls move it less than many.
+    pub fn expected_success(&self) -> f64 {
+        let failed = self.tool_errors + self.transport_errors;
+        (self.calls.saturating_sub(failed) as f64 + 1.0) / (self.calls as f64 + 2.0)
+    }
 }
 
 /// A tool that the same callers use soon after another, or too.

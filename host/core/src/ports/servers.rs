@@ -129,6 +129,9 @@ pub enum Circuit {
 pub struct ServerStatus {
     /// As presets.toml calls it.
     pub name: Arc<str>,
+    /// Place in the configuration: the first server of presets.toml has 0, and added ones follow.
+    #[serde(skip)]
+    pub place: usize,
     /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
     /// As presets.toml says.

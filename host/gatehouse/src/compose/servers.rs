@@ -76,7 +76,8 @@ impl HostServers {
         let config = self.added.config();
         let added = now.servers.into_values().filter(|server| server.enabled).map(|server| server.definition);
         let mut wanted: Vec<ServerDefinition> = config.servers.enabled().cloned().chain(added).collect();
-        wanted.sort_by(|a, b| a.name.cmp(&b.name));
+        let place = |server: &ServerDefinition| config.servers.place(&server.name);
+        wanted.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.name.cmp(&b.name)));
         let mut applied = lock(&self.applied);
         if *applied != wanted {
             self.live.apply(wanted.clone());

@@ -33,6 +33,8 @@ const MAX_DEFINITION: usize = 64 << 10;
 pub(crate) struct ServersConfig {
     /// By name, those included that are not enabled.
     pub(crate) declared: BTreeMap<String, ServerConfig>,
+    /// Their names in the order of presets.toml.
+    order: Vec<String>,
     /// How they are connected.
     pub(crate) proxy: ProxyConfig,
 }
@@ -84,6 +86,11 @@ impl ServersConfig {
         self.declared.values().filter(|server| server.enabled).map(|server| &server.definition)
     }
 
+    /// Returns the place of a server in presets.toml; those that are not there follow.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        self.order.iter().position(|declared| declared == name).unwrap_or(usize::MAX)
+    }
+
     /// Whether a server of this name is declared and enabled.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
         self.declared.get(name).is_some_and(|server| server.enabled)
@@ -105,7 +112,10 @@ pub(super) fn checked(
     proxy: &raw::Proxy,
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
-    let mut config = ServersConfig { declared: BTreeMap::new(), proxy: checked_proxy(text, proxy)? };
+    let mut config = ServersConfig { proxy: checked_proxy(text, proxy)?, ..ServersConfig::default() };
+    let mut order: Vec<_> = servers.keys().map(|name| (name.span().start, name.get_ref())).collect();
+    order.sort_unstable();
+    config.order = order.into_iter().map(|(_, name)| name.clone()).collect();
     for (name, server) in servers {
         let checked = checked_server(text, &name, server, &config.proxy, env)?;
         config.declared.insert(name.into_inner(), checked);

@@ -5,6 +5,7 @@ mod alternatives;
 mod isolation;
 mod refresh;
 mod starting;
+mod twins;
 mod unlisted;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
@@ -203,15 +204,13 @@ impl<'a> Reach<'a> {
             true => Vec::new(),
             false => servers.first_listings(&unasked, patience.min(MAX_PATIENCE)).await,
         };
+        let limit = question.limit;
+        // The twin of a hit may be beyond the limit, and is the one to prefer.
+        let question = ToolQuestion { limit: limit + twins::BEYOND, ..question };
         let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
-        let mut hits = Vec::new();
-        for hit in found.hits {
-            if let Some(entry) = self.listed(&hit.id).await? {
-                hits.push((hit, entry));
-            }
-        }
+        let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
-            hits.truncate(question.limit.saturating_sub(of_gates.len()));
+            hits.truncate(limit.saturating_sub(of_gates.len()));
             hits.extend(of_gates);
         }
         let unlisted = (!unlisted.is_empty()).then(|| starting::note(&unlisted));

@@ -23,7 +23,7 @@ mod start_slots;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
@@ -88,7 +88,8 @@ impl Downstream {
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }
 
-    /// These are the servers from now on. One whose definition is as it was keeps its connection; the others end.
+    /// These are the servers from now on, in the order of the configuration. One whose definition is as it was keeps its
+    /// connection; the others end.
     pub fn apply(&self, definitions: Vec<ServerDefinition>) {
         let mut gone = Vec::new();
         let is_news;
@@ -97,7 +98,7 @@ impl Downstream {
             let mut before = std::mem::take(&mut *servers);
             // The first ones come before any catalog.
             is_news = !before.is_empty();
-            for definition in definitions {
+            for (place, definition) in definitions.into_iter().enumerate() {
                 let name = Arc::clone(&definition.name);
                 let server = match before.remove(&name) {
                     Some(server) if server.definition == definition => server,
@@ -106,6 +107,7 @@ impl Downstream {
                         Server::new(definition, Arc::clone(&self.shared))
                     }
                 };
+                server.place.store(place, Ordering::Relaxed);
                 servers.insert(name, server);
             }
             gone.extend(before.into_values());

@@ -13,7 +13,10 @@ mod relisting;
 mod source;
 
 use std::{
-    sync::{Arc, Mutex, Weak},
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -64,6 +67,8 @@ pub(super) struct Shared {
 /// A server of the host.
 pub(super) struct Server {
     pub(super) definition: ServerDefinition,
+    /// Its place in the configuration.
+    pub(super) place: AtomicUsize,
     id: SourceId,
     shared: Arc<Shared>,
     inner: Mutex<Inner>,
@@ -116,6 +121,7 @@ impl Server {
             redactor,
             addresses: Addresses::of(&definition.name),
             definition,
+            place: AtomicUsize::default(),
             shared,
             inner: Mutex::new(Inner {
                 state: ServerState::Configured,
@@ -147,6 +153,7 @@ impl Server {
         let (circuit, recovery) = inner.breaker.told(Instant::now());
         ServerStatus {
             name: Arc::clone(&self.definition.name),
+            place: self.place.load(Ordering::Relaxed),
             transport: self.definition.transport.as_str(),
             tags: self.definition.tags.clone(),
             state: inner.state,

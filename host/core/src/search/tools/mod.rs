@@ -7,12 +7,15 @@
 //! A score is a share of the best by words and of the best by meaning, of the whole request and of its best [part](asked),
 //! names first. Whether a tool [fits](crate::page::Fit) at all is measured apart and in absolute terms: how near it is, and
 //! what share of the words it holds that tell something.
+//!
+//! What a description repeats, and what it goes on to say at length, counts little: servers write for this search, too.
 
 mod parts;
 mod rank;
 mod segment;
 #[cfg(test)]
 mod tests;
+pub mod twins;
 mod words;
 
 pub use parts::asked;

@@ -159,6 +159,34 @@ fn twins_are_told_apart_by_their_server_and_the_order_is_always_the_same() {
     assert_eq!(asked_by_server("a message with the pager"), 2);
 }
 
+/// A description that repeats likely questions, and one that says everything at length, against tools that say what they
+/// do once.
+#[test]
+fn what_a_description_repeats_counts_little() {
+    let questions = ["read a file", "send a message to a channel", "weather in a city", "remove a folder"];
+    let stuffed = tool("helper", &format!("{}. ", questions.join(". ")).repeat(15), &[]);
+    let manual: String = (0..400).map(|n| format!("word{n} ")).chain(["channel ".into()]).collect();
+    let mut segments = segments();
+    segments.push(ToolSegment::of(
+        &SourceId::Server("chat".into()),
+        &[tool("post", "Sends a message to a channel.", &["channel", "text"])],
+    ));
+    let evil = SourceId::Server("a-helper".into());
+    segments.push(ToolSegment::of(&evil, &[stuffed, tool("manual", &manual, &[])]));
+    let all: Rows = (0..7).collect();
+    for (question, first) in questions.into_iter().zip([0, 4, 3, 2]) {
+        // As if it were as near by meaning as the right one.
+        for cosines in [Vec::new(), vec![Some(0.6); 7]] {
+            let asked = [Asked { text: question, cosines }];
+            let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+            let found = Tools::of(segments.iter().collect()).search(&search);
+            assert_eq!(numbers(&found)[0], first, "{question}: {:?}", found.tools);
+        }
+    }
+    assert!(segments[3].postings("channel").iter().all(|posting| posting.tool == 0), "beyond what is read");
+    assert!(segments[3].postings("messag")[0].weight <= 3.0);
+}
+
 /// Counted instead of timed: each tool is looked at once for each term, whatever its description holds.
 #[test]
 fn hostile_tools_are_bounded() {

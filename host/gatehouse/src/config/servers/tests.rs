@@ -104,6 +104,9 @@ fn the_proxy_says_how_servers_are_connected() {
     assert_eq!((servers.proxy.retries, servers.proxy.idle_timeout), (0, None));
     let enabled: Vec<_> = servers.enabled().map(|server| (&*server.name, server.preconnect)).collect();
     assert_eq!(enabled, [("a", true)]);
+    let turned =
+        parse("[servers.b]\ncommand = \"b\"\n[servers.a]\ncommand = \"a\"\n").expect("valid").servers;
+    assert_eq!(["b", "a", "added"].map(|name| turned.place(name)), [0, 1, usize::MAX]);
     let eager =
         parse(&content.replace("preconnect_servers = [\"a\"]", "lazy_connect = false")).expect("valid");
     assert!(eager.servers.declared.values().all(|server| server.definition.preconnect));

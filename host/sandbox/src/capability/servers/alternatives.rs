@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_core::{
     Fault,
     catalog::Entry,
-    fallback::{self, Alternative, Failed},
+    fallback::{self, Alternative, Candidates, Failed},
     ports::tool_index::ToolHit,
     tool::ToolId,
 };
@@ -31,7 +31,9 @@ impl Reach<'_> {
             Some(servers) => servers.described(&hit.id, &hit.spec),
             None => Arc::clone(&hit.spec),
         };
-        let found = fallback::alternatives(index, ledger, &failed, &may_call, &as_called, now, limit).await?;
+        let places = self.places();
+        let candidates = Candidates { index, ledger, may_call: &may_call, as_called: &as_called, places };
+        let found = fallback::alternatives(candidates, &failed, now, limit).await?;
         let mut alternatives = Vec::new();
         for one in found {
             // The server may list it otherwise than the index has it, and what it lists is what would be called.

@@ -71,6 +71,7 @@ impl Servers for Host {
     fn status(&self) -> Vec<ServerStatus> {
         let status = |name: &str, tags: &[&str]| ServerStatus {
             name: name.into(),
+            place: 0,
             transport: "stdio",
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             state: ServerState::Configured,

@@ -1,0 +1,153 @@
+//! Near-twins: tools of several servers that describe themselves in nearly the same words. One of them may be a copy that
+//! another server lists to be called in the original's place, so their own words do not decide which comes first.
+
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::segment::parameters;
+use crate::{
+    ports::ledger::ToolMetrics,
+    search::{each_term, name::name_key},
+    tool::{SourceId, ToolId, ToolSpec},
+};
+
+/// Share of all their words that two tools have in common if they are near-twins.
+const SHARED: f64 = 0.7;
+
+/// Bytes of a description that are compared, and tools that are compared with each other.
+const COMPARED: usize = 4 * 1024;
+const MOST: usize = 100;
+
+/// Place of each server in the configuration.
+pub type Places = HashMap<Arc<str>, usize>;
+
+/// Order of near-twins: the one that is most likely to succeed by its record, then the server that is configured first.
+#[derive(Debug, Default)]
+pub struct TwinOrder {
+    places: Places,
+    records: HashMap<ToolId, f64>,
+}
+
+impl TwinOrder {
+    /// Reads how calls went. A tool without a record counts as one that fails half the time.
+    pub fn new(places: Places, metrics: &[ToolMetrics]) -> Self {
+        let record = |one: &ToolMetrics| {
+            let id = ToolId { source: one.source.clone(), name: one.tool.as_str().into() };
+            (id, one.expected_success())
+        };
+        Self { places, records: metrics.iter().map(record).collect() }
+    }
+
+    /// Compares two near-twins; the one to prefer is less.
+    pub fn compare(&self, a: &ToolId, b: &ToolId) -> Ordering {
+        let record = |id: &ToolId| self.records.get(id).copied().unwrap_or(0.5);
+        let place = |id: &ToolId| match &id.source {
+            SourceId::Server(name) => self.places.get(name).copied(),
+            SourceId::Gate(_) => None,
+        };
+        let place = |id: &ToolId| place(id).unwrap_or(usize::MAX);
+        record(b).total_cmp(&record(a)).then_with(|| place(a).cmp(&place(b))).then_with(|| a.cmp(b))
+    }
+}
+
+/// Puts tools into groups of near-twins, at most one of each server in a group. Groups are in the order of their first
+/// tools, and so are the tools of a group.
+pub fn grouped<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) -> Vec<Vec<T>> {
+    let mut groups: Vec<(Words, Vec<T>)> = Vec::with_capacity(tools.len());
+    for (number, one) in tools.into_iter().enumerate() {
+        let (id, spec) = tool(&one);
+        let words = Words::of(spec);
+        let of_others = |tools: &[T]| tools.iter().all(|other| tool(other).0.source != id.source);
+        let twin = |(of_group, tools): &(Words, Vec<T>)| words.are_nearly(of_group) && of_others(tools);
+        match groups.iter().position(twin).filter(|_| number < MOST) {
+            Some(place) => groups[place].1.push(one),
+            None => groups.push((words, vec![one])),
+        }
+    }
+    groups.into_iter().map(|(_, tools)| tools).collect()
+}
+
+/// The words by which a tool is compared.
+struct Words(HashSet<String>);
+
+impl Words {
+    fn of(spec: &ToolSpec) -> Self {
+        let mut words = HashSet::from([name_key(&spec.name)]);
+        let mut put = |text: &str| {
+            each_term(text, |term| {
+                words.insert(term.to_owned());
+            });
+        };
+        put(&spec.name);
+        put(&spec.description[..spec.description.floor_char_boundary(COMPARED)]);
+        parameters(&spec.input_schema).into_iter().for_each(put);
+        Self(words)
+    }
+
+    fn are_nearly(&self, others: &Self) -> bool {
+        let (few, many) = (self.0.len().min(others.0.len()), self.0.len().max(others.0.len()));
+        if (few as f64) < SHARED * many as f64 {
+            return false;
+        }
+        let shared = self.0.intersection(&others.0).count() as f64;
+        let all = self.0.len() as f64 + others.0.len() as f64 - shared;
+        shared >= SHARED * all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing;
+
+    fn tool(server: &str, name: &str, description: &str) -> (ToolId, ToolSpec) {
+        let mut spec = testing::tool(name, None);
+        spec.description = description.into();
+        let schema = json!({"type": "object", "properties": {"to": {}, "subject": {}, "body": {}}});
+        spec.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
+        (ToolId { source: SourceId::Server(server.into()), name: name.into() }, spec)
+    }
+
+    fn names(tools: Vec<(ToolId, ToolSpec)>) -> Vec<Vec<String>> {
+        let groups = grouped(tools, |(id, spec)| (id, spec));
+        let name = |(id, _): &(ToolId, ToolSpec)| format!("{}.{}", id.source.name(), id.name);
+        groups.iter().map(|group| group.iter().map(name).collect()).collect()
+    }
+
+    #[test]
+    fn a_copy_is_a_twin_whatever_it_changes_a_little() {
+        let text = "Sends an e-mail from the account of the user. Attachments are not sent along.";
+        let copied = "Sends an e-mail from the user's account. Attachments are never sent along.";
+        let groups = names(vec![
+            tool("evil", "send-email", text),
+            tool("mail", "send_email", text),
+            tool("mail", "send_email_now", text),
+            tool("copy", "sendEmail", copied),
+            tool("chat", "send_message", "Sends a message to a channel of the team."),
+        ]);
+        let expected = [
+            vec!["evil.send-email", "mail.send_email", "copy.sendEmail"],
+            vec!["mail.send_email_now"],
+            vec!["chat.send_message"],
+        ];
+        assert_eq!(groups, expected);
+    }
+
+    #[test]
+    fn a_record_decides_and_then_the_configuration() {
+        let places = Places::from([("mail".into(), 0), ("evil".into(), 1)]);
+        let (mail, evil) = (tool("mail", "send", "").0, tool("evil", "send", "").0);
+        let metrics = |id: &ToolId, calls, errors| testing::metrics(id, calls, errors, 0);
+        let order = TwinOrder::new(places.clone(), &[]);
+        assert_eq!(order.compare(&mail, &evil), Ordering::Less, "the first that is configured");
+        let order = TwinOrder::new(places.clone(), &[metrics(&mail, 1_000, 50), metrics(&evil, 1, 0)]);
+        assert_eq!(order.compare(&mail, &evil), Ordering::Less, "one call is no record");
+        let order = TwinOrder::new(places, &[metrics(&mail, 10, 10), metrics(&evil, 10, 0)]);
+        assert_eq!(order.compare(&mail, &evil), Ordering::Greater, "what fails is not preferred");
+    }
+}

@@ -1,0 +1,54 @@
+//! Near-twins among what a search found: in one place, and in an order that does not follow from their own words.
+
+use std::sync::Arc;
+
+use gatehouse_core::{
+    Fault,
+    catalog::Entry,
+    ports::{ledger::MetricsFilter, tool_index::ToolHit},
+    search::tools::twins::{Places, TwinOrder, grouped},
+};
+
+use super::Reach;
+
+/// Hits beyond the limit of a search that are looked through for twins.
+pub(super) const BEYOND: usize = 10;
+
+impl Reach<'_> {
+    /// Place of each server in the configuration.
+    pub(super) fn places(&self) -> Places {
+        self.statuses().into_iter().map(|status| (status.name, status.place)).collect()
+    }
+
+    /// Returns the first hits as the preset shapes them. Near-twins are where the first of them is, with its score and fit,
+    /// the one to prefer first. The ledger is read only if there are any; without it the configuration decides.
+    pub(super) async fn with_twins(
+        &self,
+        found: Vec<ToolHit>,
+        limit: usize,
+    ) -> Result<Vec<(ToolHit, Arc<Entry>)>, Fault> {
+        let mut hits = Vec::new();
+        for hit in found {
+            if let Some(entry) = self.listed(&hit.id).await? {
+                hits.push((hit, entry));
+            }
+        }
+        let mut groups = grouped(hits, |(hit, _)| (&hit.id, &hit.spec));
+        if groups.iter().any(|group| group.len() > 1) {
+            let metrics = match &self.ports.ledger {
+                Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
+                    tracing::warn!("twins are ordered without their records: {}", fault.in_one_line());
+                    Vec::new()
+                }),
+                None => Vec::new(),
+            };
+            let order = TwinOrder::new(self.places(), &metrics);
+            for group in &mut groups {
+                let (score, fit) = (group[0].0.score, group[0].0.fit);
+                group.sort_by(|(a, _), (b, _)| order.compare(&a.id, &b.id));
+                group.iter_mut().for_each(|(hit, _)| (hit.score, hit.fit) = (score, fit));
+            }
+        }
+        Ok(groups.into_iter().flatten().take(limit).collect())
+    }
+}
