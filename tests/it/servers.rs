@@ -2,8 +2,8 @@
 //! to it twice, and nothing of it stays.
 
 mod apart;
-mod attacks;
 mod asking;
+mod attacks;
 mod changes;
 mod content;
 mod ends;
