@@ -10,10 +10,10 @@ use gatehouse_net::Url;
 
 use super::{LoginSettings, metadata::Authority, parsed, stored::Login};
 
-/// User who logs in.
+/// Dialog with the person who logs in.
 #[async_trait]
-pub trait LoginUser: Send + Sync {
-    /// Asks whether these endpoints belong to their authorization server. `None` if no user can be asked.
+pub trait LoginDialog: Send + Sync {
+    /// Asks whether these endpoints belong to their authorization server. `None` if nobody can be asked.
     async fn confirm(&self, endpoints: &Endpoints) -> Option<bool>;
 
     /// Shows the address to open in a browser, and the authorization server that gets the login.
@@ -55,7 +55,7 @@ impl Endpoints {
         server: &str,
         settings: &LoginSettings,
         earlier: Option<&Login>,
-        user: &dyn LoginUser,
+        dialog: &dyn LoginDialog,
     ) -> Result<Option<BTreeMap<String, String>>, Fault> {
         if settings.issuer.is_some() || self.share_one_origin() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Endpoints {
         if confirmed.is_some_and(|known| self.origins.iter().all(|(name, at)| known.get(name) == Some(at))) {
             return Ok(Some(self.origins));
         }
-        match user.confirm(&self).await {
+        match dialog.confirm(&self).await {
             Some(true) => Ok(Some(self.origins)),
             Some(false) => Err(Fault::denied(format!("The login to '{server}' was not confirmed."))),
             None => Err(self.unconfirmed(server)),

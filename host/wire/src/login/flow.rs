@@ -7,7 +7,7 @@ use gatehouse_net::{Method, StatusCode, Url, random_bytes};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    LoginSettings, LoginState, LoginUser, Logins,
+    LoginDialog, LoginSettings, LoginState, Logins,
     address::{Named, Target, resource},
     callback::{Callback, Expected},
     challenge::Challenge,
@@ -33,7 +33,7 @@ impl Logins {
         server: &str,
         url: &str,
         settings: &LoginSettings,
-        user: &dyn LoginUser,
+        dialog: &dyn LoginDialog,
     ) -> Result<LoginState, Fault> {
         let shared = &self.shared;
         // A name that no file can have is found before anybody logs in.
@@ -59,13 +59,13 @@ impl Logins {
         })?;
         let endpoints = Endpoints::new(&authority)?;
         let issuer_url = endpoints.issuer.clone();
-        let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), user).await?;
+        let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), dialog).await?;
         let callback = Callback::open(settings.redirect_port).await?;
         let redirect = callback.redirect.clone();
         let client = Client::of(server, settings, &authority, &shared.http, &redirect).await?;
         let scopes = scopes(settings, &challenge, &authority);
         let (state, verifier) = (random()?, random()?);
-        user.show(&issuer_url, &authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
+        dialog.show(&issuer_url, &authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
         let expected =
             Expected { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
         let code = callback.code(&expected).await?;

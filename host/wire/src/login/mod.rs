@@ -25,7 +25,7 @@ mod token;
 mod transport;
 
 pub use challenge::Challenge;
-pub use endpoints::{Endpoints, LoginUser};
+pub use endpoints::{Endpoints, LoginDialog};
 pub use gatehouse_net::Url;
 pub(crate) use transport::{LoggedIn, cause_in_words, fault_of};
 

@@ -5,7 +5,7 @@ use std::{process::Stdio, sync::Arc};
 use async_trait::async_trait;
 use clap::Args;
 use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
-use gatehouse_wire::login::{Endpoints, LoggedOut, LoginState, LoginUser, Url};
+use gatehouse_wire::login::{Endpoints, LoggedOut, LoginDialog, LoginState, Url};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -50,11 +50,11 @@ pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Resul
     Ok(())
 }
 
-/// The user who runs the command.
+/// The person who runs the command.
 struct Terminal<'a>(&'a Login);
 
 #[async_trait]
-impl LoginUser for Terminal<'_> {
+impl LoginDialog for Terminal<'_> {
     async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
         let origins = endpoints.origins.iter().map(|(name, origin)| format!("  {name:14} {origin}\n"));
         let question = format!(

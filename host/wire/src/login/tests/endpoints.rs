@@ -14,7 +14,7 @@ async fn endpoints_elsewhere_are_not_used_unless_a_user_confirms_them() {
         for part in [&*issuer, &elsewhere, "write issuer = ", "[servers.git.oauth] of presets.toml"] {
             assert!(told.contains(part), "{vice:?}: {part}: {told}");
         }
-        let declines = User { confirms: Some(false), ..User::default() };
+        let declines = Desk { confirms: Some(false), ..Desk::default() };
         let fault = place.log_in_as(&settings, &declines).await.expect_err("declined");
         assert_eq!(fault.message, "The login to 'git' was not confirmed.");
         let asked = lock(&declines.asked)[0].clone();
@@ -26,7 +26,7 @@ async fn endpoints_elsewhere_are_not_used_unless_a_user_confirms_them() {
         }
         assert!(lock(&declines.shown).is_empty(), "no browser was opened");
 
-        let agrees = User { confirms: Some(true), ..User::default() };
+        let agrees = Desk { confirms: Some(true), ..Desk::default() };
         place.log_in_as(&settings, &agrees).await.expect("a login");
         // The answer is in the login, and holds for the same endpoints.
         place.log_in().await.expect("a login without a question");
@@ -41,10 +41,10 @@ async fn an_issuer_that_presets_toml_names_may_have_its_endpoints_elsewhere() {
     let place = Place::with(&[Vice::TokenElsewhere]);
     let issuer = NamedIssuer { url: place.authority.url(""), client: None };
     let settings = LoginSettings { issuer: Some(issuer), ..LoginSettings::default() };
-    let user = User::default();
-    place.log_in_as(&settings, &user).await.expect("a login");
-    assert!(lock(&user.asked).is_empty());
-    assert_eq!(*lock(&user.shown), [place.authority.url("/")], "the issuer is shown with the address");
+    let desk = Desk::default();
+    place.log_in_as(&settings, &desk).await.expect("a login");
+    assert!(lock(&desk.asked).is_empty());
+    assert_eq!(*lock(&desk.shown), [place.authority.url("/")], "the issuer is shown with the address");
     assert!(!place.file().contains("confirmed_origins"));
 }
 

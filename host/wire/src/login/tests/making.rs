@@ -143,7 +143,7 @@ async fn a_server_that_wants_no_login_is_told_of() {
     assert!(fault.message.starts_with("Server 'git' asks for no login: it answers 200 OK."), "{fault}");
     let named = |name: &'static str, url: &'static str| async move {
         let place = Place::with(&[]);
-        let fault = place.host().log_in(name, url, &LoginSettings::default(), &User::default()).await;
+        let fault = place.host().log_in(name, url, &LoginSettings::default(), &Desk::default()).await;
         fault.expect_err("no login").message
     };
     assert!(named("git", "http://mcp.example/mcp").await.contains("does not begin with https://"));

@@ -24,7 +24,7 @@ use gatehouse_net::Url;
 use tempfile::TempDir;
 
 use self::{authority::Authority, vice::Vice};
-use super::{Endpoints, LoginSettings, LoginState, LoginUser, Logins};
+use super::{Endpoints, LoginDialog, LoginSettings, LoginState, Logins};
 
 /// 2026-11-23T00:00:00Z, in milliseconds.
 const NOON: u64 = 1_795_392_000_000;
@@ -38,8 +38,8 @@ impl Clock for TestClock {
     }
 }
 
-/// A user with a browser.
-struct User {
+/// A person at a browser.
+struct Desk {
     browser: fn(Url),
     /// The answer to whether endpoints belong together.
     confirms: Option<bool>,
@@ -47,14 +47,14 @@ struct User {
     shown: Mutex<Vec<String>>,
 }
 
-impl Default for User {
+impl Default for Desk {
     fn default() -> Self {
         Self { browser: browse, confirms: None, asked: Mutex::default(), shown: Mutex::default() }
     }
 }
 
 #[async_trait]
-impl LoginUser for User {
+impl LoginDialog for Desk {
     async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
         lock(&self.asked).push(endpoints.clone());
         self.confirms
@@ -103,11 +103,11 @@ impl Place {
 
     /// Logs in with a browser that does this with the address that is shown.
     async fn log_in_with(&self, settings: &LoginSettings, browser: fn(Url)) -> Result<LoginState, Fault> {
-        self.log_in_as(settings, &User { browser, ..User::default() }).await
+        self.log_in_as(settings, &Desk { browser, ..Desk::default() }).await
     }
 
-    async fn log_in_as(&self, settings: &LoginSettings, user: &User) -> Result<LoginState, Fault> {
-        self.host().log_in("git", &self.url(), settings, user).await
+    async fn log_in_as(&self, settings: &LoginSettings, desk: &Desk) -> Result<LoginState, Fault> {
+        self.host().log_in("git", &self.url(), settings, desk).await
     }
 
     /// A host that is logged in.
