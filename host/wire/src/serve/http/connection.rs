@@ -9,7 +9,7 @@ use std::{
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use super::{connections::Connections, settings::HttpSettings};
+use super::{connections::Connections, eviction::EvictionRank, settings::HttpSettings};
 
 /// Replies up to this size are not worth looking at all connections.
 const SMALL_REPLY: usize = 64 << 10;
@@ -47,39 +47,6 @@ struct State {
     unsent: usize,
     /// Since when it takes nothing, while something is to be sent.
     stalled: Option<Instant>,
-}
-
-/// What a connection has for it when there is no room, and since when; the least goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EvictionRank {
-    /// Its client knows that it closes.
-    Closing(Instant),
-    /// Nobody knows who it is.
-    Unknown(Instant),
-    /// Its client is known and asks for nothing.
-    Idle(Instant),
-    /// Its client sends a body.
-    Body(Instant),
-    /// Its client does not read its reply.
-    Stalled(Instant),
-    /// Its client waits for changes, and knows how to come back.
-    Listening(Instant),
-    /// It is so new that nothing was read yet.
-    Unread(Instant),
-}
-
-/// How long a client that is known rests between two requests that follow each other closely.
-const PAUSE: Duration = Duration::from_secs(1);
-
-impl EvictionRank {
-    /// Whether its place is worth less than a moment of waiting for another one.
-    pub(super) fn goes_at_once(&self) -> bool {
-        match self {
-            Self::Closing(_) | Self::Unknown(_) => true,
-            Self::Idle(since) => since.elapsed() >= PAUSE,
-            Self::Body(_) | Self::Stalled(_) | Self::Listening(_) | Self::Unread(_) => false,
-        }
-    }
 }
 
 /// Why a connection's time is over.

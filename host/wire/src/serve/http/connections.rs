@@ -17,7 +17,8 @@ use tokio::{
 };
 
 use super::{
-    connection::{Connection, EvictionRank, Expired},
+    connection::{Connection, Expired},
+    eviction::EvictionRank,
     settings::HttpSettings,
 };
 

@@ -12,6 +12,7 @@ mod body;
 mod connection;
 mod connections;
 mod endpoints;
+mod eviction;
 mod guard;
 mod large;
 mod listener;

@@ -37,7 +37,8 @@ async fn strangers_go_first_and_running_calls_never() {
     let sending = entered(&all).await;
     let first = entered(&all).await;
     let second = entered(&all).await;
-    [&first, &second].iter().for_each(|stranger| stranger.connection.waits());
+    first.connection.waits();
+    second.connection.waits();
     let call = calling.connection.begin();
     call.admitted();
     let mut stream = standing.connection.begin();
