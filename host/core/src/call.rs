@@ -112,6 +112,8 @@ pub struct CallContext {
     pub(crate) in_source_us: AtomicU64,
     /// What the client's call that it is or belongs to has caused.
     pub(crate) caused: Arc<Caused>,
+    /// True if code of a caller made it, through whichever tools.
+    pub(crate) for_code: bool,
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
     pub(crate) pipeline: Arc<Pipeline>,
@@ -190,6 +192,7 @@ impl CallContext {
             outer_claim: None,
             working_directory: None,
             apart: false,
+            for_code: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),
