@@ -49,3 +49,55 @@ fn without_the_grant_it_reaches_no_server() {
     let denied = client.fails("list_mcp_servers", json!({}));
     assert!(denied.contains("servers") && denied.contains("[gates.proxy]"), "{denied}");
 }
+
+/// `zeta` is configured first, and `alpha` lists the same tools. By name alone the copy would come first.
+#[test]
+fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let block = |name: &str| format!("[servers.{name}]\ncommand = {server:?}\nargs = [\"stdio\"]\n");
+    let presets = |first: &str, then: &str| {
+        format!(
+            "{}{}[gates.proxy]\ngrants = [\"servers\"]\n[presets.p]\ngates.proxy = {{}}\n",
+            block(first),
+            block(then)
+        )
+    };
+    let place = Place::with(&presets("zeta", "alpha"), &["proxy"]);
+    for server in ["zeta", "alpha"] {
+        assert_eq!(place.run(&["servers", "refresh", server]).code(), 0);
+    }
+    let mut client = Client::start(&place, "p");
+    let found = client.text("search_tools", json!({"query": "say what it is told", "top_k": 4}));
+    let first = found.lines().next().expect("a line");
+    assert!(first.starts_with("zeta: echo(") && first.ends_with(" [same on alpha: echo]"), "{found}");
+    let recommended = client.text("recommend_tools", json!({"task_description": "say what it is told"}));
+    assert!(recommended.starts_with("zeta: echo(") && recommended.contains("alpha: echo]"), "{recommended}");
+    // What failed before comes after what did not.
+    let broken = json!({"server": "zeta", "tool": "fails"});
+    (0..3).for_each(|_| drop(client.call("call_tool", broken.clone())));
+    let found = client.text("search_tools", json!({"query": "fails"}));
+    assert!(found.starts_with("alpha: fails(") && found.contains(" [same on zeta: fails]"), "{found}");
+}
+
+/// The call cannot be taken back, so a filter that takes too much loses nothing of its result.
+#[test]
+fn a_filter_that_takes_too_much_loses_nothing_of_a_tool_that_has_run() {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let presets = format!(
+        "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\n[gates.proxy]\ngrants = [\"servers\"]\n\
+         limits = {{ time = \"2 s\" }}\n[presets.p]\ngates.proxy = {{}}\n"
+    );
+    let place = Place::with(&presets, &["proxy"]);
+    let mut client = Client::start(&place, "p");
+    for filter in ["[range(1e12)]", "def f: [f]; f", "[limit(1e12; repeat(1))]", "last(range(1e15))"] {
+        let arguments = json!({"text": "[\"it ran\"]"});
+        let call = json!({"server": "s", "tool": "echo", "arguments": arguments, "select": filter});
+        let reply = client.call("call_tool", call);
+        let text = reply["content"].to_string();
+        assert!(reply["isError"] != true && text.contains("it ran"), "{filter}: {reply}");
+        assert!(text.contains("this is its whole reply: 'call_tool' failed"), "{filter}: {reply}");
+    }
+    let deep =
+        json!({"server": "s", "tool": "echo", "arguments": {"text": "x"}, "select": "(".repeat(20_000)});
+    assert!(client.fails("call_tool", deep).contains("nested deeper than 256 levels"));
+}

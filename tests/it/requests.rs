@@ -120,6 +120,12 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
         json!({"intent": "EXECUTE", "action": "vice_sleep", "params": {}, "constraints": {"timeout_ms": 50}});
     let told = requested(&mut client, sent);
     assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
+    // A busy loop is ended by the sandbox, which knows the gate's own limit.
+    let sent =
+        json!({"intent": "EXECUTE", "action": "vice_loop", "params": {}, "constraints": {"timeout_ms": 300}});
+    let told = requested(&mut client, sent);
+    let message = told["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("stopped after 0."), "{told}");
 }
 
 /// What `gatehouse request` prints for a text on its standard input.

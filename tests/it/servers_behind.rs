@@ -121,6 +121,8 @@ fn a_subagent_is_made_for_a_server() {
         text.contains("tools: mcp__gatehouse__far__big, mcp__gatehouse__far__echo\nmodel: inherit\n---"),
         "{text}"
     );
+    // A server's own words are no part of a subagent that may have a shell.
+    assert!(text.contains("- `echo`\n") && text.contains("Among its tools: big, echo."), "{text}");
     for duty in
         ["1. Activate the context", "2. Validate first", "3. Assess the impact", "4. One complete answer"]
     {

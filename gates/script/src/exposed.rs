@@ -49,7 +49,7 @@ fn tool(at: usize, text: &str) -> Result<Tool<Params>, Fault> {
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
-        .forwards()
+        .runs_code()
         .run(move |call: &Call<Params>, Given(given)| ran(call, &code, given)))
 }
 

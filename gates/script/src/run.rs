@@ -41,7 +41,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
-        .forwards()
+        .runs_code()
         .run(run)
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn run() -> Tool<Params> {
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
-        .forwards()
+        .runs_code()
         .only_if(|params| params.store)
         .run(run_stored)
 }

@@ -6,12 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{
-    Fault, Reply,
-    bindings::gatehouse::gate::types,
-    params::Params,
-    schema::{self, set_default},
-};
+use crate::{Fault, Reply, bindings::gatehouse::gate::types, params::Params, schema};
 use types::Icon;
 pub use types::{Effect, Intent};
 
@@ -62,7 +57,7 @@ struct Row<P> {
     open_world: bool,
     dry_run: Option<&'static str>,
     additive: bool,
-    forwards: bool,
+    forwards: Option<Value>,
     meta: Option<Meta<P>>,
     icons: Vec<Icon>,
     offered: Option<Offered<P>>,
@@ -93,7 +88,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
         open_world: false,
         dry_run: None,
         additive: false,
-        forwards: false,
+        forwards: None,
         meta: None,
         icons: Vec::new(),
         offered: None,
@@ -183,11 +178,17 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
-    /// It does nothing but call other tools, which the host checks by themselves. A workflow then goes by those tools, and
-    /// not by the effect that this one declares.
+    /// It does nothing but call other tools. Workflows go by those, and not by the effect that this one declares.
     #[must_use]
     pub fn forwards(mut self) -> Self {
-        self.row.forwards = true;
+        self.row.forwards = Some(true.into());
+        self
+    }
+
+    /// It [forwards](Self::forwards) the calls of its caller's code. No such tool is called on behalf of another one.
+    #[must_use]
+    pub fn runs_code(mut self) -> Self {
+        self.row.forwards = Some("code".into());
         self
     }
 
@@ -222,7 +223,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     /// Shows in the schema what an argument is when it is left out, where that depends on parameters.
     #[must_use]
     pub fn default_from(self, argument: &'static str, value: impl Fn(&P) -> Value + 'static) -> Self {
-        self.schema(move |params, schema| set_default(schema, argument, value(params)))
+        self.schema(move |params, shape| schema::set_default(shape, argument, value(params)))
     }
 
     /// Changes the generated schema of the arguments, by the parameters.
@@ -253,8 +254,8 @@ impl<P: Params> Tool<P> {
     pub(crate) fn declare(&self, params: &P) -> types::Tool {
         let row = &self.row;
         let mut meta = row.meta.as_ref().and_then(|meta| meta(params));
-        if row.forwards {
-            meta.get_or_insert_with(|| Value::Object(Map::new()))[FORWARDS] = true.into();
+        if let Some(forwards) = &row.forwards {
+            meta.get_or_insert_with(|| Value::Object(Map::new()))[FORWARDS] = forwards.clone();
         }
         let mut input = (row.input)();
         row.shapes.iter().for_each(|shape| shape(params, &mut input));

@@ -1,13 +1,11 @@
 //! One tool call on its way through the host: what is settled once for the call, and what belongs to an attempt.
 
+mod id;
+
 use std::{
     any::Any,
-    fmt,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -30,6 +28,8 @@ use crate::{
     tool::SourceId,
 };
 
+pub use id::CallId;
+
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Principal {
@@ -38,24 +38,6 @@ pub enum Principal {
     Local,
     /// A name that a credential stands for.
     Named(Arc<str>),
-}
-
-/// Unique among the calls of one host, and the same in its log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CallId(u64);
-
-impl CallId {
-    /// The next one.
-    pub fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl fmt::Display for CallId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "call-{}", self.0)
-    }
 }
 
 /// Takes progress messages to the client that asked for them.
@@ -117,6 +99,8 @@ pub struct CallContext {
     pub(crate) caused: Arc<Caused>,
     /// Questions that its server has asked the client.
     pub(crate) questions: QuestionCount,
+    /// True if code of a caller made it, through whichever tools.
+    pub(crate) for_code: bool,
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
     /// Shares of budgets that are held until it is over.
@@ -197,6 +181,7 @@ impl CallContext {
             outer_claim: None,
             working_directory: None,
             apart: false,
+            for_code: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),

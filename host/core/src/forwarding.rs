@@ -9,6 +9,7 @@ use crate::{
     call::{Call, CallContext},
     catalog::{Catalog, Entry},
     lock,
+    outcome::{Content, Fault, Outcome, Reply},
     tool::SourceId,
     tool_policy::PRECHECK,
     workflow::takes_requests,
@@ -17,12 +18,19 @@ use crate::{
 /// The key by which a gate declares that a tool does nothing but call others.
 const FORWARDS: &str = "gatehouse/forwards";
 
+/// Its value for a tool that runs the caller's code, which calls others; `true` for the rest.
+const CODE: &str = "code";
+
 /// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
 pub const CALLED_TOOLS: &str = "gatehouse/called";
 
 /// Calls that a forwarding tool made, or that forwarding tools made for it. At most as many as one call may cause.
 #[derive(Default)]
-pub(crate) struct ForwardedCalls(Mutex<Vec<ForwardedCall>>);
+pub(crate) struct ForwardedCalls {
+    calls: Mutex<Vec<ForwardedCall>>,
+    /// Reply to the last call of a tool that passes replies on.
+    reply: Mutex<Option<Reply>>,
+}
 
 struct ForwardedCall {
     entry: Arc<Entry>,
@@ -48,8 +56,8 @@ impl ForwardedCalls {
             return;
         }
         if forwards(entry) {
-            let mut inner = std::mem::take(&mut *lock(&nested.context.forwarded.0));
-            let mut calls = lock(&self.0);
+            let mut inner = std::mem::take(&mut *lock(&nested.context.forwarded.calls));
+            let mut calls = lock(&self.calls);
             calls.append(&mut inner);
             forget_arguments(&mut calls);
             return;
@@ -57,7 +65,7 @@ impl ForwardedCalls {
         if has_forwarding_tools(&nested.context.catalog, &entry.id.source) {
             return;
         }
-        let mut calls = lock(&self.0);
+        let mut calls = lock(&self.calls);
         // Only a request makes prechecks, immediately before the call.
         let check = entry.declared.input_schema.get(PRECHECK).and_then(Value::as_str);
         let is_check = |call: &mut ForwardedCall| {
@@ -80,7 +88,7 @@ impl ReplyOrigin {
     /// Returns the one tool that was called through `entry`, the tool of `call`, or `entry` itself if it called none or
     /// several.
     pub(crate) fn of(call: &Call, entry: &Arc<Entry>) -> Self {
-        let calls = lock(&call.context.forwarded.0);
+        let calls = lock(&call.context.forwarded.calls);
         if let [ForwardedCall { entry, arguments: Some(arguments) }] = &calls[..] {
             return Self { entry: Arc::clone(entry), arguments: Arc::clone(arguments), called: Vec::new() };
         }
@@ -102,7 +110,21 @@ impl ReplyOrigin {
 pub fn forwards(entry: &Entry) -> bool {
     // A server's word for it would let its tools pass unchecked.
     matches!(entry.id.source, SourceId::Gate(_))
-        && entry.declared.meta.as_ref().is_some_and(|meta| meta.get(FORWARDS) == Some(&Value::Bool(true)))
+        && declared(entry).is_some_and(|value| *value == true || *value == CODE)
+}
+
+/// Returns true if the tool runs code of its caller.
+pub(crate) fn runs_code(entry: &Entry) -> bool {
+    forwards(entry) && declared(entry).is_some_and(|value| *value == CODE)
+}
+
+/// Returns true if the reply of the one call that the tool makes is its own reply, but for what it takes out or adds.
+fn passes_on(entry: &Entry) -> bool {
+    forwards(entry) && !runs_code(entry) && !takes_requests(entry)
+}
+
+fn declared(entry: &Entry) -> Option<&Value> {
+    entry.declared.meta.as_ref()?.get(FORWARDS)
 }
 
 /// Whether a source runs tools of others, so that its remaining tools only look those up.
@@ -123,10 +145,26 @@ fn sent(call: &Call) -> Arc<Value> {
 
 impl CallContext {
     /// Records that the tool of this call made `nested`, which is over.
-    pub(crate) fn record_nested(&self, nested: &Call) {
-        if let Ok(caller) = self.entry() {
-            self.forwarded.record(caller, nested);
+    pub(crate) fn record_nested(&self, nested: &Call, outcome: &Outcome) {
+        let Ok(caller) = self.entry() else { return };
+        self.forwarded.record(caller, nested);
+        if let Ok(reply) = outcome
+            && passes_on(caller)
+            && nested.context.entry().is_ok_and(|entry| entry.id.source != caller.id.source)
+        {
+            *lock(&self.forwarded.reply) = Some(reply.clone());
         }
+    }
+
+    /// Returns the reply of the tool that was called, if the tool that passes it on failed afterwards; else the fault.
+    pub(crate) fn or_passed_on(&self, fault: Fault) -> Outcome {
+        let Some(mut reply) = lock(&self.forwarded.reply).take() else { return Err(fault) };
+        let note = format!(
+            "The tool has run and this is its whole reply: '{}' failed when it took its part of it. {}",
+            self.name, fault.message
+        );
+        reply.content.push(Content::Text(note));
+        Ok(reply)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     call_time::CallDeadline,
     catalog::Entry,
     effect::Effect,
+    forwarding::runs_code,
     outcome::{Fault, Outcome},
     tool::{SourceId, ToolId, ToolSpec},
 };
@@ -87,6 +88,13 @@ impl CallContext {
             ))
             .hint("Ask for less at once."));
         }
+        let for_code = self.for_code || runs_code(caller);
+        if for_code && entry.as_ref().is_ok_and(|entry| runs_code(entry)) {
+            return Err(Fault::denied(format!(
+                "'{name}' cannot be called for a script: a script starts no script."
+            ))
+            .hint("Put both into one script."));
+        }
         let claim = self.claim.get().or(self.outer_claim.as_ref());
         // What a request allows holds for all that is called for it, also where a tool has become stronger since it was looked up.
         let own = claim.map_or(caller.spec.effect, |claim| claim.effect.min(caller.spec.effect));
@@ -98,6 +106,7 @@ impl CallContext {
         nested.cancel = self.cancel.clone();
         nested.progress = way.progress;
         nested.apart = way.apart;
+        nested.for_code = for_code;
         nested.meta = self.meta.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
         nested.caused = Arc::clone(&self.caused);
@@ -109,7 +118,7 @@ impl CallContext {
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_here().await;
-        self.record_nested(&call);
+        self.record_nested(&call, &outcome);
         outcome
     }
 }
@@ -157,6 +166,32 @@ mod tests {
 
     use super::*;
     use crate::testing::{Fixture, context, tool};
+
+    #[tokio::test]
+    async fn code_starts_no_code_through_whichever_tools() {
+        let mut script = crate::testing::forwarding_tool("run_code");
+        script.meta =
+            Some(Arc::new(json!({"gatehouse/forwards": "code"}).as_object().cloned().expect("an object")));
+        let tools = vec![script, crate::testing::request_tool("request"), tool("look", None)];
+        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let through = |names: &[&str]| {
+            names.iter().rev().fold(json!({}), |with, name| json!({"nested": name, "with": with}))
+        };
+        for (names, allowed) in [
+            (&["request", "run_code", "look"][..], true),
+            (&["run_code", "request", "look"], true),
+            (&["run_code", "run_code"], false),
+            (&["run_code", "request", "run_code"], false),
+            (&["request", "run_code", "request", "run_code"], false),
+        ] {
+            let outer = context(Vec::new(), &source, names[0]).await;
+            let outcome = outer.nested(&outer.deadline(), names[1], through(&names[2..])).await;
+            let denied = outcome.err().map(|fault| fault.message);
+            let expected = (!allowed)
+                .then(|| "'run_code' cannot be called for a script: a script starts no script.".to_owned());
+            assert_eq!(denied, expected, "{names:?}");
+        }
+    }
 
     #[tokio::test]
     async fn what_one_call_causes_is_counted_over_all_levels() {

@@ -3,10 +3,11 @@
 //! As a rule the instance is made for the call and ends with it. A gate that presets.toml says may be reused
 //! gives it back instead, unless the call ended in any way but by returning.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     CallDeadline,
+    call::CallContext,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
@@ -175,8 +176,8 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
     let raise = |key: &str| to_raise(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
-        match facts.call {
-            Some(_) => too_slow(gate, limits.time).hint(raise("time")),
+        match &facts.call {
+            Some(call) => out_of_time(gate, &call.context, limits.time).hint(raise("time")),
             None => slow_to_describe(gate),
         }
     } else if error.is::<BudgetExceeded>() {
@@ -234,7 +235,16 @@ fn frames(error: &wasmtime::Error) -> String {
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(", called by ")) }
 }
 
-fn too_slow(gate: &str, limit: std::time::Duration) -> Fault {
+/// The call around this one may have had less time for it than the gate's own limit.
+fn out_of_time(gate: &str, context: &CallContext, limit: Duration) -> Fault {
+    let took = context.started.elapsed().saturating_sub(context.waited());
+    if took >= limit {
+        return too_slow(gate, limit);
+    }
+    too_slow(gate, Duration::from_millis(took.as_millis() as u64 / 100 * 100))
+}
+
+fn too_slow(gate: &str, limit: Duration) -> Fault {
     let seconds = limit.as_secs_f32();
     Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
 }

@@ -24,7 +24,7 @@ fn host(wire: Wire, provider: &Provider) -> (Place, Client) {
 fn says() -> String {
     json!({
         "keyFindings": [
-            "One ERROR: disk quota exceeded on volume nimbus-7.",
+            "ERROR store: disk quota exceeded on volume nimbus-7.",
             "The GET requests were answered in 39 ms at most.",
             "Volume nimbus-9 is failing too.",
             "All lines are of 2026-11-22.",
@@ -43,7 +43,7 @@ fn every_provider_summarises_and_what_it_makes_up_is_left_out() {
         let (short, id) = shortened(&mut client, &log());
         assert!(short.contains("-test\""), "{wire:?} is the method: {short}");
         assert!(
-            short.contains("\"unverified\":[\"One ERROR: disk quota exceeded on volume nimbus-7.\""),
+            short.contains("\"unverified\":[\"ERROR store: disk quota exceeded on volume nimbus-7.\""),
             "{short}"
         );
         for made_up in ["nimbus-9", "48,113", "Ferdinand", "Free space"] {

@@ -72,6 +72,10 @@ pub fn check(program: &str) -> Result<(), Fault> {
 type Compiled = jaq_core::Filter<library::Data>;
 
 fn compiled(program: &str) -> Result<Compiled, Fault> {
+    if nests_too_deep(program) {
+        return Err(Fault::invalid(format!("the filter is nested deeper than {DEPTH} levels"))
+            .hint("Write it flatter."));
+    }
     let definitions = library::definitions();
     let functions = library::functions();
     let arena = Arena::default();
@@ -118,6 +122,19 @@ fn shown(text: &str) -> String {
     shown
 }
 
+/// Whether a filter has more levels than parsing it may take calls. What its strings hold counts as well.
+fn nests_too_deep(program: &str) -> bool {
+    let mut depth = 0_usize;
+    program.bytes().any(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH
+    })
+}
+
 fn too_deep(text: &str) -> bool {
     let (mut depth, mut inside, mut escaped) = (0_usize, false, false);
     text.bytes().any(|byte| {
@@ -133,4 +150,18 @@ fn too_deep(text: &str) -> bool {
         }
         depth > DEPTH
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn a_filter_that_nests_too_deep_is_refused_before_anything_is_called() {
+        for open in ["(", "[", "{a:"] {
+            let fault = check(&open.repeat(20_000)).expect_err("too deep");
+            assert_eq!(fault.message, "the filter is nested deeper than 256 levels");
+        }
+        assert!(check(&format!("{}1{}", "(".repeat(50), ")".repeat(50))).is_ok());
+    }
 }

@@ -64,10 +64,13 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
         _ => Kind::Text,
     });
     let listed = |key: &str| strings(data.as_ref().and_then(|data| data.get(key)));
+    // A tool names its own files by their whole paths, too; one that goes up from somewhere names nothing.
+    let files: Vec<String> =
+        listed("affected_files").into_iter().filter(|path| !patch::goes_up(path)).collect();
     let mut artifact = Artifact {
         kind,
         data: Value::Null,
-        affected_files: listed("affected_files"),
+        affected_files: files.clone(),
         affected_symbols: listed("affected_symbols"),
         note: None,
     };
@@ -79,7 +82,7 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
         refusal.result = Some(Box::new(Artifact {
             kind: Kind::Text,
             data: text.clone().into(),
-            affected_files: listed("affected_files"),
+            affected_files: files.clone(),
             affected_symbols: listed("affected_symbols"),
             note: None,
         }));

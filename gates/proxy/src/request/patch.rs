@@ -1,5 +1,8 @@
 //! Unified diffs, as `diff -u` and git write them: whether one is well formed, and which files it is about.
 
+/// What git writes before the name of a file that it moves or copies.
+const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+
 /// The files that a patch changes, sorted; the error is the rest of a sentence about the patch.
 pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
     let mut files = Vec::new();
@@ -7,7 +10,9 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
     let mut hunks = 0;
     while let Some((number, line)) = lines.next() {
         if let Some(name) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
-            files.extend(path(name));
+            files.extend(path(name)?);
+        } else if let Some(name) = MOVES.iter().find_map(|word| line.strip_prefix(word)) {
+            files.extend(path(name)?);
         } else if let Some(rest) = line.strip_prefix("@@ -") {
             let (mut old, mut new) =
                 counts(rest).ok_or_else(|| format!("line {} is no head of a hunk", number + 1))?;
@@ -50,11 +55,49 @@ fn counts(head: &str) -> Option<(u64, u64)> {
     Some((count(old)?, count(new)?))
 }
 
-/// The name without git's `a/` and `b/` and without a time; none for a file that is not there.
-fn path(name: &str) -> Option<String> {
+/// The name without git's `a/` and `b/` and without a time; none for a file that is not there. A file outside of the folder
+/// that the patch is for makes the patch invalid.
+fn path(name: &str) -> Result<Option<String>, String> {
     let name = name.split('\t').next().unwrap_or(name).trim();
-    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    (name != "/dev/null" && !name.is_empty()).then(|| name.to_owned())
+    let name = if name.starts_with('"') { unquoted(name) } else { name.to_owned() };
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(&name);
+    if name == "/dev/null" || name.is_empty() {
+        return Ok(None);
+    }
+    if is_outside(name) {
+        return Err(format!("'{}' is outside of the folder that it is for", crate::named::line(name, 200)));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+/// Whether a path is absolute, here or on Windows, or leaves its folder.
+fn is_outside(path: &str) -> bool {
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    drive || path.starts_with(['/', '\\', '~']) || goes_up(path)
+}
+
+/// Whether a path goes up from one of its folders.
+pub(super) fn goes_up(path: &str) -> bool {
+    path.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// A name that git put into quotation marks, with its octal escapes read.
+fn unquoted(name: &str) -> String {
+    let inside = name.trim_matches('"').as_bytes();
+    let mut bytes = Vec::with_capacity(inside.len());
+    let mut at = 0;
+    while let Some(byte) = inside.get(at) {
+        let octal = inside.get(at + 1..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let (read, length) = match (byte, octal, inside.get(at + 1)) {
+            (b'\\', Some(byte), _) => (byte, 4),
+            (b'\\', None, Some(escaped)) => (*escaped, 2),
+            _ => (*byte, 1),
+        };
+        bytes.push(read);
+        at += length;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -76,5 +119,26 @@ mod tests {
         ] {
             assert_eq!(files(&broken), Err(why.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_patch_stays_in_its_folder() {
+        let named = |name: &str| files(&PATCH.replace("b/x.rs\n@@", &format!("{name}\n@@")));
+        for outside in [
+            "../../etc/passwd",
+            "b/../../etc/passwd",
+            "/etc/passwd",
+            "b/x/../../y",
+            "..\\x",
+            "C:\\x",
+            "~/.ssh/config",
+            "\"b/\\056\\056/x\"",
+        ] {
+            let why = named(outside).expect_err(outside);
+            assert!(why.ends_with("is outside of the folder that it is for"), "{outside}: {why}");
+        }
+        assert_eq!(named("b/x..y.rs"), Ok(vec!["new.rs".into(), "x..y.rs".into(), "x.rs".into()]));
+        let moved = PATCH.replace("--- a/x.rs", "rename to ../x.rs\n--- a/x.rs");
+        assert!(files(&moved).is_err());
     }
 }

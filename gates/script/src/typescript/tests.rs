@@ -32,3 +32,11 @@ fn a_mistake_has_its_place() {
     let mistake = Script::read("let a = 1;\nlet é = @;").unwrap_err();
     assert_eq!(mistake.place.map(|(line, _)| line), Some(2));
 }
+
+#[test]
+fn a_bracket_in_a_comment_does_not_end_parameters() {
+    assert_eq!(
+        body("const f = (a) /* ) */ :\n number => a;\nf"),
+        "const f = (a  /* ) */  \n      ) => a;\nreturn (\nf)"
+    );
+}

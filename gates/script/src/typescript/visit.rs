@@ -70,8 +70,9 @@ impl<'s> Blanker<'s> {
         if let Some(types) = &arrow.return_type
             && self.source[types.span.start as usize..types.span.end as usize].contains('\n')
         {
-            let close = self.source[..types.span.start as usize].rfind(')').map(|at| at as u32);
-            if let Some(close) = close {
+            // The parameters end with their bracket; another one may be in a comment behind it.
+            let end = arrow.params.span.end;
+            if let Some(close) = end.checked_sub(1).and_then(|at| self.find(b')', at, end)) {
                 self.edits.blank(close, close + 1);
                 self.edits.mark(types.span.end - 1, b')');
             }

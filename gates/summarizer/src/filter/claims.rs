@@ -84,7 +84,7 @@ fn instructs(sentence: &str) -> bool {
     let addresses = words(sentence).iter().any(|word| is_in(ADDRESS, word))
         || ADDRESSING.iter().any(|phrase| spaced.contains(&format!(" {phrase} ")));
     let mut orders = false;
-    split(sentence, &[" and ", " then ", " or ", " but ", " so "], &mut |clause| {
+    split(sentence, &[": ", ", ", " and ", " then ", " or ", " but ", " so "], &mut |clause| {
         orders |= begins_with_verb(clause)
     });
     addresses || orders || has_infinitive(&words(sentence))
@@ -117,7 +117,7 @@ fn split(text: &str, joints: &[&str], give: &mut impl FnMut(&str)) {
 fn ends(after: &str, c: char) -> bool {
     match c {
         ';' | '\n' | '—' | '–' | '。' => true,
-        '.' | '!' | '?' | ':' => after.is_empty() || after.starts_with(char::is_whitespace),
+        '.' | '!' | '?' => after.is_empty() || after.starts_with(char::is_whitespace),
         _ => false,
     }
 }

@@ -103,6 +103,9 @@ impl Known {
 
 /// The digits of a number that is written as a word.
 pub(super) fn digits(word: &str) -> Option<String> {
+    if word == "one" {
+        return Some("1".into());
+    }
     let at = NUMBERS.iter().position(|number| *number == word)?;
     Some(FIRST_NUMBERS[at].to_string())
 }

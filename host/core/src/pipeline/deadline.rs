@@ -23,10 +23,10 @@ impl Stage for Deadline {
         let ended = tokio::select! {
             biased;
             outcome = next.run(call) => return outcome,
-            () = deadline.passes() => timed_out(&context),
-            () = context.cancel.cancelled() => cancelled(&context.name),
+            () = deadline.passes() => context.or_passed_on(timed_out(&context)),
+            () = context.cancel.cancelled() => Err(cancelled(&context.name)),
         };
-        Err(ended)
+        ended
     }
 }
 

@@ -1,18 +1,19 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → conform → source
+//! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
-//! *respond* is outermost and words the faults of requests as JSON. *observe* comes before all that works, so nothing goes
-//! unseen. *admit* comes before all that depends on the tool: a message about a schema would tell that a hidden tool exists.
-//! *deadline* comes before all that takes time: checking arguments and replies counts as running does. *splice* comes before
-//! *validate*, which checks the arguments as the tool gets them. *workflow* lets a call through only in its turn, and
-//! *approve* shows the arguments to a person. *compact* comes after *conform* on the way back, so what it shortens is what
-//! the tool promised. *conform* is next to the source, so that no stage works on a reply that breaks its promise. Later
-//! stages (suggest, cache, retry, breaker) have their places between *compact* and *conform*, a retry with a limit for each
-//! attempt ([`Call::attempt`]). The list itself is where the host is composed, because stages need what only that place
-//! knows.
+//! *respond* is outermost and words the faults of requests as JSON. *observe* comes before all that works, so nothing
+//! goes unseen. *admit* comes before all that depends on the tool: a message about a schema would tell that a hidden
+//! tool exists. *deadline* comes before all that takes time: checking arguments and replies counts as running does.
+//! *splice* comes before *validate*, which checks the arguments as the tool gets them. *workflow* lets a call through
+//! only in its turn, and *approve* shows the arguments to a person. *compact* comes after *conform* on the way back,
+//! so what it shortens is what the tool promised. *rescue* has the reply of a tool that has run if the tool that
+//! passes it on fails. *conform* is next to the source, so that no stage works on a reply that breaks its promise.
+//! Later stages (suggest, cache, retry, breaker) have their places between *compact* and *conform*, a retry with a
+//! limit for each attempt ([`Call::attempt`]). The list itself is where the host is composed, because stages need
+//! what only that place knows.
 
 mod admit;
 mod approve;
@@ -20,6 +21,7 @@ mod compact;
 mod conform;
 mod deadline;
 mod observe;
+mod rescue;
 mod respond;
 mod splice;
 mod validate;
@@ -43,6 +45,7 @@ pub use compact::Compact;
 pub use conform::Conform;
 pub use deadline::Deadline;
 pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
+pub use rescue::Rescue;
 pub use respond::Respond;
 pub use splice::Splice;
 pub(crate) use splice::has_own_markers;

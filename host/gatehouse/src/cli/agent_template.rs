@@ -5,8 +5,8 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, Exposure, SourceId, catalog::Entry, isolation, names::quoted, ports::Servers as _,
-    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus, signature::brief,
+    Catalog, Exposure, SourceId, catalog::Entry, isolation, ports::Servers as _, ports::ledger::Ledger as _,
+    ports::ledger::MetricsFilter, ports::servers::ServerStatus,
 };
 use serde_json::json;
 
@@ -149,6 +149,12 @@ fn no_request_preset(server: &str) -> Failure {
     ))
 }
 
+/// A tool's name by its letters, digits and marks that join them: a server may write anything into it.
+fn plain(name: &str) -> String {
+    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    name.chars().take(64).map(|c| if letter(c) { c } else { '_' }).collect()
+}
+
 /// What is written.
 struct Template<'a> {
     arguments: &'a Arguments,
@@ -162,9 +168,11 @@ impl Template<'_> {
     fn text(&self, why: &str) -> Result<String, Failure> {
         let server = &self.arguments.server;
         let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
-        let about: Vec<String> =
-            self.tools.iter().take(6).map(|entry| brief(&entry.spec.description).to_owned()).collect();
-        let about = quoted(&about.join(" "), 400).replace('"', "'");
+        // Names alone: what a server says of its tools would be an instruction to whoever has a shell.
+        let name = |entry: &std::sync::Arc<Entry>| plain(&entry.id.name);
+        let about: Vec<String> = self.tools.iter().take(6).map(name).collect();
+        let about =
+            if about.is_empty() { String::new() } else { format!("Among its tools: {}.", about.join(", ")) };
         let (allowed, way) = match &self.requests {
             Some((pinned, preset)) => self.by_requests(pinned, preset),
             None => self.by_tools()?,
@@ -184,7 +192,7 @@ impl Template<'_> {
              output; name the artifact where a result was kept whole.\n\nTools of `{server}`:\n"
         );
         for entry in self.tools.iter().take(NAMED) {
-            let _ = writeln!(text, "- `{}`: {}", entry.id.name, brief(&entry.spec.description));
+            let _ = writeln!(text, "- `{}`", plain(&entry.id.name));
         }
         if self.tools.len() > NAMED {
             let _ = writeln!(text, "- and {} more", self.tools.len() - NAMED);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     pipeline::{
-        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Respond,
-        Splice, Validate, Workflow,
+        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Rescue,
+        Respond, Splice, Validate, Workflow,
     },
     ports::{Artifacts, Clock as _},
     record::LedgerObserver,
@@ -59,6 +59,7 @@ pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn Cal
         Arc::new(Workflow::new(marks::of_files())),
         Arc::new(Approve::default()),
         Arc::new(Compact::default()),
+        Arc::new(Rescue),
         Arc::new(Conform),
     ])
 }

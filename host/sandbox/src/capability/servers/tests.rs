@@ -231,7 +231,8 @@ async fn what_the_preset_hides_leaves_no_trace() {
         tools.into_iter().map(|tool| tool.entry.id.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(names(reach.tools("git").await.expect("tools")), ["status"]);
-    let found = reach.search(ToolQuestion::default(), None).await.expect("found");
+    let question = ToolQuestion { limit: 9, ..ToolQuestion::default() };
+    let found = reach.search(question, None).await.expect("found");
     let hits: Vec<_> = found.hits.iter().map(|(hit, _)| &*hit.id.name).collect();
     assert_eq!(hits, ["status"]);
     assert_eq!(found.note.as_deref(), Some("Still starting: new; search again in a moment."));

@@ -1,0 +1,103 @@
+//! Keeps the reply of a tool that has run: where the tool that passes it on fails afterwards, because the filter that it
+//! applies runs out of memory, of stack or of time, the reply comes whole. It is inside of *compact*, which shortens it as any
+//! other.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Next, Stage};
+use crate::{
+    call::Call,
+    outcome::{FaultKind, Outcome},
+};
+
+/// See the module.
+pub struct Rescue;
+
+#[async_trait]
+impl Stage for Rescue {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let context = Arc::clone(&call.context);
+        match next.run(call).await {
+            // Other faults are the tool's own answer.
+            Err(fault)
+                if matches!(fault.kind, FaultKind::Exhausted | FaultKind::Internal | FaultKind::TimedOut) =>
+            {
+                context.or_passed_on(fault)
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        SourceId,
+        call::CallContext,
+        catalog::Catalog,
+        outcome::Fault,
+        pipeline::{Deadline, Pipeline},
+        preset::Exposure,
+        testing::{Fixture, forwarding_tool, request_tool, tool},
+    };
+
+    /// Fails as a gate does whose filter takes too much, after the call that it passes on; `kind` by its arguments.
+    struct Exhausts;
+
+    #[async_trait]
+    impl Stage for Exhausts {
+        async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+            let outcome = next.run(call).await;
+            match (&*call.context.name, call.arguments["fails"].as_str()) {
+                ("look", _) | (_, None) => outcome,
+                (_, Some("late")) => std::future::pending().await,
+                (_, Some("denied")) => Err(Fault::denied("No.")),
+                (_, Some(_)) => Err(Fault::exhausted("Gate 'proxy' used up its memory.")),
+            }
+        }
+    }
+
+    async fn outcome(through: &str, fails: &str) -> Outcome {
+        let gate = Fixture::new(
+            SourceId::Gate("proxy".into()),
+            vec![forwarding_tool("call_tool"), request_tool("request")],
+        );
+        let server = Fixture::new(SourceId::Server("s".into()), vec![tool("look", None)]);
+        let listings = vec![gate.listed().await, server.listed().await];
+        let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");
+        let looked = catalog
+            .entries()
+            .iter()
+            .find(|entry| &*entry.id.name == "look")
+            .expect("a tool")
+            .name
+            .to_string();
+        let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Deadline), Arc::new(Rescue), Arc::new(Exhausts)];
+        let context = CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), through);
+        let arguments = json!({"nested": looked, "with": {"x": 1}, "fails": fails});
+        Call::new(context, arguments).run().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_filter_that_fails_loses_nothing_of_a_tool_that_has_run() {
+        for fails in ["memory", "late"] {
+            let reply = outcome("call_tool", fails).await.unwrap_or_else(|fault| panic!("{fails}: {fault}"));
+            let text =
+                json!(reply.content.iter().map(|block| format!("{block:?}")).collect::<Vec<_>>()).to_string();
+            assert!(
+                text.contains("look {") && text.contains("whole reply: 'call_tool' failed"),
+                "{fails}: {text}"
+            );
+        }
+        assert_eq!(outcome("call_tool", "denied").await.expect_err("a fault").message, "No.");
+        assert!(
+            outcome("request", "memory").await.is_err(),
+            "what a request makes of a reply is more than that"
+        );
+    }
+}
