@@ -1,5 +1,7 @@
 //! Attempts, nested calls and records.
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::time::timeout_at;
