@@ -125,5 +125,5 @@ fn folders_that_cannot_be_used_cost_speed_and_what_is_kept_and_nothing_else() {
     assert_eq!(client.text("echo", serde_json::json!({"text": "still"})), "still");
     let said = client.fails("wiki_idea_search", serde_json::json!({"query": "anything"}));
     assert!(said.contains("not-a-folder"), "{said}");
-    client.log_with("cannot be kept");
+    client.log_with("cannot be stored");
 }

@@ -4,11 +4,12 @@ mod address;
 mod background;
 mod greeting;
 
-use std::{net::SocketAddr, pin::pin, sync::Arc};
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
 use gatehouse_core::Exposure;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
+use tokio::time::timeout;
 
 use self::{
     address::listen_on,
@@ -23,6 +24,9 @@ use crate::{
     reload::{Origin, Reloader, Report},
     signals, system_limits,
 };
+
+/// How long a start may still report an error after its client left.
+const LAST_ERRORS: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -70,15 +74,22 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
             over_stdio(&chosen.preset);
             let stop = signals::stop_the_host(drain);
             let mut served = pin!(serve::serve_stdio(Arc::clone(&presets), drain, stop));
+            let mut opening = Box::pin(open(composition, &chosen, origin, None, &mut background, presets));
             let served = tokio::select! {
                 biased;
-                opened = open(composition, &chosen, origin, None, &mut background, presets) => {
+                opened = opening.as_mut() => {
                     opened?;
                     served.await
                 }
                 // The client left, or the host is to end, before there was anything to serve.
-                served = served.as_mut() => served,
+                served = served.as_mut() => {
+                    if let Ok(Err(failure)) = timeout(LAST_ERRORS, opening.as_mut()).await {
+                        return Err(failure);
+                    }
+                    served
+                }
             };
+            drop(opening);
             served.map_err(|error| Failure::Failed(error.to_string()))
         }
         Some(address) => {

@@ -108,6 +108,8 @@ struct Inner {
     first_listing: Option<FirstListing>,
     /// True if a call was made over the connection, or waits for it.
     needed: bool,
+    /// True if it was listed for a call that is not made yet.
+    call_may_follow: bool,
     /// True once the server was removed, redefined or ended with the host. Callers of an older catalog may still hold it.
     closed: bool,
 }
@@ -136,6 +138,7 @@ impl Server {
                 stale: false,
                 first_listing: None,
                 needed: false,
+                call_may_follow: false,
                 closed: false,
             }),
             connecting: Mutex::default(),

@@ -77,7 +77,13 @@ impl Redaction {
                 return Err(text.error_at(place, why));
             }
         };
-        Ok(values.into_iter().map(Secret::new).collect())
+        let mut secrets: Vec<Secret> = Vec::new();
+        for secret in values.into_iter().map(Secret::new) {
+            if !secrets.contains(&secret) {
+                secrets.push(secret);
+            }
+        }
+        Ok(secrets)
     }
 
     /// Returns the values under a name.

@@ -88,9 +88,12 @@ impl Server {
     }
 
     /// Ends a connection that no call needs or needed.
-    fn stop_unless_needed(&self) {
+    pub(super) fn stop_unless_needed(&self) {
         let Some(connection) = self.connected() else { return };
-        let is_needed = self.definition.preconnect || lock(&self.inner).needed;
+        let is_needed = {
+            let inner = lock(&self.inner);
+            self.definition.preconnect || inner.needed || inner.call_may_follow
+        };
         if !is_needed && self.over(&connection, ServerState::Dormant, None) {
             tokio::spawn(async move { connection.close().await });
         }

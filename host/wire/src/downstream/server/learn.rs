@@ -157,7 +157,7 @@ impl Server {
             return Ok(known);
         }
         // A call follows, or may: the connection does not end with the listing.
-        lock(&self.inner).needed = true;
+        lock(&self.inner).call_may_follow = true;
         self.ensure_listed().await?;
         self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
     }
