@@ -70,9 +70,12 @@ pub(crate) async fn a_folder_is_indexed_beside_writers_that_never_pause<F: Fixtu
     let edit = async |id| {
         let (other, mut edits) = (house.open(), 0);
         while !ended.load(Ordering::SeqCst) {
-            edits += 1;
             let changes = Changes { overview: Some(format!("Edit {edits}.")), ..Changes::default() };
-            other.patch(id, changes, None, true).await.unwrap();
+            match other.patch(id, changes, None, true).await {
+                Ok(_) => edits += 1,
+                // The index run was faster with this page: nothing was changed, and the edit is repeated.
+                Err(fault) => assert!(fault.message.ends_with("has changed meanwhile"), "{fault:?}"),
+            }
         }
         edits
     };
