@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::{Fault, lock};
+use gatehouse_core::Fault;
 use tokio::sync::SemaphorePermit;
 
 use super::{Attempt, LearnFailure, Server};
@@ -27,10 +27,6 @@ impl Server {
     pub(super) async fn apart(&self) -> Result<Apart<'_>, Fault> {
         let place = self.apart.acquire().await;
         let place = place.map_err(|_| Fault::unavailable("The host is ending."))?;
-        // The call for which it was listed has a connection of its own.
-        if std::mem::take(&mut lock(&self.inner).call_may_follow) {
-            self.stop_unless_needed();
-        }
         let attempt = Attempt::begin(self, false)?;
         // What it lists by now is for the connection that stays.
         let nobody: ListChanged = Arc::new(|| {});

@@ -58,6 +58,10 @@ impl Source for Server {
         lock(&self.inner).needed |= !call.context.apart;
         let began = Instant::now();
         let way = if call.context.apart {
+            // The call for which it was listed has a connection of its own.
+            if std::mem::take(&mut lock(&self.inner).call_may_follow) {
+                self.stop_unless_needed();
+            }
             self.apart().await.map(Way::Apart)
         } else {
             self.connection().await.map(Way::Shared)
