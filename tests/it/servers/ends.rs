@@ -1,12 +1,13 @@
 //! Nothing runs before it is needed, and nothing that a host started outlives it, however it ends.
 
-use std::process::Command;
+use std::{process::Command, time::Instant};
 
 use serde_json::json;
 
 use super::{child, recording, showing};
 use crate::support::{
     Client, Place,
+    host::PATIENCE,
     processes::{below, end_all},
 };
 
@@ -14,6 +15,14 @@ use crate::support::{
 fn with_leavings(place: &Place) -> Client {
     let mut client = Client::start(place, "all");
     assert_eq!(client.text("s__spawn", json!({})), "left behind");
+    // The shells that it leaves behind may not have started theirs when it answers.
+    let start = Instant::now();
+    for left in ["sleep 611", "sleep 612", "sleep 613", "server-of-vices"] {
+        while !below(client.pid()).values().any(|line| line.contains(left)) {
+            assert!(start.elapsed() < PATIENCE, "{left}: {:?}", below(client.pid()));
+            std::thread::yield_now();
+        }
+    }
     client
 }
 
@@ -22,9 +31,6 @@ fn a_host_that_ends_takes_its_servers_and_what_they_left_along() {
     let place = recording(&[]);
     let client = with_leavings(&place);
     let running = below(client.pid());
-    for left in ["sleep 611", "sleep 612", "sleep 613", "server-of-vices"] {
-        assert!(running.values().any(|line| line.contains(left)), "{left}: {running:?}");
-    }
     assert_eq!(client.close(), Some(0));
     end_all(&running);
 }
