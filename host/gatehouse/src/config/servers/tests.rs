@@ -142,6 +142,10 @@ fn every_mistake_has_its_place() {
             "url = \"http://a\"\nheaders = { Host = \"b\" }",
             ":3:13: 'Host' is not the name of a header that can be set",
         ),
+        (
+            "url = \"http://a\"\nheaders = { Accept = \"b\" }",
+            ":3:13: header 'Accept' belongs to the protocol: Gatehouse sets it itself. Remove it",
+        ),
         ("url = \"http://a\"\nheaders = { A = \"${B\" }", ":3:17: '${' is not closed"),
         ("command = \"x\"\nenv = { \"A=B\" = \"c\" }", ":3:9: 'A=B' is not the name of a variable"),
         ("command = \"x\"\ntags = [\"a b\"]", ":3:9: 'a b' cannot be a tag"),

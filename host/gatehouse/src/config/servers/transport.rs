@@ -18,6 +18,10 @@ use crate::config::{
     raw,
 };
 
+/// Headers that the protocol has on each request to a server.
+const OF_PROTOCOL: [&str; 5] =
+    ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
+
 /// What the keys of one server say.
 pub(super) struct Read {
     pub(super) transport: ServerTransport,
@@ -224,6 +228,11 @@ impl Filler<'_> {
             let shown = quoted(name.get_ref(), 64);
             if !header::is_name(name.get_ref()) || header::is_framing(name.get_ref()) {
                 let why = format!("'{shown}' is not the name of a header that can be set");
+                return Err(self.text.error_at(name.span(), why));
+            }
+            if OF_PROTOCOL.iter().any(|own| name.get_ref().eq_ignore_ascii_case(own)) {
+                let why =
+                    format!("header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it");
                 return Err(self.text.error_at(name.span(), why));
             }
             Template::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
