@@ -65,7 +65,7 @@ fn a_server_that_notifies_without_end_is_disconnected_and_left_alone() {
     let mut client = Client::start(&place, "all");
     let result = attack(&mut client, "notify", json!({}));
     let fault = fault_of(&result);
-    let why = "it sent more than 1000 notifications a second for 10 s";
+    let why = "it sent more than 1000 unrequested messages a second for 10 s";
     assert!(fault["message"].as_str().is_some_and(|message| message.contains(why)), "{fault}");
     let log = client.log_with("the server is disconnected");
     assert!(log.contains(why), "{log}");

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 
 use super::{
     connection::ConnectionEnd,
-    inbound::{Inbound, MAX_MESSAGE, Reading, ServerMessage},
+    inbound::{Inbound, Incoming, MAX_MESSAGE, ServerMessage},
 };
 
 /// Bytes of memory that stay reserved for the next line.
@@ -21,8 +21,7 @@ const KEPT: usize = 64 << 10;
 pub(super) struct Pipes<R, W: AsyncWrite> {
     output: BufReader<R>,
     line: Vec<u8>,
-    /// A large message that is being parsed.
-    reading: Option<Reading>,
+    incoming: Incoming,
     inbound: Inbound,
     /// Writes messages; it reads nothing.
     writer: AsyncRwTransport<RoleClient, Empty, W>,
@@ -37,7 +36,7 @@ where
         Self {
             output: BufReader::new(output),
             line: Vec::new(),
-            reading: None,
+            incoming: Incoming::new(inbound),
             inbound: inbound.clone(),
             writer: AsyncRwTransport::new_client(tokio::io::empty(), input),
         }
@@ -89,18 +88,12 @@ where
 
     async fn receive(&mut self) -> Option<ServerMessage> {
         loop {
-            if let Some(reading) = &mut self.reading {
-                let message = reading.await;
-                self.reading = None;
-                if message.is_some() {
-                    return message;
-                }
+            if let Some(message) = self.incoming.large().await {
+                return Some(message);
             }
             let line = self.next_line().await?;
-            match self.inbound.read(line) {
-                Ok(Some(message)) => return Some(message),
-                Ok(None) => {}
-                Err(reading) => self.reading = Some(reading),
+            if let Some(message) = self.incoming.add(line) {
+                return Some(message);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{collections::HashMap, io};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use gatehouse_core::names::quoted;
-use gatehouse_net::{BodyError, Client, Error, Response, StatusCode, read_body};
+use gatehouse_net::{BodyError, Client, Error, Response, StatusCode, read_body, read_body_while};
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -21,7 +21,7 @@ use rmcp::{
 use sse_stream::Sse;
 
 use super::{
-    inbound::{Inbound, MAX_MESSAGE, ServerMessage},
+    inbound::{Inbound, MAX_MESSAGE},
     sse::Events,
 };
 
@@ -80,7 +80,7 @@ pub(crate) async fn post(
         }
         "application/json" => {
             let answer = match read_body(response, MAX_MESSAGE).await {
-                Ok(body) => read(inbound, body).await.ok_or("it is not a message of the protocol".to_owned()),
+                Ok(body) => inbound.read(body).await.ok_or("it is not a message of the protocol".to_owned()),
                 Err(BodyError::TooLarge) => Err(format!("it has more than {MAX_MESSAGE} bytes")),
                 Err(BodyError::Broken(error, _)) => return Err(StreamableHttpError::Client(error)),
                 Err(BodyError::Stopped) => Err("it was not read to its end".to_owned()),
@@ -104,25 +104,18 @@ pub(crate) fn messages(events: EventStream, inbound: Inbound) -> EventStream {
     let read = move |event: Result<Sse, SseError>| {
         let inbound = inbound.clone();
         async move {
-            let Ok(Sse { data: Some(data), .. }) = &event else { return event };
-            // Other events are no messages.
-            if event.as_ref().is_ok_and(|event| event.event.as_deref().is_some_and(|name| name != "message"))
+            let mut event = event?;
+            // Other events are not messages, and one without data only says where to resume.
+            if event.event.as_deref().is_none_or(|name| name == "message")
+                && let Some(data) = event.data.take().filter(|data| !data.is_empty())
             {
-                return event;
+                let message = inbound.read_beside(data.into_bytes()).await;
+                event.data = message.and_then(|message| serde_json::to_string(&message).ok());
             }
-            let message = inbound.read_beside(data.clone().into_bytes()).await;
-            let data = message.map(|message| serde_json::to_string(&message).unwrap_or_default());
-            event.map(|event| Sse { data: Some(data.unwrap_or_default()), ..event })
+            Ok(event)
         }
     };
     events.then(read).boxed()
-}
-
-async fn read(inbound: &Inbound, body: Vec<u8>) -> Option<ServerMessage> {
-    match inbound.read(body) {
-        Ok(message) => message,
-        Err(reading) => reading.await,
-    }
 }
 
 /// Cuts the events out of a body. None is longer than a message may be.
@@ -187,10 +180,19 @@ async fn failed(
         return Err(busy.into());
     }
     let new_session = text_of(&response, SESSION);
-    let body = read_body(response, MAX_MESSAGE).await.unwrap_or_default();
-    let text = quoted(&String::from_utf8_lossy(&body[..body.len().min(QUOTED)]), QUOTED);
-    let error = match read(inbound, body).await {
-        Some(JsonRpcMessage::Error(error)) if is_json && !is_refusal => Some(error),
+    let may_be_message = is_json && !is_refusal;
+    let mut beginning = Vec::new();
+    let goes_on = |piece: &[u8]| {
+        beginning.extend_from_slice(&piece[..piece.len().min(QUOTED - beginning.len())]);
+        may_be_message || beginning.len() < QUOTED
+    };
+    let body = read_body_while(response, MAX_MESSAGE, goes_on).await;
+    let text = quoted(&String::from_utf8_lossy(&beginning), QUOTED);
+    let error = match body {
+        Ok(body) if may_be_message => match inbound.read(body).await {
+            Some(JsonRpcMessage::Error(error)) => Some(error),
+            _ => None,
+        },
         _ => None,
     };
     // Older servers refuse this question in many ways, and with ids of their own.

@@ -3,7 +3,6 @@
 
 use std::{borrow::Cow, error::Error, io, sync::Arc};
 
-use futures_util::StreamExt as _;
 use gatehouse_core::{
     Fault,
     http::{Redactor, Secret},
@@ -13,16 +12,17 @@ use rmcp::{
     model::ClientJsonRpcMessage,
     service::{ClientInitializeError, ServiceError},
     transport::streamable_http_client::{
-        HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+        HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
-use sse_stream::Sse;
 
 use super::{Challenge, Logins, parsed};
 use crate::downstream::{
     inbound::{Inbound, MAX_MESSAGE},
     post::{EventStream, Headers, messages, post},
 };
+
+type TransportError = StreamableHttpError<HttpError>;
 
 /// A client for requests to one server, by the login to it where there is one.
 #[derive(Clone)]
@@ -62,19 +62,19 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     if let Some(ServiceError::TransportSend(error)) = error.downcast_ref() {
         return Some(error);
     }
-    if let Some(StreamableHttpError::<HttpError>::HttpStatus(error)) = error.downcast_ref() {
+    if let Some(TransportError::HttpStatus(error)) = error.downcast_ref() {
         return Some(error);
     }
     error.source()
 }
 
 /// A fault as an error of the transport, of which [`fault_of`] makes a fault again.
-fn as_error<E: Error + Send + Sync + 'static>(fault: Fault) -> StreamableHttpError<E> {
+fn as_error(fault: Fault) -> TransportError {
     io::Error::other(fault).into()
 }
 
 /// Whether a server refused a request for its token; it did nothing then.
-fn is_refusal<E: Error + Send + Sync + 'static>(error: &StreamableHttpError<E>) -> bool {
+fn is_refusal(error: &TransportError) -> bool {
     match error {
         StreamableHttpError::AuthRequired(_) => true,
         StreamableHttpError::HttpStatus(error) => error.status == 401,
@@ -94,60 +94,49 @@ impl LoggedIn {
         Self { client, logins, server, inbound }
     }
 
-    /// Sends a request, and once more where its token was refused. What comes back is told with the token that it had.
-    async fn send<T, F>(
-        &self,
-        uri: &str,
-        request: impl Fn(Option<String>) -> F,
-    ) -> Result<(T, Option<Redactor>), StreamableHttpError<HttpError>>
+    /// Sends a request, and again if its token was refused.
+    async fn send<T, F>(&self, uri: &str, request: impl Fn(Option<String>) -> F) -> Result<T, TransportError>
     where
-        F: Future<Output = Result<T, StreamableHttpError<HttpError>>>,
+        F: Future<Output = Result<T, TransportError>>,
     {
-        let Some(logins) = &self.logins else { return request(None).await.map(|came| (came, None)) };
+        let Some(logins) = &self.logins else { return request(None).await };
         let target = parsed(uri).map_err(as_error)?;
         let token = logins.bearer(&self.server, uri, &target).await.map_err(as_error)?;
         let reveal = |token: &Secret| token.reveal().to_owned();
         match request(token.as_ref().map(reveal)).await {
             Err(error) if is_refusal(&error) => {}
-            other => return self.clean(other, token.as_ref()),
+            other => return other.map_err(|error| self.clean(error, token.as_ref())),
         }
         let renewed = logins.refused(&self.server, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
             Err(error) if is_refusal(&error) => Err(as_error(Logins::refused_again(&self.server))),
-            other => self.clean(other, Some(&renewed)),
+            other => other.map_err(|error| self.clean(error, Some(&renewed))),
         }
     }
 
-    /// Takes the token out of an error; for anything else it gives what takes it out.
-    fn clean<T>(
-        &self,
-        came: Result<T, StreamableHttpError<HttpError>>,
-        token: Option<&Secret>,
-    ) -> Result<(T, Option<Redactor>), StreamableHttpError<HttpError>> {
-        let redactor = token.map(|token| Redactor::new([token]));
-        match (came, redactor) {
-            (Ok(came), redactor) => Ok((came, redactor)),
-            (Err(StreamableHttpError::InsufficientScope(error)), _) => {
+    /// Returns an error without the token.
+    fn clean(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
+        match (error, token) {
+            (StreamableHttpError::InsufficientScope(error), _) => {
                 let challenge = Challenge::of([error.www_authenticate_header.as_str()]);
                 let fault = Logins::lacks_scope(&self.server, &challenge);
-                Err(fault.map_or(StreamableHttpError::InsufficientScope(error), as_error))
+                fault.map_or(StreamableHttpError::InsufficientScope(error), as_error)
             }
-            (Err(StreamableHttpError::UnexpectedServerResponse(text)), Some(redactor)) => {
-                let text = Cow::Owned(redactor.text(text.into_owned()));
-                Err(StreamableHttpError::UnexpectedServerResponse(text))
+            (StreamableHttpError::UnexpectedServerResponse(text), Some(token)) => {
+                let text = Redactor::new([token]).text(text.into_owned());
+                StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text))
             }
-            (Err(error), _) => Err(error),
+            (error, _) => error,
         }
     }
-}
 
-/// Events without the token.
-fn without_token(events: EventStream, redactor: Option<Redactor>) -> EventStream {
-    let Some(redactor) = redactor else { return events };
-    let clean = move |event: Result<Sse, SseError>| {
-        event.map(|event| Sse { data: event.data.map(|data| redactor.text(data)), ..event })
-    };
-    events.map(clean).boxed()
+    /// Returns the reader of what comes back to a request with this token.
+    fn inbound(&self, token: Option<&String>) -> Inbound {
+        match token {
+            Some(token) => self.inbound.without(&Secret::new(token.as_str())),
+            None => self.inbound.clone(),
+        }
+    }
 }
 
 impl StreamableHttpClient for LoggedIn {
@@ -160,17 +149,14 @@ impl StreamableHttpClient for LoggedIn {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<HttpError>> {
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
         let request = |token: Option<String>| {
-            let inbound = match &token {
-                Some(token) => self.inbound.without(&Secret::new(token.as_str())),
-                None => self.inbound.clone(),
-            };
+            let inbound = self.inbound(token.as_ref());
             let (message, headers, uri) = (&message, headers.clone(), &uri);
             let session = session.as_deref();
             async move { post(&self.client, &inbound, uri, message, session, token, headers).await }
         };
-        self.send(&uri, request).await.map(|(response, _)| response)
+        self.send(&uri, request).await
     }
 
     async fn delete_session(
@@ -179,11 +165,11 @@ impl StreamableHttpClient for LoggedIn {
         session: Arc<str>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<(), StreamableHttpError<HttpError>> {
+    ) -> Result<(), TransportError> {
         let request = |token| {
             self.client.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone())
         };
-        self.send(&uri, request).await.map(|((), _)| ())
+        self.send(&uri, request).await
     }
 
     async fn get_stream(
@@ -193,13 +179,21 @@ impl StreamableHttpClient for LoggedIn {
         last: Option<String>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<EventStream, StreamableHttpError<HttpError>> {
-        let request = |token| {
+    ) -> Result<EventStream, TransportError> {
+        let request = |token: Option<String>| {
+            let inbound = self.inbound(token.as_ref());
             let (uri, session, last) = (Arc::clone(&uri), session.clone(), last.clone());
             let headers = headers.clone();
-            self.client.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE)
+            let opened = self.client.get_stream_with_max_sse_event_size(
+                uri,
+                session,
+                last,
+                token,
+                headers,
+                MAX_MESSAGE,
+            );
+            async move { Ok(messages(opened.await?, inbound)) }
         };
-        let (events, redactor) = self.send(&uri, request).await?;
-        Ok(messages(without_token(events, redactor), self.inbound.clone()))
+        self.send(&uri, request).await
     }
 }

@@ -1,10 +1,10 @@
-//! Notifications of a server, counted by the second.
+//! Messages that nobody asked for, counted by the second: notifications, answers to nothing, and what is not a message.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Notifications in a second that are a flood if it goes on.
+/// Such messages in a second that are a flood if it goes on.
 pub(super) const MAX_PER_SECOND: u32 = 1_000;
 
 /// Seconds of a flood that end the connection.
@@ -12,7 +12,7 @@ pub(super) const MAX_SECONDS: u32 = 10;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts notifications.
+/// Counts these messages.
 pub(super) struct Flood {
     second: Instant,
     count: u32,

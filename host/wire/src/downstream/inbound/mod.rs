@@ -4,6 +4,7 @@
 
 mod awaited;
 mod flood;
+mod incoming;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -12,12 +13,13 @@ mod transport;
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use gatehouse_core::{
     http::{Redactor, Secret},
     json::{MAX_VALUES, MessageSize},
+    lock,
     names::quoted,
 };
 use rmcp::{
@@ -25,12 +27,15 @@ use rmcp::{
     model::{ErrorData, JsonRpcMessage, RequestId, ServerResult},
     service::RxJsonRpcMessage,
 };
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
 use crate::serve::response_id;
 use awaited::Awaited;
 pub(super) use awaited::{Arrival, Memory};
+use flood::{Flood, MAX_PER_SECOND, MAX_SECONDS};
+pub(super) use incoming::Incoming;
 pub(super) use progress::Watchers;
 pub(super) use transport::GuardedTransport;
 
@@ -75,15 +80,23 @@ impl InboundLimits {
 pub(crate) struct Inbound {
     limits: InboundLimits,
     awaited: Awaited,
+    flood: Arc<Mutex<Flood>>,
     ended: Arc<OnceLock<ConnectionEnd>>,
+    ending: CancellationToken,
 }
 
 /// A message that is being read. Gives `None` for one that nobody waits for.
-pub(crate) type Reading = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
+type Reading = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
 
 impl Inbound {
     pub(crate) fn new(limits: &InboundLimits) -> Self {
-        Self { limits: limits.clone(), awaited: Awaited::default(), ended: Arc::default() }
+        Self {
+            limits: limits.clone(),
+            awaited: Awaited::default(),
+            flood: Arc::new(Mutex::new(Flood::new(Instant::now()))),
+            ended: Arc::default(),
+            ending: CancellationToken::new(),
+        }
     }
 
     /// Returns a reader of the same connection that redacts this as well.
@@ -92,26 +105,28 @@ impl Inbound {
         Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
     }
 
-    /// Reads a message: a small one at once, a large one in the returned future.
-    pub(crate) fn read(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, Reading> {
-        if text.len() < LARGE {
-            match self.memory_now(&text) {
-                Some(memory) => return Ok(self.parse(text, memory)),
-                None => return Err(self.clone().read_when_possible(text)),
-            }
+    /// Reads a message.
+    pub(crate) async fn read(&self, text: Vec<u8>) -> Option<ServerMessage> {
+        match self.begin(text) {
+            Ok(message) => message,
+            Err(reading) => reading.await,
         }
-        Err(self.clone().read_when_possible(text))
+    }
+
+    /// Reads a message: a small one immediately, a large one in the returned future.
+    fn begin(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, Reading> {
+        let memory = if text.len() < LARGE { self.memory_now(&text) } else { None };
+        match memory {
+            Some(memory) => Ok(self.parse(text, memory)),
+            None => Err(self.clone().read_when_possible(text)),
+        }
     }
 
     /// Reads a message. A large result is kept for [`Self::arrival`], and the library gets an empty one instead: it parses what
     /// it is given on the async runtime.
     pub(crate) async fn read_beside(&self, text: Vec<u8>) -> Option<ServerMessage> {
         let is_large = text.len() >= LARGE;
-        let message = match self.read(text) {
-            Ok(message) => message,
-            Err(reading) => reading.await,
-        };
-        match message {
+        match self.read(text).await {
             Some(JsonRpcMessage::Response(mut response)) if is_large && !is_for_library(&response.result) => {
                 let empty = ServerResult::empty(());
                 let result = std::mem::replace(&mut response.result, empty);
@@ -132,9 +147,19 @@ impl Inbound {
         self.awaited.take(id)
     }
 
-    /// Ends the connection for a reason that everybody hears.
+    /// Ends the connection, for a reason that its calls and the log show.
     pub(super) fn end(&self, end: ConnectionEnd) {
         let _ = self.ended.set(end);
+        self.ending.cancel();
+    }
+
+    /// Counts a message that nobody asked for. Too many of them end the connection.
+    fn unrequested(&self) {
+        if lock(&self.flood).add(Instant::now()) {
+            self.end(ConnectionEnd::abuse(format!(
+                "it sent more than {MAX_PER_SECOND} unrequested messages a second for {MAX_SECONDS} s"
+            )));
+        }
     }
 
     /// Returns why the connection was ended by the host.
@@ -174,10 +199,12 @@ impl Inbound {
         match parsed {
             Ok(JsonRpcMessage::Response(response)) => {
                 let is_awaited = self.awaited.arrived(&response.id, memory);
+                if !is_awaited {
+                    self.unrequested();
+                }
                 is_awaited.then_some(JsonRpcMessage::Response(response))
             }
             Ok(message) => Some(message),
-            Err(_) if text.trim_ascii().is_empty() => None,
             Err(error) => self.refuse_text(&text, format!("it is not a message of the protocol: {error}")),
         }
     }
@@ -193,6 +220,7 @@ impl Inbound {
     fn refuse_text(&self, text: &[u8], why: String) -> Option<ServerMessage> {
         let id = response_id(text).and_then(|id| serde_json::from_value(id).ok());
         if id.is_none() {
+            self.unrequested();
             tracing::debug!("a message of {} bytes from a server is left out: {why}", text.len());
         }
         id.map(|id| self.refuse(&id, &why))

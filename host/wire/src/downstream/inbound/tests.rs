@@ -69,11 +69,7 @@ async fn send_ping(transport: &mut GuardedTransport<Scripted>, id: i64) {
 }
 
 async fn read(inbound: &Inbound, text: String) -> Option<Value> {
-    let message = match inbound.read(text.into_bytes()) {
-        Ok(message) => message,
-        Err(reading) => reading.await,
-    };
-    message.map(|message| serde_json::to_value(message).expect("JSON"))
+    inbound.read(text.into_bytes()).await.map(|message| serde_json::to_value(message).expect("JSON"))
 }
 
 #[tokio::test]
@@ -124,8 +120,24 @@ async fn a_flood_of_notifications_ends_the_connection() {
     let began = tokio::time::Instant::now();
     assert!(transport.receive().await.is_none());
     assert!((10..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-    let why = "it sent more than 1000 notifications a second for 10 s";
+    let why = "it sent more than 1000 unrequested messages a second for 10 s";
     assert_eq!(inbound.ended(), Some(ConnectionEnd::abuse(why)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_what_nobody_asked_for_ends_the_connection() {
+    for text in ["", "not a message", r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#] {
+        let inbound = inbound(&[]);
+        let (mut transport, _) =
+            guarded(Scripted::new([json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})]), &inbound);
+        for _ in 0..12_500 {
+            assert!(inbound.ended().is_none_or(|end| end.is_abuse));
+            assert_eq!(read(&inbound, text.to_owned()).await, None, "{text}");
+            tokio::time::advance(Duration::from_micros(900)).await;
+        }
+        assert!(inbound.ended().is_some(), "{text}");
+        assert!(transport.receive().await.is_none(), "it is not read on");
+    }
 }
 
 #[tokio::test]
@@ -208,7 +220,7 @@ async fn large_messages_share_the_memory_of_their_server() {
         send_ping(&mut transport, id).await;
     }
     assert!(read(&inbound, response(1)).await.is_some());
-    let Err(mut second) = inbound.read(response(2).into_bytes()) else { panic!("a large message") };
+    let Err(mut second) = inbound.begin(response(2).into_bytes()) else { panic!("a large message") };
     let first = inbound.arrival(&RequestId::Number(1));
     assert!(first.memory.is_counted() && first.memory.bytes() > 900_000);
     // It is counted, then waits.

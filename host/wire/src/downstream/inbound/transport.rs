@@ -9,16 +9,10 @@ use rmcp::{
     service::TxJsonRpcMessage,
     transport::Transport,
 };
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
-use super::{
-    Inbound, ServerMessage, Watchers,
-    flood::{Flood, MAX_PER_SECOND, MAX_SECONDS},
-};
-use crate::downstream::{
-    connection::{ConnectionEnd, ListChanged},
-    followed::Followed,
-};
+use super::{Inbound, ServerMessage, Watchers};
+use crate::downstream::{connection::ListChanged, followed::Followed};
 
 /// Requests of a server that may be without an answer. No more is read from a server that does not take answers.
 const MAX_UNANSWERED: usize = 32;
@@ -30,7 +24,6 @@ pub(in crate::downstream) struct GuardedTransport<T> {
     watchers: Watchers,
     followed: Followed,
     changed: ListChanged,
-    flood: Flood,
     unanswered: Arc<Semaphore>,
 }
 
@@ -48,7 +41,6 @@ impl<T> GuardedTransport<T> {
             watchers: watchers.clone(),
             followed: followed.clone(),
             changed: Arc::clone(changed),
-            flood: Flood::new(Instant::now()),
             unanswered: Arc::new(Semaphore::new(MAX_UNANSWERED)),
         }
     }
@@ -119,14 +111,14 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     async fn receive(&mut self) -> Option<ServerMessage> {
         loop {
             drop(self.unanswered.acquire().await);
-            match self.inner.receive().await? {
+            let message = tokio::select! {
+                biased;
+                () = self.inbound.ending.cancelled() => return None,
+                message = self.inner.receive() => message?,
+            };
+            match message {
                 JsonRpcMessage::Notification(mut message) => {
-                    if self.flood.add(Instant::now()) {
-                        self.inbound.end(ConnectionEnd::abuse(format!(
-                            "it sent more than {MAX_PER_SECOND} notifications a second for {MAX_SECONDS} s"
-                        )));
-                        return None;
-                    }
+                    self.inbound.unrequested();
                     if let Some(notification) = self.notified(message.notification) {
                         message.notification = notification;
                         return Some(JsonRpcMessage::Notification(message));

@@ -23,7 +23,7 @@ pub(crate) use self::{
 };
 use super::{
     connection::{ConnectFailure, ConnectionEnd},
-    inbound::{Inbound, Reading, ServerMessage},
+    inbound::{Inbound, Incoming, ServerMessage},
 };
 
 /// The most of an answer that is quoted where it is no stream.
@@ -87,8 +87,7 @@ pub(crate) struct Sse {
     endpoint: Url,
     stream: Option<Stream>,
     inbound: Inbound,
-    /// A large message that is being parsed.
-    reading: Option<Reading>,
+    incoming: Incoming,
 }
 
 /// What comes from the server.
@@ -107,7 +106,8 @@ impl Sse {
     pub(crate) async fn open(asking: Asking, inbound: Inbound, limit: usize) -> Result<Self, SseError> {
         match Self::begin(&asking, limit).await {
             Ok((endpoint, stream)) => {
-                Ok(Self { asking, endpoint, stream: Some(stream), inbound, reading: None })
+                let incoming = Incoming::new(&inbound);
+                Ok(Self { asking, endpoint, stream: Some(stream), inbound, incoming })
             }
             Err(error) => Err(SseError { message: asking.clean(error.message), ..error }),
         }
@@ -190,20 +190,17 @@ impl Transport<RoleClient> for Sse {
 
     async fn receive(&mut self) -> Option<ServerMessage> {
         let why = loop {
-            if let Some(reading) = &mut self.reading {
-                let message = reading.await;
-                self.reading = None;
-                if message.is_some() {
-                    return message;
-                }
+            if let Some(message) = self.incoming.large().await {
+                return Some(message);
             }
             match self.stream.as_mut()?.next().await {
                 Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
-                Ok(Some(event)) => match self.inbound.read(self.asking.clean(event.data).into_bytes()) {
-                    Ok(Some(message)) => return Some(message),
-                    Ok(None) => {}
-                    Err(reading) => self.reading = Some(reading),
-                },
+                Ok(Some(event)) => {
+                    let text = self.asking.clean(event.data).into_bytes();
+                    if let Some(message) = self.incoming.add(text) {
+                        return Some(message);
+                    }
+                }
                 Ok(None) => break "the server ended its stream of events".to_owned(),
                 Err(error) => break error.to_string(),
             }
