@@ -1,15 +1,19 @@
 //! Further names for tools: what an alias of a preset stands for, and how to part two tools of one name.
 
 use crate::{
-    catalog::{CatalogError, Entry},
+    catalog::{CatalogError, ToolEntry},
     names,
-    preset::Exposure,
+    preset::CompiledPreset,
     tool::ExposedName,
 };
 
 /// Adds the aliases of an exposure. Each stands for one declared tool: by its own name, where only one gate
 /// has it, or as `gate.tool`. Where the listing is not `complete`, what is missing may be what is meant.
-pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>, complete: bool) -> Result<(), CatalogError> {
+pub(crate) fn add_aliases(
+    exposure: &CompiledPreset,
+    entries: &mut Vec<ToolEntry>,
+    complete: bool,
+) -> Result<(), CatalogError> {
     let declared = entries.len();
     for (alias, target) in &exposure.aliases {
         let bad = |why: String| CatalogError::BadAlias {
@@ -21,31 +25,32 @@ pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>, complete: bool)
         if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
             return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
         }
-        let entry = match meant(&entries[..declared], target) {
+        let entry = match resolve_target(&entries[..declared], target) {
             Ok(entry) => entry,
             Err(_) if !complete => continue,
             Err(why) => return Err(bad(why)),
         };
-        let entry = Entry { name, rank: entries.len(), ..entry.clone() };
+        let entry = ToolEntry { name, rank: entries.len(), ..entry.clone() };
         entries.push(entry);
     }
     Ok(())
 }
 
-fn meant<'a>(entries: &'a [Entry], target: &str) -> Result<&'a Entry, String> {
-    let fits = |entry: &&Entry| entry.name.as_str() == target || qualified(entry) == target;
-    let found: Vec<&Entry> = entries.iter().filter(fits).collect();
+fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a ToolEntry, String> {
+    let fits = |entry: &&ToolEntry| entry.name.as_str() == target || qualified_name(entry) == target;
+    let found: Vec<&ToolEntry> = entries.iter().filter(fits).collect();
     match found.as_slice() {
         [entry] => Ok(entry),
         [] => {
-            let whole: Vec<String> = entries.iter().map(qualified).collect();
+            let whole: Vec<String> = entries.iter().map(qualified_name).collect();
             let own = entries.iter().map(|entry| entry.name.as_str());
             let near = names::did_you_mean(target, own.chain(whole.iter().map(String::as_str)));
-            let shown = names::quoted(target, 2 * crate::tool::MAX_NAME);
+            let shown = names::quoted(target, 2 * crate::tool::MAX_NAME_CHARS);
             Err(format!("stands for '{shown}', which no gate of the preset has.{near}"))
         }
         several => {
-            let each: Vec<String> = several.iter().map(|entry| format!("\"{}\"", qualified(entry))).collect();
+            let each: Vec<String> =
+                several.iter().map(|entry| format!("\"{}\"", qualified_name(entry))).collect();
             Err(format!(
                 "stands for '{target}', which {} gates of the preset have; write {}",
                 several.len(),
@@ -56,14 +61,14 @@ fn meant<'a>(entries: &'a [Entry], target: &str) -> Result<&'a Entry, String> {
 }
 
 /// `gate.tool`, which only one tool of a preset is called.
-fn qualified(entry: &Entry) -> String {
+fn qualified_name(entry: &ToolEntry) -> String {
     format!("{}.{}", entry.id.source.name(), entry.id.name)
 }
 
 /// What to write where several tools are called `name`: ` To keep both, …`. The aliases are names that
 /// nobody has yet.
-pub(crate) fn mend(exposure: &Exposure, entries: &[Entry], name: &ExposedName) -> String {
-    let sharing: Vec<&Entry> = entries.iter().filter(|entry| entry.name == *name).collect();
+pub(crate) fn collision_hint(exposure: &CompiledPreset, entries: &[ToolEntry], name: &ExposedName) -> String {
+    let sharing: Vec<&ToolEntry> = entries.iter().filter(|entry| entry.name == *name).collect();
     let free = |new: &str| ExposedName::new(new).is_ok() && !entries.iter().any(|e| e.name.as_str() == new);
     let aliases: Vec<String> = sharing
         .iter()
@@ -72,7 +77,7 @@ pub(crate) fn mend(exposure: &Exposure, entries: &[Entry], name: &ExposedName) -
             let wish = format!("{}_{name}", entry.id.source.name());
             let short = format!("tool_{}", place + 1);
             let alias = if free(&wish) { wish } else { short };
-            format!("\"{alias}\" = \"{}\"", qualified(entry))
+            format!("\"{alias}\" = \"{}\"", qualified_name(entry))
         })
         .collect();
     let place = match exposure.declared {

@@ -11,7 +11,7 @@ use tracing::Level;
 use crate::{
     call::Call,
     clean,
-    completion::{Completer, Suggestions, Typed},
+    completion::{CompletionRequest, CompletionSource, Completions},
     names,
     offered::{PromptEntry, ResourceSource},
     outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
@@ -22,9 +22,9 @@ use crate::{
 
 /// Takes out what nobody can see: models read lists, as they read what tools say of themselves.
 fn clean_link(link: &mut ResourceLink) {
-    clean::text(&mut link.name);
+    clean::strip_text(&mut link.name);
     for text in [&mut link.title, &mut link.description, &mut link.mime_type].into_iter().flatten() {
-        clean::text(text);
+        clean::strip_text(text);
     }
 }
 
@@ -42,7 +42,7 @@ impl Call {
             page.resources.iter_mut().for_each(clean_link);
             Ok(page)
         };
-        self.ask(what, size, work).await
+        self.run_request(what, size, work).await
     }
 
     /// What stands at an address that the source answers for.
@@ -52,25 +52,21 @@ impl Call {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         let size = |read: &Vec<EmbeddedResource>| read.iter().map(EmbeddedResource::bytes).sum();
-        self.ask(uri, size, from.source.read_resource(self, &from.params, uri)).await
+        self.run_request(uri, size, from.source.read_resource(self, &from.params, uri)).await
     }
 
     /// In how long what stands there changes by itself, where anybody knows.
-    pub async fn resource_changes_in(
-        &self,
-        from: &ResourceSource,
-        uri: &str,
-    ) -> Result<Option<Duration>, Fault> {
-        self.ask(uri, |_| 0, from.source.resource_changes_in(self, &from.params, uri)).await
+    pub async fn resource_ttl(&self, from: &ResourceSource, uri: &str) -> Result<Option<Duration>, Fault> {
+        self.run_request(uri, |_| 0, from.source.resource_ttl(self, &from.params, uri)).await
     }
 
     /// Has what stands there followed, where its source tells of changes.
-    pub async fn follow_resource(
+    pub async fn watch_resource(
         &self,
         from: &ResourceSource,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        self.ask(uri, |_| 0, from.source.follow_resource(self, &from.params, uri)).await
+        self.run_request(uri, |_| 0, from.source.watch_resource(self, &from.params, uri)).await
     }
 
     /// The messages of a prompt; the arguments are checked first.
@@ -84,18 +80,22 @@ impl Call {
             entry.prompt.check_arguments(arguments)?;
             entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
         };
-        self.ask(entry.name.as_str(), size, work).await
+        self.run_request(entry.name.as_str(), size, work).await
     }
 
     /// What may be meant by what is typed.
-    pub async fn complete(&self, from: &Completer<'_>, typed: &Typed) -> Result<Suggestions, Fault> {
-        let size = |made: &Suggestions| made.values.iter().map(String::len).sum();
+    pub async fn complete(
+        &self,
+        from: &CompletionSource<'_>,
+        typed: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
+        let size = |made: &Completions| made.values.iter().map(String::len).sum();
         let work = async { Ok(from.source.complete(self, from.params, typed).await?.bounded()) };
-        self.ask(&typed.argument, size, work).await
+        self.run_request(&typed.argument, size, work).await
     }
 
     /// Waits for the answer as long as the source may take and the client wants it, and notes it in the log.
-    async fn ask<T>(
+    async fn run_request<T>(
         &self,
         what: &str,
         size: impl Fn(&T) -> usize,
@@ -107,7 +107,7 @@ impl Call {
         let answer = tokio::select! {
             biased;
             answer = work => answer,
-            () = self.deadline().passes() => {
+            () = self.deadline().expired() => {
                 let seconds = context.time_limit().as_secs_f32();
                 Err(ended(format!("was stopped after {seconds} s.")))
             }

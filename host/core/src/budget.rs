@@ -12,14 +12,14 @@ pub struct ByteBudget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    left: AtomicUsize,
+    remaining: AtomicUsize,
     /// The budget that this one is a part of.
-    whole: Option<ByteBudget>,
+    parent: Option<ByteBudget>,
 }
 
 /// A share of a budget, given back when it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct ByteReservation {
     budget: ByteBudget,
     bytes: usize,
 }
@@ -27,40 +27,40 @@ pub struct Held {
 impl ByteBudget {
     /// A budget of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(Inner { left: AtomicUsize::new(bytes), whole: None }))
+        Self(Arc::new(Inner { remaining: AtomicUsize::new(bytes), parent: None }))
     }
 
     /// A part of this budget that has a cap of its own: what it takes, both take.
     pub fn part(&self, bytes: usize) -> Self {
-        Self(Arc::new(Inner { left: AtomicUsize::new(bytes), whole: Some(self.clone()) }))
+        Self(Arc::new(Inner { remaining: AtomicUsize::new(bytes), parent: Some(self.clone()) }))
     }
 
     /// Begins to hold, with nothing.
-    pub fn hold(&self) -> Held {
-        Held { budget: self.clone(), bytes: 0 }
+    pub fn reserve(&self) -> ByteReservation {
+        ByteReservation { budget: self.clone(), bytes: 0 }
     }
 
     fn take(&self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
-        if self.0.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+        if self.0.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             return false;
         }
-        let taken = self.0.whole.as_ref().is_none_or(|whole| whole.take(bytes));
+        let taken = self.0.parent.as_ref().is_none_or(|whole| whole.take(bytes));
         if !taken {
-            self.0.left.fetch_add(bytes, Ordering::Relaxed);
+            self.0.remaining.fetch_add(bytes, Ordering::Relaxed);
         }
         taken
     }
 
-    fn give_back(&self, bytes: usize) {
-        self.0.left.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(whole) = &self.0.whole {
-            whole.give_back(bytes);
+    fn release(&self, bytes: usize) {
+        self.0.remaining.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.0.parent {
+            whole.release(bytes);
         }
     }
 }
 
-impl Held {
+impl ByteReservation {
     /// Takes so many bytes more, or none where too few are left.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
@@ -77,7 +77,7 @@ impl Held {
         if bytes > self.bytes {
             return self.take(bytes - self.bytes);
         }
-        self.budget.give_back(self.bytes - bytes);
+        self.budget.release(self.bytes - bytes);
         self.bytes = bytes;
         true
     }
@@ -88,9 +88,9 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ByteReservation {
     fn drop(&mut self) {
-        self.budget.give_back(self.bytes);
+        self.budget.release(self.bytes);
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn bytes_are_given_back_with_what_took_them() {
         let budget = ByteBudget::new(10);
-        let (mut one, mut other) = (budget.hold(), budget.hold());
+        let (mut one, mut other) = (budget.reserve(), budget.reserve());
         assert!(one.take(6) && !other.take(6) && other.take(4));
         drop(one);
         assert!(other.take(6) && !other.take(1));
@@ -112,10 +112,10 @@ mod tests {
     fn a_part_takes_from_the_whole() {
         let whole = ByteBudget::new(10);
         let part = whole.part(6);
-        let (mut of_part, mut of_whole) = (part.hold(), whole.hold());
+        let (mut of_part, mut of_whole) = (part.reserve(), whole.reserve());
         assert!(!of_part.take(7) && of_part.take(5) && of_whole.take(4));
         assert!(!of_part.take(1) || !of_part.take(1), "the whole has one left, the part too");
         drop((of_part, of_whole));
-        assert!(part.hold().take(6) && whole.hold().take(10));
+        assert!(part.reserve().take(6) && whole.reserve().take(10));
     }
 }

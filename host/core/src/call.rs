@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     call_time::{CallDeadline, CallTime},
-    catalog::{Catalog, Entry},
+    catalog::{Catalog, ToolEntry},
     envelope::RequestClaim,
     forwarding::ForwardedCalls,
     lock,
-    nesting::{Caused, Ceiling},
+    nesting::{CallTree, EffectLimit},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
     ports::client::{Client, NoClient},
@@ -69,10 +69,10 @@ pub struct CallContext {
     /// between the client and this host.
     pub meta: Option<Arc<Map<String, Value>>>,
     /// The sources of the calls it is nested in, outermost first; none for a client's own call.
-    pub within: Vec<SourceId>,
+    pub enclosing_sources: Vec<SourceId>,
     /// The tool, or the fault of there being none. The outermost stage sees that fault like any other. What is asked of a
     /// source besides calls has no tool.
-    entry: Result<Arc<Entry>, Fault>,
+    entry: Result<Arc<ToolEntry>, Fault>,
     /// The longest it may take.
     limit: Duration,
     /// When the call around it has to be over.
@@ -82,7 +82,7 @@ pub struct CallContext {
     /// How long that had stood still when this began.
     paused: Duration,
     /// What it may do at most, where a tool makes it that promised no more.
-    pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) effect_limit: Option<EffectLimit>,
     /// The request that this call is, if it is one that can be read.
     pub(crate) claim: OnceLock<Arc<RequestClaim>>,
     /// The request that the call around it serves.
@@ -90,13 +90,13 @@ pub struct CallContext {
     /// The working directory of whoever called, if it is on this machine: over stdio, and at a shell.
     pub working_directory: Option<PathBuf>,
     /// It has a connection to its server of its own, which ends with it.
-    pub apart: bool,
+    pub isolated: bool,
     /// Microseconds that its source spent connecting to whatever runs the tool.
     pub connecting_us: AtomicU64,
     /// Microseconds that its source had it, at least one where it got there at all; with those of connecting.
     pub(crate) in_source_us: AtomicU64,
     /// What the client's call that it is or belongs to has caused.
-    pub(crate) caused: Arc<Caused>,
+    pub(crate) call_tree: Arc<CallTree>,
     /// Questions that its server has asked the client.
     pub(crate) questions: QuestionCount,
     /// True if code of a caller made it, through whichever tools.
@@ -104,7 +104,7 @@ pub struct CallContext {
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
     /// Shares of budgets that are held until it is over.
-    held: Mutex<Vec<Box<dyn Any + Send>>>,
+    kept_until_done: Mutex<Vec<Box<dyn Any + Send>>>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -113,23 +113,23 @@ impl CallContext {
     pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
         let name = name.into();
         let entry = catalog.find(&name).cloned();
-        Self::of_entry(pipeline, catalog, name, entry)
+        Self::from_entry(pipeline, catalog, name, entry)
     }
 
     /// A call of a tool that was looked up elsewhere.
-    pub(crate) fn of_entry(
+    pub(crate) fn from_entry(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
         name: impl Into<String>,
-        entry: Result<Arc<Entry>, Fault>,
+        entry: Result<Arc<ToolEntry>, Fault>,
     ) -> Self {
         let limit = entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit());
-        Self::of(pipeline, catalog, name.into(), entry, limit)
+        Self::with_limit(pipeline, catalog, name.into(), entry, limit)
     }
 
     /// What a client asks of a source by another method than a call of a tool. Tools cannot be called from there: no tool
     /// has said what they may do at most.
-    pub fn asking(
+    pub fn for_method(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
         method: impl Into<String>,
@@ -137,7 +137,7 @@ impl CallContext {
     ) -> Self {
         let method = method.into();
         let no_tool = Fault::denied(format!("'{method}' calls no tools."));
-        Self::of(pipeline, catalog, method, Err(no_tool), source.time_limit())
+        Self::with_limit(pipeline, catalog, method, Err(no_tool), source.time_limit())
     }
 
     /// The same call as a filter of its reply sees it. It calls no tools, it reports no progress, and it goes on where this
@@ -145,7 +145,7 @@ impl CallContext {
     pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
         let no_tool = Fault::denied("A filter calls no tools.");
         let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
-        let mut seen = Self::of(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
+        let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
         seen.principal = self.principal.clone();
         seen.started = self.started;
@@ -153,11 +153,11 @@ impl CallContext {
         seen
     }
 
-    fn of(
+    fn with_limit(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
         name: String,
-        entry: Result<Arc<Entry>, Fault>,
+        entry: Result<Arc<ToolEntry>, Fault>,
         limit: Duration,
     ) -> Self {
         Self {
@@ -172,34 +172,34 @@ impl CallContext {
             progress: None,
             client: Arc::new(NoClient),
             meta: None,
-            within: Vec::new(),
+            enclosing_sources: Vec::new(),
             outer_deadline: None,
             time: Arc::default(),
             paused: Duration::ZERO,
-            ceiling: None,
+            effect_limit: None,
             claim: OnceLock::new(),
             outer_claim: None,
             working_directory: None,
-            apart: false,
+            isolated: false,
             for_code: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
-            caused: Arc::default(),
+            call_tree: Arc::default(),
             questions: QuestionCount::default(),
             forwarded: ForwardedCalls::default(),
-            held: Mutex::default(),
+            kept_until_done: Mutex::default(),
             pipeline: Arc::clone(pipeline),
         }
     }
 
     /// The tool it asks for.
-    pub fn entry(&self) -> Result<&Arc<Entry>, Fault> {
+    pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {
         self.entry.as_ref().map_err(Fault::clone)
     }
 
     /// Keeps a share of a budget until the call is over.
-    pub fn hold(&self, share: impl Any + Send) {
-        lock(&self.held).push(Box::new(share));
+    pub fn keep_until_done(&self, share: impl Any + Send) {
+        lock(&self.kept_until_done).push(Box::new(share));
     }
 
     /// The longest it may take.
@@ -223,7 +223,7 @@ impl CallContext {
     /// Returns the source whose call leaves this one less time than its own limit.
     pub(crate) fn shortened_by(&self) -> Option<&SourceId> {
         let outer = self.outer_deadline.as_ref()?;
-        self.within.last().filter(|_| outer.instant() < self.own_deadline().instant())
+        self.enclosing_sources.last().filter(|_| outer.instant() < self.own_deadline().instant())
     }
 
     /// How long it waited for answers of its client, or one of those around and within it did.
@@ -232,7 +232,7 @@ impl CallContext {
     }
 
     /// Has it share the time of the call around it.
-    pub(crate) fn nested_in_time(&mut self, outer: &Arc<CallTime>) {
+    pub(crate) fn share_time(&mut self, outer: &Arc<CallTime>) {
         self.paused = outer.paused();
         self.time = Arc::clone(outer);
     }
@@ -275,11 +275,11 @@ impl Call {
 
     /// Takes the call down its pipeline and its outcome back.
     pub async fn run(mut self) -> Outcome {
-        self.run_here().await
+        self.run_mut().await
     }
 
     /// Takes the call down its pipeline and its outcome back, and leaves the call to be looked at.
-    pub(crate) async fn run_here(&mut self) -> Outcome {
+    pub(crate) async fn run_mut(&mut self) -> Outcome {
         let pipeline = Arc::clone(&self.context.pipeline);
         pipeline.run(self).await
     }

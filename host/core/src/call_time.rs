@@ -20,12 +20,12 @@ const MAX_MARGIN: Duration = Duration::from_secs(1);
 /// How long a client's call and those that it causes have stood still.
 #[derive(Debug, Default)]
 pub(crate) struct CallTime {
-    pauses: Mutex<Pauses>,
+    pauses: Mutex<PauseTotals>,
     resumed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Pauses {
+struct PauseTotals {
     /// Those that are over, together; what overlaps counts once.
     over: Duration,
     /// Those that are not.
@@ -34,7 +34,7 @@ struct Pauses {
     since: Option<Instant>,
 }
 
-impl Pauses {
+impl PauseTotals {
     fn total(&self) -> Duration {
         self.over + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -46,28 +46,28 @@ impl CallTime {
         lock(&self.pauses).total()
     }
 
-    fn stands_still(&self) -> bool {
+    fn is_paused(&self) -> bool {
         lock(&self.pauses).open > 0
     }
 
     /// Has the time stand still until what is given back is dropped; none where it has done so for as long as it may.
-    pub(crate) fn pause(self: &Arc<Self>) -> Option<Pause> {
+    pub(crate) fn pause(self: &Arc<Self>) -> Option<PauseGuard> {
         let mut pauses = lock(&self.pauses);
         let left = MAX_PAUSE.checked_sub(pauses.total()).filter(|left| !left.is_zero())?;
         pauses.open += 1;
         pauses.since.get_or_insert_with(Instant::now);
-        Some(Pause { time: Arc::clone(self), until: Instant::now() + left })
+        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left })
     }
 }
 
 /// For as long as it lives the time of a call stands still.
-pub(crate) struct Pause {
+pub(crate) struct PauseGuard {
     time: Arc<CallTime>,
     /// When it has lasted as long as it may.
     pub(crate) until: Instant,
 }
 
-impl Drop for Pause {
+impl Drop for PauseGuard {
     fn drop(&mut self) {
         let mut pauses = lock(&self.time.pauses);
         pauses.open -= 1;
@@ -111,8 +111,8 @@ impl CallDeadline {
     }
 
     /// Whether the time is up.
-    pub fn has_passed(&self) -> bool {
-        self.remaining().is_zero() && !self.time.stands_still()
+    pub fn is_expired(&self) -> bool {
+        self.remaining().is_zero() && !self.time.is_paused()
     }
 
     /// The sooner of the two.
@@ -137,15 +137,15 @@ impl CallDeadline {
     }
 
     /// Waits until the time is up.
-    pub async fn passes(&self) {
+    pub async fn expired(&self) {
         loop {
             let resumed = self.time.resumed.notified();
             tokio::pin!(resumed);
             // From here on no end of a pause goes unnoticed.
             resumed.as_mut().enable();
-            if self.time.stands_still() {
+            if self.time.is_paused() {
                 resumed.await;
-            } else if self.has_passed() {
+            } else if self.is_expired() {
                 return;
             } else {
                 tokio::time::sleep_until(self.instant()).await;
@@ -167,13 +167,13 @@ mod tests {
         let time = Arc::new(CallTime::default());
         let begun = Instant::now();
         let deadline = CallDeadline::new(begun + 3 * SECOND, Duration::ZERO, &time);
-        let mut passes = Box::pin(deadline.passes());
+        let mut passes = Box::pin(deadline.expired());
         assert!(poll!(passes.as_mut()).is_pending());
         let first = time.pause().expect("time to wait");
         let second = time.pause().expect("time to wait");
         tokio::time::advance(10 * SECOND).await;
         drop(first);
-        assert!(!deadline.has_passed() && poll!(passes.as_mut()).is_pending(), "it stands still");
+        assert!(!deadline.is_expired() && poll!(passes.as_mut()).is_pending(), "it stands still");
         tokio::time::advance(10 * SECOND).await;
         drop(second);
         assert_eq!(deadline.remaining(), 3 * SECOND, "what overlaps counts once");
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(later.remaining(), 2 * SECOND, "what was before counts for none that comes after");
         passes.await;
         assert_eq!(begun.elapsed(), 23 * SECOND);
-        assert!(deadline.has_passed() && later.passes().now_or_never().is_some());
+        assert!(deadline.is_expired() && later.expired().now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]

@@ -44,7 +44,7 @@ pub enum Capability {
 /// How much of a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum AccessLevel {
     /// Only what changes nothing.
     Read,
     /// All of it.
@@ -126,7 +126,7 @@ impl fmt::Display for Capability {
 
 /// What a component asks for: the capabilities in its import list, and what else it imports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct RequestedCapabilities {
     /// Ours, sorted.
     pub capabilities: Vec<Capability>,
     /// Everything else by its full interface name, sorted: WASI as a rule.
@@ -135,7 +135,7 @@ pub struct Ask {
 
 /// What presets.toml grants to one gate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grants(BTreeMap<Capability, Access>);
+pub struct Grants(BTreeMap<Capability, AccessLevel>);
 
 impl Grants {
     /// Reads `["knowledge:read", …]`; the error names the entry and what is allowed.
@@ -143,12 +143,14 @@ impl Grants {
         let mut grants = BTreeMap::new();
         for entry in entries {
             let (name, access) = match entry.split_once(':') {
-                Some((name, "read")) => (name, Access::Read),
-                Some(_) => ("", Access::Read),
-                None => (entry, Access::Full),
+                Some((name, "read")) => (name, AccessLevel::Read),
+                Some(_) => ("", AccessLevel::Read),
+                None => (entry, AccessLevel::Full),
             };
             let found = Capability::ALL.into_iter().find(|c| {
-                c.as_str() == name && c.granted_by_entry() && (access == Access::Full || c.has_read_access())
+                c.as_str() == name
+                    && c.granted_by_entry()
+                    && (access == AccessLevel::Full || c.has_read_access())
             });
             if let Some(block) =
                 Capability::ALL.into_iter().find(|c| c.as_str() == name && c.granted_by_block())
@@ -171,17 +173,17 @@ impl Grants {
     /// Adds a capability that has a block of its own.
     #[must_use]
     pub fn with_block(mut self, capability: Capability) -> Self {
-        self.0.insert(capability, Access::Full);
+        self.0.insert(capability, AccessLevel::Full);
         self
     }
 
     /// How much of a capability is granted.
-    pub fn access(&self, capability: Capability) -> Option<Access> {
-        if capability.always_granted() { Some(Access::Full) } else { self.0.get(&capability).copied() }
+    pub fn access(&self, capability: Capability) -> Option<AccessLevel> {
+        if capability.always_granted() { Some(AccessLevel::Full) } else { self.0.get(&capability).copied() }
     }
 
     /// Passes, or says which line to add.
-    pub fn require(&self, gate: &str, capability: Capability, needed: Access) -> Result<(), Fault> {
+    pub fn require(&self, gate: &str, capability: Capability, needed: AccessLevel) -> Result<(), Fault> {
         if self.access(capability).is_some_and(|have| have >= needed) {
             return Ok(());
         }
@@ -190,7 +192,7 @@ impl Grants {
                 .hint(format!("To allow it, write a block [gates.{gate}.{capability}] in presets.toml.")));
         }
         let grant = match needed {
-            Access::Read if capability.has_read_access() => format!("{capability}:read"),
+            AccessLevel::Read if capability.has_read_access() => format!("{capability}:read"),
             _ => capability.to_string(),
         };
         Err(Fault::denied(format!("Gate '{gate}' has no grant '{grant}'."))
@@ -199,9 +201,9 @@ impl Grants {
 
     /// The grants as they are written in presets.toml.
     pub fn entries(&self) -> Vec<String> {
-        let entry = |(capability, access): (&Capability, &Access)| match access {
-            Access::Read => format!("{capability}:read"),
-            Access::Full => capability.to_string(),
+        let entry = |(capability, access): (&Capability, &AccessLevel)| match access {
+            AccessLevel::Read => format!("{capability}:read"),
+            AccessLevel::Full => capability.to_string(),
         };
         self.0.iter().map(entry).collect()
     }
@@ -214,8 +216,8 @@ mod tests {
     #[test]
     fn nothing_is_granted_unless_written() {
         let none = Grants::default();
-        assert!(none.require("kg", Capability::Context, Access::Full).is_ok());
-        let denied = none.require("kg", Capability::Knowledge, Access::Read).expect_err("denied");
+        assert!(none.require("kg", Capability::Context, AccessLevel::Full).is_ok());
+        let denied = none.require("kg", Capability::Knowledge, AccessLevel::Read).expect_err("denied");
         assert_eq!(
             denied.hint.as_deref(),
             Some("To allow it, add \"knowledge:read\" to grants under [gates.kg] in presets.toml.")
@@ -225,10 +227,10 @@ mod tests {
     #[test]
     fn reading_does_not_grant_writing() {
         let read = Grants::parse(["knowledge:read"]).expect("known");
-        assert!(read.require("idea", Capability::Knowledge, Access::Read).is_ok());
-        assert!(read.require("idea", Capability::Knowledge, Access::Full).is_err());
+        assert!(read.require("idea", Capability::Knowledge, AccessLevel::Read).is_ok());
+        assert!(read.require("idea", Capability::Knowledge, AccessLevel::Full).is_err());
         let both = Grants::parse(["knowledge", "knowledge:read"]).expect("known");
-        assert_eq!(both.access(Capability::Knowledge), Some(Access::Full));
+        assert_eq!(both.access(Capability::Knowledge), Some(AccessLevel::Full));
     }
 
     #[test]
@@ -245,7 +247,7 @@ mod tests {
         let granted = Grants::default().with_block(Capability::Http);
         assert_eq!(
             (granted.access(Capability::Http), granted.entries()),
-            (Some(Access::Full), vec!["http".into()])
+            (Some(AccessLevel::Full), vec!["http".into()])
         );
     }
 }

@@ -18,27 +18,27 @@ use tokio::time::Instant;
 
 pub use self::{
     budget::{CrowdedServer, MAX_SERVER_TOKENS},
-    entry::Entry,
+    entry::ToolEntry,
     error::CatalogError,
 };
 use crate::{
     alias, approval, filters, names,
-    offered::Offered,
+    offered::ResourcesAndPrompts,
     outcome::{Fault, FaultKind},
     patterns::UnmatchedPattern,
-    preset::{Exposure, Structured},
-    proxied::Proxied,
+    preset::{CompiledPreset, StructuredOutputMode},
+    proxied::ServerTools,
     schema::with_defaults,
     source::{Listing, PendingListing, Source},
     tool::{ExposedName, SourceId},
-    workflow::{self, Step},
+    workflow::{self, WorkflowStep},
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Generation(pub u64);
+pub struct CatalogGeneration(pub u64);
 
-impl Generation {
+impl CatalogGeneration {
     /// The next one.
     pub fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -65,58 +65,58 @@ pub struct Catalog {
     /// Name of the preset.
     pub preset: Arc<str>,
     /// Which one this is.
-    pub generation: Generation,
+    pub generation: CatalogGeneration,
     /// Whether clients get output schemas and structured replies. Tools that call tools always do.
-    pub structured: Structured,
+    pub structured: StructuredOutputMode,
     /// Why sources do not list what they should, by source.
     pub problems: Vec<(SourceId, String)>,
     /// What there is besides tools.
-    pub offered: Offered,
+    pub resources_and_prompts: ResourcesAndPrompts,
     /// What gates of this preset may reach of servers.
-    pub proxied: Proxied,
+    pub server_tools: ServerTools,
     /// Which calls come after which.
-    pub workflow: Vec<Step>,
+    pub workflow: Vec<WorkflowStep>,
     /// Sources that were never listed.
     pending: Vec<PendingListing>,
     /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
-    /// see [`Proxied::matches`].
+    /// see [`ServerTools::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
     /// Servers whose tools are not all listed, because they would take too much of a client's context.
     pub crowded: Vec<CrowdedServer>,
     /// The directory of the project, if the preset names one.
     pub project: Option<PathBuf>,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<ToolEntry>>,
     by_name: HashMap<ExposedName, usize>,
 }
 
 impl Catalog {
     /// Names every tool, takes away what the preset denies, adds its aliases and sorts by name.
-    pub fn build(exposure: &Exposure, mut offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
+    pub fn build(exposure: &CompiledPreset, mut offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
         let pending = offers.iter_mut().filter_map(|offer| offer.pending.take()).collect();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<ToolEntry> = Vec::new();
         for offer in &offers {
             let params = with_defaults(&offer.listing.params_schema, &offer.params);
             let params: Arc<str> = Value::Object(params).to_string().into();
             for tool in &offer.listing.tools {
-                let entry = Entry::exposed(exposure, &offer.source, &offer.listing, tool, &params)?;
+                let entry = ToolEntry::from_listing(exposure, &offer.source, &offer.listing, tool, &params)?;
                 let Some(mut entry) = entry else { continue };
                 entry.rank = entries.len();
                 entries.push(entry);
             }
         }
-        let offered = Offered::new(&offers)?;
-        let filters = filters::of(exposure, &offers)?;
+        let offered = ResourcesAndPrompts::new(&offers)?;
+        let filters = filters::attached_filters(exposure, &offers)?;
         let problems: Vec<_> = offers
             .into_iter()
             .filter_map(|offer| Some((offer.source.id().clone(), offer.problem?)))
             .collect();
-        alias::add(exposure, &mut entries, problems.is_empty())?;
+        alias::add_aliases(exposure, &mut entries, problems.is_empty())?;
         filters::attach(exposure, &filters, &mut entries);
         let approvals = approval::attach(exposure, &mut entries);
         let unmatched = exposure.unmatched(&entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
-        filters::leave_out_idle(exposure, &filters, &mut entries);
+        filters::remove_idle(exposure, &filters, &mut entries);
         let crowded = budget::apply(&mut entries);
         for server in &crowded {
             tracing::warn!(preset = %exposure.preset, "{server}");
@@ -127,7 +127,7 @@ impl Catalog {
                 name: pair[0].name.to_string(),
                 first: pair[0].id.source.name().to_string(),
                 second: pair[1].id.source.name().to_string(),
-                mend: alias::mend(exposure, &entries, &pair[0].name),
+                mend: alias::collision_hint(exposure, &entries, &pair[0].name),
             });
         }
         // What a server lists can change, and what is not listed now may come back.
@@ -141,11 +141,11 @@ impl Catalog {
         let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
         Ok(Self {
             preset: exposure.preset.as_str().into(),
-            generation: Generation::next(),
+            generation: CatalogGeneration::next(),
             structured: exposure.structured,
             problems,
-            offered,
-            proxied: Proxied::new(exposure, approvals),
+            resources_and_prompts: offered,
+            server_tools: ServerTools::new(exposure, approvals),
             workflow: exposure.workflow.clone(),
             pending,
             unmatched,
@@ -169,12 +169,12 @@ impl Catalog {
     }
 
     /// The tool of this name, if the preset exposes one.
-    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.by_name.get(name).and_then(|index| self.entries.get(*index))
     }
 
     /// The tool of this name. A tool that the preset hides is as unknown as one that does not exist.
-    pub fn find(&self, name: &str) -> Result<&Arc<Entry>, Fault> {
+    pub fn find(&self, name: &str) -> Result<&Arc<ToolEntry>, Fault> {
         self.get(name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.names());
             Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{}'.{near}", names::quoted(name, 64)))
@@ -182,13 +182,13 @@ impl Catalog {
     }
 
     /// Every tool, sorted by name.
-    pub fn entries(&self) -> &[Arc<Entry>] {
+    pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
     /// Every tool in the order of the preset's gates, aliases last.
-    pub fn in_gate_order(&self) -> Vec<&Arc<Entry>> {
-        let mut entries: Vec<&Arc<Entry>> = self.entries.iter().collect();
+    pub fn in_gate_order(&self) -> Vec<&Arc<ToolEntry>> {
+        let mut entries: Vec<&Arc<ToolEntry>> = self.entries.iter().collect();
         entries.sort_by_key(|entry| entry.rank);
         entries
     }

@@ -16,18 +16,18 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    fair::FairTurns,
+    fair::FairSemaphore,
     outcome::Fault,
-    schema::{Refusal, Schema, StepBudget},
+    schema::{Schema, StepBudget, ValidationError},
     tool::SourceId,
 };
 
 /// Schemas are at most 64 levels deep, and a level takes less than ten kilobytes in a debug build.
-const STACK: usize = 4 << 20;
+const STACK_BYTES: usize = 4 << 20;
 
-static TURNS: LazyLock<FairTurns> = LazyLock::new(|| {
+static CHECK_PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| {
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
-    FairTurns::with_most(threads, threads.div_ceil(2))
+    FairSemaphore::with_max_per_sharer(threads, threads.div_ceil(2))
 });
 
 /// Checks a value by a schema of a source: here what is soon checked, and anew on a thread for checks what is not,
@@ -37,17 +37,17 @@ pub(crate) async fn check(
     schema: &Arc<Schema>,
     mut value: Value,
     short: bool,
-    check: impl Fn(&Schema, &mut Value, &mut StepBudget<'_>) -> Result<(), Refusal> + Send + 'static,
-) -> Result<(Value, Result<(), Refusal>), Fault> {
+    check: impl Fn(&Schema, &mut Value, &mut StepBudget<'_>) -> Result<(), ValidationError> + Send + 'static,
+) -> Result<(Value, Result<(), ValidationError>), Fault> {
     if short && schema.is_read() {
-        let checked = check(schema, &mut value, &mut StepBudget::short());
-        if !matches!(checked, Err(Refusal::Stopped(_))) {
+        let checked = check(schema, &mut value, &mut StepBudget::new_short());
+        if !matches!(checked, Err(ValidationError::Stopped(_))) {
             return Ok((value, checked));
         }
     }
     let schema = Arc::clone(schema);
     run(source, move |abandoned| {
-        let checked = check(&schema, &mut value, &mut StepBudget::long(abandoned));
+        let checked = check(&schema, &mut value, &mut StepBudget::new_long(abandoned));
         (value, checked)
     })
     .await
@@ -59,7 +59,7 @@ pub async fn run<T: Send + 'static>(
     source: &SourceId,
     work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let turn = TURNS.take(source.name()).await;
+    let turn = CHECK_PERMITS.acquire(source.name()).await;
     let (sender, answer) = oneshot::channel();
     let job = move || {
         let _turn = turn;
@@ -68,7 +68,7 @@ pub async fn run<T: Send + 'static>(
             let _ = sender.send(done);
         }
     };
-    let started = thread::Builder::new().name("check".into()).stack_size(STACK).spawn(job);
+    let started = thread::Builder::new().name("check".into()).stack_size(STACK_BYTES).spawn(job);
     started.map_err(|error| {
         Fault::exhausted(format!("No thread can be started to check what {source} says: {error}"))
     })?;

@@ -21,39 +21,39 @@ pub fn is_hidden(c: char) -> bool {
 
 /// True if a character changes the order of its neighbors, or begins a line of its own, when text is shown: controls of
 /// bidirectional text, line and paragraph separators.
-pub fn reorders(c: char) -> bool {
+pub fn reorders_text(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a character has no place in a line of text.
-fn control(c: char) -> bool {
+fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
 /// Whether a character that belongs to its neighbours stands where it shows nothing. One of them is a part of
 /// writing; many, on letters that they do not change, are a message.
-fn stray(before: Option<char>, c: char, after: Option<char>) -> bool {
+fn is_stray(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
         // They choose between the text and the emoji form of what has both. A digit has, as a keycap.
         '\u{fe0e}' | '\u{fe0f}' => match before {
             Some('#' | '*' | '0'..='9') => after != Some('\u{20e3}'),
-            before => !before.is_some_and(two_forms),
+            before => !before.is_some_and(has_emoji_form),
         },
         // The blank of braille is a space within braille.
         '\u{2800}' => !before.is_some_and(|before| matches!(before, '\u{2801}'..='\u{28ff}')),
         // Wide, narrow and fixed spaces are spaces, one at a time.
-        space if exotic(space) => before.is_some_and(|before| before == ' ' || exotic(before)),
+        space if is_exotic(space) => before.is_some_and(|before| before == ' ' || is_exotic(before)),
         _ => false,
     }
 }
 
-fn exotic(c: char) -> bool {
+fn is_exotic(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
 /// Whether a character may have an emoji form beside its text form: symbols, arrows, pictographs (the blocks in
 /// which Unicode's emoji-variation-sequences.txt has its bases).
-fn two_forms(c: char) -> bool {
+fn has_emoji_form(c: char) -> bool {
     matches!(c,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
         | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
@@ -63,8 +63,8 @@ fn two_forms(c: char) -> bool {
 
 /// Takes them out, and says how many there were. A line that ends in CR LF ends in LF afterwards, which is
 /// not counted.
-pub fn text(text: &mut String) -> usize {
-    if text.is_ascii() && !text.contains(control) {
+pub fn strip_text(text: &mut String) -> usize {
+    if text.is_ascii() && !text.contains(is_control) {
         return 0;
     }
     let mut clean = String::with_capacity(text.len());
@@ -74,7 +74,7 @@ pub fn text(text: &mut String) -> usize {
         let line_end = c == '\r' && chars.peek() == Some(&'\n');
         // What is left before it counts: of a row of such characters each would otherwise vouch for the next.
         let before = clean.chars().next_back();
-        if is_hidden(c) || control(c) || stray(before, c, chars.peek().copied()) {
+        if is_hidden(c) || is_control(c) || is_stray(before, c, chars.peek().copied()) {
             removed += usize::from(!line_end);
         } else {
             clean.push(c);
@@ -85,56 +85,56 @@ pub fn text(text: &mut String) -> usize {
 }
 
 /// Takes them out of the prose of a schema: its titles, descriptions, comments and examples.
-pub(crate) fn schema(schema: &mut Map<String, Value>) -> usize {
-    schema.iter_mut().map(|(key, value)| member(key, value)).sum()
+pub(crate) fn strip_schema(schema: &mut Map<String, Value>) -> usize {
+    schema.iter_mut().map(|(key, value)| strip_member(key, value)).sum()
 }
 
-fn member(key: &str, value: &mut Value) -> usize {
+fn strip_member(key: &str, value: &mut Value) -> usize {
     match value {
         Value::String(prose) if matches!(key, "title" | "description" | "$comment" | "examples") => {
-            text(prose)
+            strip_text(prose)
         }
         // Not `properties.title`, which is the schema of a member of that name.
-        Value::Object(members) => schema(members),
-        Value::Array(items) => items.iter_mut().map(|item| member(key, item)).sum(),
+        Value::Object(members) => strip_schema(members),
+        Value::Array(items) => items.iter_mut().map(|item| strip_member(key, item)).sum(),
         _ => 0,
     }
 }
 
 /// Takes them out of every text of an object.
-pub(crate) fn values(object: &mut Map<String, Value>) -> usize {
-    object.values_mut().map(value).sum()
+pub(crate) fn strip_values(object: &mut Map<String, Value>) -> usize {
+    object.values_mut().map(strip_value).sum()
 }
 
 /// Takes them out of every text of a value.
-pub(crate) fn value(found: &mut Value) -> usize {
+pub(crate) fn strip_value(found: &mut Value) -> usize {
     match found {
-        Value::String(prose) => text(prose),
-        Value::Object(members) => values(members),
-        Value::Array(items) => items.iter_mut().map(value).sum(),
+        Value::String(prose) => strip_text(prose),
+        Value::Object(members) => strip_values(members),
+        Value::Array(items) => items.iter_mut().map(strip_value).sum(),
         _ => 0,
     }
 }
 
 /// Where such a character stands in a schema outside its prose, where to take it out would change what the
 /// schema means: the name or the value it is in.
-pub(crate) fn in_schema(schema: &Map<String, Value>) -> Option<&str> {
-    schema.iter().find_map(|(key, value)| in_text(key).or_else(|| in_value(value)))
+pub(crate) fn find_in_schema(schema: &Map<String, Value>) -> Option<&str> {
+    schema.iter().find_map(|(key, value)| find_in_text(key).or_else(|| find_in_value(value)))
 }
 
-fn in_value(value: &Value) -> Option<&str> {
+fn find_in_value(value: &Value) -> Option<&str> {
     match value {
-        Value::String(text) => in_text(text),
-        Value::Object(members) => in_schema(members),
-        Value::Array(items) => items.iter().find_map(in_value),
+        Value::String(text) => find_in_text(text),
+        Value::Object(members) => find_in_schema(members),
+        Value::Array(items) => items.iter().find_map(find_in_value),
         _ => None,
     }
 }
 
-fn in_text(text: &str) -> Option<&str> {
+fn find_in_text(text: &str) -> Option<&str> {
     let mut around = text.chars().scan(None, |before, c| Some((before.replace(c), c))).peekable();
     while let Some((before, c)) = around.next() {
-        if is_hidden(c) || stray(before, c, around.peek().map(|(_, after)| *after)) {
+        if is_hidden(c) || is_stray(before, c, around.peek().map(|(_, after)| *after)) {
             return Some(text);
         }
     }
@@ -149,7 +149,7 @@ mod tests {
 
     fn cleaned(dirty: &str) -> (String, usize) {
         let mut dirty = dirty.to_owned();
-        let removed = text(&mut dirty);
+        let removed = strip_text(&mut dirty);
         (dirty, removed)
     }
 
@@ -216,9 +216,9 @@ mod tests {
             assert_eq!(cleaned(dirty), (clean.into(), removed), "{dirty:?}");
         }
         let schema = |name: &str| json!({"properties": {name: {}}}).as_object().cloned().expect("an object");
-        assert_eq!(in_schema(&schema("a\u{fe0f}")), Some("a\u{fe0f}"));
-        assert_eq!(in_schema(&schema("\u{2800}")), Some("\u{2800}"));
-        assert_eq!(in_schema(&schema("☀\u{fe0f} 1\u{fe0f}\u{20e3}")), None);
+        assert_eq!(find_in_schema(&schema("a\u{fe0f}")), Some("a\u{fe0f}"));
+        assert_eq!(find_in_schema(&schema("\u{2800}")), Some("\u{2800}"));
+        assert_eq!(find_in_schema(&schema("☀\u{fe0f} 1\u{fe0f}\u{20e3}")), None);
     }
 
     /// The tables against those of the crate regex, which are Unicode's.
@@ -238,7 +238,7 @@ mod tests {
             }
             let keycap = matches!(c, '#' | '*' | '0'..='9');
             if emoji.is_match(&text) && c < '\u{1f000}' && !keycap {
-                assert!(two_forms(c), "{c:?}");
+                assert!(has_emoji_form(c), "{c:?}");
             }
         }
     }
@@ -249,15 +249,15 @@ mod tests {
             "title": {"type": "string", "title": "\u{202e}x", "examples": ["\u{feff}y", 5]},
             "description": {"anyOf": [{"description": "\u{2066}z"}]}}});
         let Value::Object(map) = &mut dirty else { unreachable!("an object") };
-        assert_eq!((schema(map), in_schema(map)), (4, None));
+        assert_eq!((strip_schema(map), find_in_schema(map)), (4, None));
         let clean = json!({"type": "object", "description": "ab", "properties": {
             "title": {"type": "string", "title": "x", "examples": ["y", 5]},
             "description": {"anyOf": [{"description": "z"}]}}});
         assert_eq!(dirty, clean);
         for bad in [json!({"enum": ["a\u{200b}"]}), json!({"properties": {"\u{202e}a": {}}})] {
             let Value::Object(mut map) = bad else { unreachable!("an object") };
-            assert_eq!(schema(&mut map), 0);
-            assert!(in_schema(&map).is_some());
+            assert_eq!(strip_schema(&mut map), 0);
+            assert!(find_in_schema(&map).is_some());
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    hash::sha256_hex, icon::Icon, prompt::Prompt, resource::Template, source::Listing, tool::ToolSpec,
+    hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
 };
 
 /// Kind of thing that a server defines.
@@ -67,7 +67,7 @@ impl Definition {
     }
 
     /// Returns the definition of a tool. What the tool promises not to do is part of it: presets and people rely on that.
-    pub fn of_tool(tool: &ToolSpec) -> Self {
+    pub fn from_tool(tool: &ToolSpec) -> Self {
         let hints = tool.annotations();
         let value = json!({
             "name": &*tool.name, "title": tool.title, "description": tool.description,
@@ -79,7 +79,7 @@ impl Definition {
         Self::new(DefinitionKind::Tool, &tool.name, value)
     }
 
-    fn of_prompt(prompt: &Prompt) -> Self {
+    fn from_prompt(prompt: &Prompt) -> Self {
         let value = json!({
             "name": &*prompt.name, "title": prompt.title, "description": prompt.description,
             "arguments": prompt.arguments, "icons": icons(&prompt.icons),
@@ -87,16 +87,16 @@ impl Definition {
         Self::new(DefinitionKind::Prompt, &prompt.name, value)
     }
 
-    fn of_template(template: &Template) -> Self {
+    fn from_template(template: &UriTemplate) -> Self {
         Self::new(DefinitionKind::Template, &template.uri_template, json!(template))
     }
 }
 
 impl Listing {
     /// Returns the definitions of everything but the tools.
-    pub fn definitions_beside_tools(&self) -> Vec<Definition> {
-        let prompts = self.prompts.iter().map(Definition::of_prompt);
-        let templates = self.templates.iter().map(Definition::of_template);
+    pub fn non_tool_definitions(&self) -> Vec<Definition> {
+        let prompts = self.prompts.iter().map(Definition::from_prompt);
+        let templates = self.templates.iter().map(Definition::from_template);
         let instructions = Some(&self.summary).filter(|text| !text.is_empty());
         let instructions = instructions
             .map(|text| Definition::new(DefinitionKind::Instructions, "", json!({"instructions": text})));
@@ -130,7 +130,7 @@ mod tests {
             ToolSpec { icons: vec![icon], ..plain.clone() },
             ToolSpec { open_world: !plain.open_world, ..plain.clone() },
         ];
-        let digest = |tool: &ToolSpec| Definition::of_tool(tool).digest;
+        let digest = |tool: &ToolSpec| Definition::from_tool(tool).digest;
         assert!(changed.iter().all(|tool| digest(tool) != digest(&plain)));
         assert_eq!(digest(&plain.clone()), digest(&plain));
     }

@@ -28,7 +28,7 @@ impl Effect {
     }
 
     /// Reads the word that requests have for an effect.
-    pub fn of_request(word: &str) -> Option<Self> {
+    pub fn from_request(word: &str) -> Option<Self> {
         let words = ["READ_ONLY", "MUTATING", "EXTERNAL_EXEC"];
         Self::ALL.into_iter().zip(words).find(|(_, known)| *known == word).map(|(effect, _)| effect)
     }
@@ -90,14 +90,14 @@ impl Intent {
     }
 
     /// Reads the word that requests have for an intent.
-    pub fn of_request(word: &str) -> Option<Self> {
+    pub fn from_request(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|intent| intent.as_str() == word)
     }
 }
 
 /// The hints that MCP clients read, derived from what the tool declares and never declared apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Annotations {
+pub struct ToolHints {
     /// `readOnlyHint`
     pub read_only: bool,
     /// `destructiveHint`
@@ -108,11 +108,11 @@ pub struct Annotations {
     pub open_world: bool,
 }
 
-impl Annotations {
+impl ToolHints {
     /// A tool that changes anything may overwrite what was there, so every effect above read-only
     /// counts as destructive, unless it says that it only adds; one that changes nothing is idempotent whatever it says.
     /// `open_world` stays as declared: a server's tool can destroy what the server keeps and reach nothing else.
-    pub fn of(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
+    pub fn new(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
         let read_only = effect == Effect::ReadOnly;
         Self {
             read_only,
@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn annotations_follow_from_the_effect() {
-        let read = Annotations::of(Effect::ReadOnly, false, false, false);
+        let read = ToolHints::new(Effect::ReadOnly, false, false, false);
         assert!(read.read_only && !read.destructive && read.idempotent && !read.open_world);
-        let write = Annotations::of(Effect::Mutating, false, false, false);
+        let write = ToolHints::new(Effect::Mutating, false, false, false);
         assert!(!write.read_only && write.destructive && !write.idempotent && !write.open_world);
-        let add = Annotations::of(Effect::Mutating, true, false, false);
+        let add = ToolHints::new(Effect::Mutating, true, false, false);
         assert!(!add.read_only && !add.destructive);
-        let closed = Annotations::of(Effect::ExternalExec, false, false, false);
+        let closed = ToolHints::new(Effect::ExternalExec, false, false, false);
         assert!(closed.destructive && !closed.open_world, "as declared");
     }
 }

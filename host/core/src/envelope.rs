@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Maximum characters of a word of the request that the answer repeats.
-const SHOWN: usize = 64;
+const MAX_ECHOED_CHARS: usize = 64;
 
 /// What a request says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,10 +30,10 @@ pub struct RequestClaim {
 impl RequestClaim {
     /// Reads the members that the host goes by. `None` if the intent or the effect is not one: then the gate refuses it.
     pub fn read(request: &Value) -> Option<Self> {
-        let intent = Intent::of_request(request["intent"].as_str()?)?;
+        let intent = Intent::from_request(request["intent"].as_str()?)?;
         let effect = match &request["effect"] {
             Value::Null => intent.effect(),
-            stated => Effect::of_request(stated.as_str()?)?,
+            stated => Effect::from_request(stated.as_str()?)?,
         };
         let root = request["context"]["project_root"].as_str().filter(|root| !root.is_empty());
         Some(Self {
@@ -46,13 +46,13 @@ impl RequestClaim {
 }
 
 /// The members of a request that its answer repeats, as far as they can be read.
-pub fn repeated(request: &Value) -> Value {
-    let word = |key: &str| request[key].as_str().map(|word| quoted(word, SHOWN));
+pub fn echoed_members(request: &Value) -> Value {
+    let word = |key: &str| request[key].as_str().map(|word| quoted(word, MAX_ECHOED_CHARS));
     json!({"intent": word("intent"), "action": word("action"), "effect": word("effect")})
 }
 
 /// Returns the answer for a fault; `request` is what [`repeated`] gives.
-pub fn refused(fault: &Fault, request: &Value, took: Duration) -> Value {
+pub fn fault_response(fault: &Fault, request: &Value, took: Duration) -> Value {
     // The envelope has fewer words than replies have.
     let kind = match fault.kind.error_type() {
         "UNAVAILABLE" => "MCP_ERROR",

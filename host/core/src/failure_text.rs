@@ -5,76 +5,77 @@ use serde_json::Value;
 use crate::{
     http::{
         Redactor, Secret,
-        secret::{is_token, sounds_secret},
+        secret::{is_secret_name, is_token},
     },
     names,
-    outcome::{Content, Outcome},
+    outcome::{ContentPart, Outcome},
     source::Source,
 };
 
 /// Characters that are stored.
-const MAX_STORED: usize = 200;
+const MAX_STORED_CHARS: usize = 200;
 
 /// Bytes of a text that are looked at.
-const MAX_READ: usize = 16 << 10;
+const MAX_SCANNED_BYTES: usize = 16 << 10;
 
 /// Values of arguments that are looked at for secrets.
-const MAX_VALUES: usize = 10_000;
+const MAX_SCANNED_VALUES: usize = 10_000;
 
 /// What stands for a secret.
-const MARK: &str = "[redacted]";
+const REDACTION_MARK: &str = "[redacted]";
 
 /// Returns the error of a call of this source with these arguments. `None` if it did not fail, or said nothing.
 pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Outcome) -> Option<String> {
     let text = match outcome {
-        Err(fault) => bounded(&fault.message).to_owned(),
+        Err(fault) => truncate(&fault.message).to_owned(),
         Ok(reply) if reply.is_error => {
             let texts = reply.content.iter().filter_map(|block| match block {
-                Content::Text(text) => Some(bounded(text)),
+                ContentPart::Text(text) => Some(truncate(text)),
                 _ => None,
             });
-            bounded(&texts.take(8).collect::<Vec<_>>().join(" ")).to_owned()
+            truncate(&texts.take(8).collect::<Vec<_>>().join(" ")).to_owned()
         }
         Ok(_) => return None,
     };
     let text = source.redact(text);
     let mut secrets = Vec::new();
-    collect(arguments, false, &mut secrets, &mut { MAX_VALUES });
-    let text = Redactor::new(&secrets).text(text);
+    collect_secrets(arguments, false, &mut secrets, &mut { MAX_SCANNED_VALUES });
+    let text = Redactor::new(&secrets).redact_text(text);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let text = without_credentials(&words).join(" ");
-    (!text.is_empty()).then(|| names::quoted(&text, MAX_STORED))
+    let text = redact_credentials(&words).join(" ");
+    (!text.is_empty()).then(|| names::quoted(&text, MAX_STORED_CHARS))
 }
 
 /// The beginning of a text, cut between two characters.
-fn bounded(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_READ)]
+fn truncate(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_SCANNED_BYTES)]
 }
 
 /// Collects texts that stand under names which sound like credentials.
-fn collect(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &mut usize) {
+fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &mut usize) {
     if *left == 0 {
         return;
     }
     *left -= 1;
     match value {
         Value::String(text) if secret => into.push(Secret::new(text.as_str())),
-        Value::Array(all) => all.iter().for_each(|one| collect(one, secret, into, left)),
+        Value::Array(all) => all.iter().for_each(|one| collect_secrets(one, secret, into, left)),
         Value::Object(all) => {
-            all.iter().for_each(|(name, one)| collect(one, secret || sounds_secret(name), into, left));
+            all.iter()
+                .for_each(|(name, one)| collect_secrets(one, secret || is_secret_name(name), into, left));
         }
         _ => {}
     }
 }
 
 /// Replaces words that are credentials by their form, or by the word before them.
-fn without_credentials(words: &[&str]) -> Vec<String> {
+fn redact_credentials(words: &[&str]) -> Vec<String> {
     let scheme = |word: &str| ["bearer", "basic"].iter().any(|scheme| ends_with(word, scheme));
     let mut after_scheme = false;
     let clean = words.iter().map(|word| {
         let secret = after_scheme;
         after_scheme = scheme(word);
-        if secret { MARK.to_owned() } else { clean(word) }
+        if secret { REDACTION_MARK.to_owned() } else { redact_word(word) }
     });
     clean.collect()
 }
@@ -85,12 +86,12 @@ fn ends_with(word: &str, end: &str) -> bool {
 }
 
 /// One word without tokens, values of names that sound secret, and user information of addresses.
-fn clean(word: &str) -> String {
+fn redact_word(word: &str) -> String {
     let word = match word.split_once("://") {
         Some((scheme, rest)) => {
             let authority = rest.find('/').unwrap_or(rest.len());
             match rest[..authority].rfind('@') {
-                Some(at) => format!("{scheme}://{MARK}{}", &rest[at..]),
+                Some(at) => format!("{scheme}://{REDACTION_MARK}{}", &rest[at..]),
                 None => word.to_owned(),
             }
         }
@@ -101,10 +102,10 @@ fn clean(word: &str) -> String {
         let end = part.trim_end_matches(['&', '?', ',', ';', '(', ')', '"', '\'', '<', '>', '.']).len();
         let (value, rest) = part.split_at(end);
         let named =
-            value.split_once(['=', ':']).filter(|(name, value)| sounds_secret(name) && !value.is_empty());
+            value.split_once(['=', ':']).filter(|(name, value)| is_secret_name(name) && !value.is_empty());
         match named {
-            Some((name, _)) => format!("{name}={MARK}{rest}"),
-            None if is_token(value) => format!("{MARK}{rest}"),
+            Some((name, _)) => format!("{name}={REDACTION_MARK}{rest}"),
+            None if is_token(value) => format!("{REDACTION_MARK}{rest}"),
             None => part.to_owned(),
         }
     });
@@ -125,7 +126,7 @@ mod tests {
     fn stored(text: &str, arguments: &Value) -> Option<String> {
         let source = Fixture::new(SourceId::Server("s".into()), Vec::new());
         let fault = failure_text(&*source, arguments, &Err(Fault::unavailable(text)));
-        let content = vec![Content::Text(text.into())];
+        let content = vec![ContentPart::Text(text.into())];
         let reply = Reply { content, structured: None, meta: None, is_error: true };
         assert_eq!(failure_text(&*source, arguments, &Ok(reply.clone())), fault);
         assert_eq!(failure_text(&*source, arguments, &Ok(Reply { is_error: false, ..reply })), None);
@@ -138,8 +139,8 @@ mod tests {
         assert_eq!(stored("No such\n  branch: main.", &none).as_deref(), Some("No such branch: main."));
         assert_eq!(stored(" \n", &none), None);
         let long = stored(&"word ".repeat(1 << 20), &none).expect("a text");
-        assert_eq!((long.chars().count(), long.chars().last()), (MAX_STORED + 1, Some('…')));
-        assert!(stored(&"ü".repeat(MAX_READ), &none).is_some(), "cut between two characters");
+        assert_eq!((long.chars().count(), long.chars().last()), (MAX_STORED_CHARS + 1, Some('…')));
+        assert!(stored(&"ü".repeat(MAX_SCANNED_BYTES), &none).is_some(), "cut between two characters");
     }
 
     #[test]

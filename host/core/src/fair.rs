@@ -13,53 +13,53 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Sharers that are remembered before those that neither hold nor wait are forgotten.
-const REMEMBERED: usize = 256;
+const MAX_IDLE_SHARERS: usize = 256;
 
 /// So many turns at the same time, for as many sharers as there are.
 #[derive(Clone)]
-pub struct FairTurns(Arc<Mutex<State>>);
+pub struct FairSemaphore(Arc<Mutex<State>>);
 
 /// A turn, over when it is dropped.
-pub struct FairTurn {
-    turns: FairTurns,
+pub struct FairPermit {
+    turns: FairSemaphore,
     sharer: Arc<str>,
 }
 
 struct State {
     free: usize,
     /// The most that one sharer holds, whatever is free.
-    most: usize,
-    sharers: HashMap<Arc<str>, Sharer>,
+    max_per_sharer: usize,
+    sharers: HashMap<Arc<str>, SharerQueue>,
     /// Sharers that wait, in the order in which they are looked at; each once.
     round: VecDeque<Arc<str>>,
 }
 
 #[derive(Default)]
-struct Sharer {
+struct SharerQueue {
     held: usize,
-    waiting: VecDeque<oneshot::Sender<FairTurn>>,
+    waiting: VecDeque<oneshot::Sender<FairPermit>>,
 }
 
-impl FairTurns {
+impl FairSemaphore {
     /// So many turns.
     pub fn new(turns: usize) -> Self {
-        Self::with_most(turns, turns)
+        Self::with_max_per_sharer(turns, turns)
     }
 
     /// So many turns, of which one sharer never has more than `most`.
-    pub fn with_most(turns: usize, most: usize) -> Self {
+    pub fn with_max_per_sharer(turns: usize, most: usize) -> Self {
         let (sharers, round) = (HashMap::new(), VecDeque::new());
-        Self(Arc::new(Mutex::new(State { free: turns, most, sharers, round })))
+        Self(Arc::new(Mutex::new(State { free: turns, max_per_sharer: most, sharers, round })))
     }
 
     /// Waits for a turn of this sharer. To stop waiting, drop the future.
-    pub async fn take(&self, sharer: &Arc<str>) -> FairTurn {
+    pub async fn acquire(&self, sharer: &Arc<str>) -> FairPermit {
         loop {
             let waiting = {
                 let mut state = self.lock();
                 if state.admits(sharer) {
                     state.grant(sharer);
-                    return self.turn(sharer);
+                    return self.permit(sharer);
                 }
                 state.queue(sharer)
             };
@@ -71,12 +71,12 @@ impl FairTurns {
     }
 
     /// Whether nobody holds a turn or waits for one.
-    pub fn idle(&self) -> bool {
-        self.lock().sharers.values().all(Sharer::idle)
+    pub fn is_idle(&self) -> bool {
+        self.lock().sharers.values().all(SharerQueue::is_idle)
     }
 
-    fn turn(&self, sharer: &Arc<str>) -> FairTurn {
-        FairTurn { turns: self.clone(), sharer: Arc::clone(sharer) }
+    fn permit(&self, sharer: &Arc<str>) -> FairPermit {
+        FairPermit { turns: self.clone(), sharer: Arc::clone(sharer) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -84,25 +84,25 @@ impl FairTurns {
     }
 
     /// Hands out what is free.
-    fn pump(&self) {
+    fn grant_free(&self) {
         loop {
             let next = self.lock().next();
             let Some((sharer, waiting)) = next else { return };
             // Sent outside the lock: a turn that nobody receives any more comes back on the spot.
-            drop(waiting.send(self.turn(&sharer)));
+            drop(waiting.send(self.permit(&sharer)));
         }
     }
 }
 
-impl Drop for FairTurn {
+impl Drop for FairPermit {
     fn drop(&mut self) {
-        self.turns.lock().give_back(&self.sharer);
-        self.turns.pump();
+        self.turns.lock().release(&self.sharer);
+        self.turns.grant_free();
     }
 }
 
-impl Sharer {
-    fn idle(&self) -> bool {
+impl SharerQueue {
+    fn is_idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty()
     }
 }
@@ -110,12 +110,12 @@ impl Sharer {
 impl State {
     fn admits(&self, sharer: &str) -> bool {
         let held = self.sharers.get(sharer).map_or(0, |sharer| sharer.held);
-        held < self.free && held < self.most
+        held < self.free && held < self.max_per_sharer
     }
 
-    fn sharer(&mut self, name: &Arc<str>) -> &mut Sharer {
-        if self.sharers.len() >= REMEMBERED && !self.sharers.contains_key(name) {
-            self.sharers.retain(|_, sharer| !sharer.idle());
+    fn sharer(&mut self, name: &Arc<str>) -> &mut SharerQueue {
+        if self.sharers.len() >= MAX_IDLE_SHARERS && !self.sharers.contains_key(name) {
+            self.sharers.retain(|_, sharer| !sharer.is_idle());
         }
         self.sharers.entry(Arc::clone(name)).or_default()
     }
@@ -125,7 +125,7 @@ impl State {
         self.free -= 1;
     }
 
-    fn queue(&mut self, name: &Arc<str>) -> oneshot::Receiver<FairTurn> {
+    fn queue(&mut self, name: &Arc<str>) -> oneshot::Receiver<FairPermit> {
         let (sender, receiver) = oneshot::channel();
         let sharer = self.sharer(name);
         // Those that gave up must not pile up while nothing is free.
@@ -138,7 +138,7 @@ impl State {
         receiver
     }
 
-    fn give_back(&mut self, name: &str) {
+    fn release(&mut self, name: &str) {
         if let Some(sharer) = self.sharers.get_mut(name) {
             sharer.held = sharer.held.saturating_sub(1);
             self.free += 1;
@@ -146,7 +146,7 @@ impl State {
     }
 
     /// The next one whose turn it is; the turn is taken in its sharer's name.
-    fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<FairTurn>)> {
+    fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<FairPermit>)> {
         for _ in 0..self.round.len() {
             let name = self.round.pop_front()?;
             let admitted = self.admits(&name);
@@ -182,14 +182,14 @@ mod tests {
         .await
     }
 
-    async fn now(turns: &FairTurns, sharer: &str) -> Option<FairTurn> {
+    async fn now(turns: &FairSemaphore, sharer: &str) -> Option<FairPermit> {
         let sharer = sharer.into();
-        once(pin!(turns.take(&sharer))).await
+        once(pin!(turns.acquire(&sharer))).await
     }
 
     #[tokio::test]
     async fn whoever_comes_anew_finds_a_turn_beside_the_greedy() {
-        let turns = FairTurns::new(8);
+        let turns = FairSemaphore::new(8);
         let mut held = Vec::new();
         while let Some(turn) = now(&turns, "greedy").await {
             held.push(turn);
@@ -200,19 +200,19 @@ mod tests {
         }
         assert_eq!(held.len(), 6);
         assert!(now(&turns, "modest").await.is_some());
-        assert!(!turns.idle());
+        assert!(!turns.is_idle());
         drop(held);
-        assert!(turns.idle());
+        assert!(turns.is_idle());
     }
 
     #[tokio::test]
     async fn turns_go_round_among_those_that_wait() {
-        let turns = FairTurns::new(1);
+        let turns = FairSemaphore::new(1);
         let (greedy, modest): (Arc<str>, Arc<str>) = ("greedy".into(), "modest".into());
         let running = now(&turns, "greedy").await.expect("free");
-        let mut first = pin!(turns.take(&greedy));
-        let mut second = pin!(turns.take(&greedy));
-        let mut other = pin!(turns.take(&modest));
+        let mut first = pin!(turns.acquire(&greedy));
+        let mut second = pin!(turns.acquire(&greedy));
+        let mut other = pin!(turns.acquire(&modest));
         assert!(once(first.as_mut()).await.is_none() && once(second.as_mut()).await.is_none());
         assert!(once(other.as_mut()).await.is_none());
         drop(running);
@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_takes_no_turn() {
-        let turns = FairTurns::with_most(4, 1);
+        let turns = FairSemaphore::with_max_per_sharer(4, 1);
         let running = now(&turns, "one").await.expect("free");
         for _ in 0..100 {
             assert!(now(&turns, "one").await.is_none(), "one at a time");
@@ -237,6 +237,6 @@ mod tests {
         let again = now(&turns, "one").await;
         assert!(again.is_some());
         drop(again);
-        assert!(turns.idle());
+        assert!(turns.is_idle());
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     outcome::Fault,
-    page::Fit,
+    page::MatchQuality,
     ports::{
         Ledger, ToolIndex,
         ledger::{MetricsFilter, ToolMetrics},
@@ -16,20 +16,20 @@ use crate::{
 };
 
 /// Candidates that are looked at: those that may not be called, or do too much, are taken from these.
-const CANDIDATES: usize = 50;
+const MAX_CANDIDATES: usize = 50;
 
 /// After so many milliseconds without a call, a tool's record counts half: seven days.
 const HALF_LIFE_MS: f64 = 7.0 * 24.0 * 3_600_000.0;
 
 /// A factor of which nothing is known.
-const UNKNOWN: f64 = 0.5;
+const UNKNOWN_FACTOR: f64 = 0.5;
 
 /// What the error has in it where it is a refusal: there is no way round one.
-const REFUSALS: [&str; 2] = ["DENIED", "INVALID_ARGUMENTS"];
+const REFUSAL_CODES: [&str; 2] = ["DENIED", "INVALID_ARGUMENTS"];
 
 /// A tool that may stand in for another. The score is the product of the three factors, each 0 to 1.
 #[derive(Debug, Clone)]
-pub struct Alternative {
+pub struct AlternativeTool {
     /// Whose tool, and its own name.
     pub id: ToolId,
     /// As its server declares it.
@@ -47,7 +47,7 @@ pub struct Alternative {
 }
 
 /// The tool that failed, and what with.
-pub struct Failed<'a> {
+pub struct FailedTool<'a> {
     /// Whose tool, and its own name.
     pub id: &'a ToolId,
     /// As it is declared.
@@ -57,10 +57,10 @@ pub struct Failed<'a> {
 }
 
 /// A tool that was found, as it would be called.
-pub type AsCalled<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
+pub type SpecResolver<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
 
 /// Where alternatives come from.
-pub struct Candidates<'a> {
+pub struct FallbackSearch<'a> {
     /// Finds them.
     pub index: &'a dyn ToolIndex,
     /// Knows how calls of them went. Without it, or if it cannot be read, no tool has a record, and the log says so.
@@ -68,7 +68,7 @@ pub struct Candidates<'a> {
     /// Whether the caller may call a tool.
     pub may_call: MayFind<'a>,
     /// Adds what the index does not know.
-    pub as_called: AsCalled<'a>,
+    pub resolve_spec: SpecResolver<'a>,
     /// Order of the servers.
     pub places: Places,
 }
@@ -76,18 +76,18 @@ pub struct Candidates<'a> {
 /// Alternatives that may be called, best first; [near-twins](twins) together. `now` is milliseconds since
 /// 1970-01-01T00:00:00Z.
 pub async fn alternatives(
-    candidates: Candidates<'_>,
-    failed: &Failed<'_>,
+    candidates: FallbackSearch<'_>,
+    failed: &FailedTool<'_>,
     now: u64,
     limit: usize,
-) -> Result<Vec<Alternative>, Fault> {
-    let Candidates { index, ledger, may_call, as_called, places } = candidates;
+) -> Result<Vec<AlternativeTool>, Fault> {
+    let FallbackSearch { index, ledger, may_call, resolve_spec: as_called, places } = candidates;
     if failed.error.is_some_and(is_refusal) {
         return Ok(Vec::new());
     }
     let other = |tool: &ToolId| tool != failed.id && may_call(tool);
     let query = format!("{} {}", failed.spec.name, failed.spec.description);
-    let question = ToolQuestion { query, limit: CANDIDATES, min_score: 0.0 };
+    let question = ToolQuestion { query, limit: MAX_CANDIDATES, min_score: 0.0 };
     let found = index.search(&question, &other).await?;
     let metrics = match ledger {
         Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
@@ -98,36 +98,36 @@ pub async fn alternatives(
     };
     let hits = found.hits.into_iter().filter(|hit| other(&hit.id));
     let hits = hits.map(|hit| ToolHit { spec: as_called(&hit), ..hit });
-    Ok(ordered(failed, hits, metrics, places, now, limit))
+    Ok(rank(failed, hits, metrics, places, now, limit))
 }
 
 /// Whether an error says that something is not to be done: it may be the code alone, or a whole reply that has it.
 fn is_refusal(error: &str) -> bool {
-    REFUSALS.iter().any(|refusal| error.contains(refusal))
+    REFUSAL_CODES.iter().any(|refusal| error.contains(refusal))
 }
 
-fn ordered(
-    failed: &Failed<'_>,
+fn rank(
+    failed: &FailedTool<'_>,
     hits: impl Iterator<Item = ToolHit>,
     metrics: Vec<ToolMetrics>,
     places: Places,
     now: u64,
     limit: usize,
-) -> Vec<Alternative> {
+) -> Vec<AlternativeTool> {
     let order = TwinOrder::new(places, &metrics);
     let known: HashMap<(SourceId, String), ToolMetrics> =
         metrics.into_iter().map(|one| ((one.source.clone(), one.tool.clone()), one)).collect();
     let no_stronger = |spec: &ToolSpec| {
         spec.effect <= failed.spec.effect && (failed.spec.is_destructive() || !spec.is_destructive())
     };
-    let fitting = hits.filter(|hit| no_stronger(&hit.spec) && hit.fit != Fit::Nothing);
-    let mut alternatives: Vec<Alternative> = fitting
+    let fitting = hits.filter(|hit| no_stronger(&hit.spec) && hit.fit != MatchQuality::Nothing);
+    let mut alternatives: Vec<AlternativeTool> = fitting
         .map(|hit| {
             let known = known.get(&(hit.id.source.clone(), hit.id.name.to_string()));
             alternative(hit, known, now)
         })
         .collect();
-    let elsewhere = |one: &Alternative| one.id.source != failed.id.source;
+    let elsewhere = |one: &AlternativeTool| one.id.source != failed.id.source;
     alternatives.sort_by(|a, b| {
         let by_score = b.score.total_cmp(&a.score);
         by_score.then_with(|| elsewhere(a).cmp(&elsewhere(b))).then_with(|| a.id.cmp(&b.id))
@@ -138,11 +138,12 @@ fn ordered(
     groups.into_iter().flatten().take(limit).collect()
 }
 
-fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternative {
+fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> AlternativeTool {
     let similarity = hit.score.clamp(0.0, 1.0);
-    let success_rate = known.and_then(ToolMetrics::success_rate).unwrap_or(UNKNOWN);
+    let success_rate = known.and_then(ToolMetrics::success_rate).unwrap_or(UNKNOWN_FACTOR);
     let last = known.and_then(|known| known.last_called);
-    let recency = last.map_or(UNKNOWN, |last| 0.5_f64.powf(now.saturating_sub(last) as f64 / HALF_LIFE_MS));
+    let recency =
+        last.map_or(UNKNOWN_FACTOR, |last| 0.5_f64.powf(now.saturating_sub(last) as f64 / HALF_LIFE_MS));
     let record = match known {
         Some(known) if known.calls > 0 => {
             format!("{:.0} % of {} calls succeeded", success_rate * 100.0, known.calls)
@@ -151,7 +152,7 @@ fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternati
     };
     let reason = format!("Fits to {:.0} %; {record}.", similarity * 100.0);
     let score = similarity * success_rate * recency;
-    Alternative { id: hit.id, spec: hit.spec, score, similarity, success_rate, recency, reason }
+    AlternativeTool { id: hit.id, spec: hit.spec, score, similarity, success_rate, recency, reason }
 }
 
 #[cfg(test)]
@@ -166,7 +167,7 @@ mod tests {
         let mut spec = tool(name, None);
         spec.effect = effect;
         let id = ToolId { source: SourceId::Server(server.into()), name: name.into() };
-        ToolHit { id, spec: Arc::new(spec), score, fit: Fit::Good }
+        ToolHit { id, spec: Arc::new(spec), score, fit: MatchQuality::Good }
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         let id = ToolId { source: SourceId::Server("a".into()), name: "read".into() };
         let mut spec = tool("read", None);
         spec.effect = Effect::Mutating;
-        let failed = Failed { id: &id, spec: &spec, error: None };
+        let failed = FailedTool { id: &id, spec: &spec, error: None };
         let hits = vec![
             hit("b", "same", 0.8, Effect::ReadOnly),
             hit("a", "same", 0.8, Effect::ReadOnly),
@@ -184,7 +185,7 @@ mod tests {
         let now = HALF_LIFE_MS as u64;
         let known_id = ToolId { source: SourceId::Server("b".into()), name: "known".into() };
         let known = vec![metrics(&known_id, 10, 1, 0)];
-        let found = ordered(&failed, hits.into_iter(), known, Places::new(), now, 9);
+        let found = rank(&failed, hits.into_iter(), known, Places::new(), now, 9);
         let names: Vec<_> =
             found.iter().map(|one| format!("{}.{}", one.id.source.name(), one.id.name)).collect();
         assert_eq!(names, ["b.known", "a.same", "b.same"]);
@@ -194,9 +195,9 @@ mod tests {
         assert_eq!(found[1].reason, "Fits to 80 %; never called yet.");
         // One that only adds is not replaced by one that may remove.
         spec.additive = true;
-        let failed = Failed { id: &id, spec: &spec, error: None };
+        let failed = FailedTool { id: &id, spec: &spec, error: None };
         let hits = vec![hit("b", "look", 0.8, Effect::ReadOnly), hit("b", "wipe", 0.9, Effect::Mutating)];
-        let found = ordered(&failed, hits.into_iter(), Vec::new(), Places::new(), now, 9);
+        let found = rank(&failed, hits.into_iter(), Vec::new(), Places::new(), now, 9);
         assert_eq!(found.iter().map(|one| &*one.id.name).collect::<Vec<_>>(), ["look"]);
     }
 

@@ -8,15 +8,15 @@ use serde_json::Value;
 use crate::{
     call::CallContext,
     call_time::CallDeadline,
-    catalog::{CatalogError, Entry, SourceListing},
+    catalog::{CatalogError, SourceListing, ToolEntry},
     outcome::Reply,
-    preset::Exposure,
+    preset::CompiledPreset,
     schema::with_defaults,
     source::Source,
 };
 
 /// What a filter is attached to where the preset says nothing.
-pub const DEFAULT: [&str; 5] = ["server:*", "run_code", "run_script", "call_tool", "request"];
+pub const DEFAULT_TARGETS: [&str; 5] = ["server:*", "run_code", "run_script", "call_tool", "request"];
 
 /// A filter with what the preset gives it.
 pub struct AttachedFilter {
@@ -28,11 +28,11 @@ pub struct AttachedFilter {
 
 /// A reply on its way to the client, as a filter is asked about it.
 #[derive(Clone)]
-pub struct Filtering {
+pub struct FilterRequest {
     /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
     pub context: Arc<CallContext>,
     /// The tool that was called. Of a tool that only passed one call on, the tool that it called.
-    pub tool: Arc<Entry>,
+    pub tool: Arc<ToolEntry>,
     /// The arguments of that call as they were sent.
     pub arguments: Arc<Value>,
     /// The preset's parameters for the filter with defaults, as JSON text.
@@ -44,8 +44,8 @@ pub struct Filtering {
 }
 
 /// The filters among these sources, in their order. Faults where the preset names a gate that is none.
-pub(crate) fn of(
-    exposure: &Exposure,
+pub(crate) fn attached_filters(
+    exposure: &CompiledPreset,
     offers: &[SourceListing],
 ) -> Result<Vec<Arc<AttachedFilter>>, CatalogError> {
     let mut filters = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn of(
 }
 
 /// Attaches filters to tools.
-pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entries: &mut [Entry]) {
+pub(crate) fn attach(exposure: &CompiledPreset, filters: &[Arc<AttachedFilter>], entries: &mut [ToolEntry]) {
     if !exposure.filters_on || filters.is_empty() {
         return;
     }
@@ -72,7 +72,7 @@ pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entri
         let known = entry.names();
         let attached = filters.iter().filter(|filter| {
             let id = filter.source.id();
-            *id != entry.id.source && exposure.filtered_by(id.name(), &known)
+            *id != entry.id.source && exposure.filters_tool(id.name(), &known)
         });
         entry.filters = attached.cloned().collect();
     }
@@ -80,12 +80,17 @@ pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entri
 
 /// Leaves out the tools of gates whose filter has no tool to filter: they serve what the filter keeps, and it keeps nothing.
 /// Where filters are switched off, all of them or this one, the tools stay, for what is kept otherwise.
-pub(crate) fn leave_out_idle(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entries: &mut Vec<Entry>) {
+pub(crate) fn remove_idle(
+    exposure: &CompiledPreset,
+    filters: &[Arc<AttachedFilter>],
+    entries: &mut Vec<ToolEntry>,
+) {
     if !exposure.filters_on {
         return;
     }
-    for filter in filters.iter().filter(|filter| !exposure.switches_off(filter.source.id().name())) {
-        let is_attached = |entry: &Entry| entry.filters.iter().any(|attached| Arc::ptr_eq(attached, filter));
+    for filter in filters.iter().filter(|filter| !exposure.disables_filter(filter.source.id().name())) {
+        let is_attached =
+            |entry: &ToolEntry| entry.filters.iter().any(|attached| Arc::ptr_eq(attached, filter));
         if !entries.iter().any(is_attached) {
             entries.retain(|entry| entry.id.source != *filter.source.id());
         }

@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     call::{Call, CallContext},
-    catalog::{Catalog, Entry},
+    catalog::{Catalog, ToolEntry},
     lock,
-    outcome::{Content, Fault, Outcome, Reply},
+    outcome::{ContentPart, Fault, Outcome, Reply},
     tool::SourceId,
-    tool_policy::PRECHECK,
+    tool_policy::PRECHECK_KEYWORD,
     workflow::takes_requests,
 };
 
 /// The key by which a gate declares that a tool does nothing but call others.
-const FORWARDS: &str = "gatehouse/forwards";
+const FORWARDS_KEY: &str = "gatehouse/forwards";
 
 /// Its value for a tool that runs the caller's code, which calls others; `true` for the rest.
-const CODE: &str = "code";
+const FORWARDS_CODE: &str = "code";
 
 /// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
 pub const CALLED_TOOLS: &str = "gatehouse/called";
@@ -33,14 +33,14 @@ pub(crate) struct ForwardedCalls {
 }
 
 struct ForwardedCall {
-    entry: Arc<Entry>,
+    entry: Arc<ToolEntry>,
     /// `None` once there is a second call: arguments matter only if there is one.
     arguments: Option<Arc<Value>>,
 }
 
 /// The tool that a reply came from.
 pub(crate) struct ReplyOrigin {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<ToolEntry>,
     /// The arguments as they were sent.
     pub(crate) arguments: Arc<Value>,
     /// Names of all tools that the reply came from, if there are several: the exposed name and the source's own of each.
@@ -50,7 +50,7 @@ pub(crate) struct ReplyOrigin {
 impl ForwardedCalls {
     /// Records a call that `caller`, whose calls these are, made. Lookups and prechecks do not count: nothing of
     /// their replies is in the caller's.
-    pub(crate) fn record(&self, caller: &Entry, nested: &Call) {
+    pub(crate) fn record(&self, caller: &ToolEntry, nested: &Call) {
         let Ok(entry) = nested.context.entry() else { return };
         if !forwards(caller) {
             return;
@@ -59,7 +59,7 @@ impl ForwardedCalls {
             let mut inner = std::mem::take(&mut *lock(&nested.context.forwarded.calls));
             let mut calls = lock(&self.calls);
             calls.append(&mut inner);
-            forget_arguments(&mut calls);
+            clear_arguments(&mut calls);
             return;
         }
         if has_forwarding_tools(&nested.context.catalog, &entry.id.source) {
@@ -67,27 +67,27 @@ impl ForwardedCalls {
         }
         let mut calls = lock(&self.calls);
         // Only a request makes prechecks, immediately before the call.
-        let check = entry.declared.input_schema.get(PRECHECK).and_then(Value::as_str);
+        let check = entry.declared.input_schema.get(PRECHECK_KEYWORD).and_then(Value::as_str);
         let is_check = |call: &mut ForwardedCall| {
             call.entry.id.source == entry.id.source && Some(&*call.entry.id.name) == check
         };
         if takes_requests(caller) {
             calls.pop_if(is_check);
         }
-        let arguments = Some(sent(nested));
+        let arguments = Some(sent_arguments(nested));
         // A second attempt at the same call.
         if calls.iter().any(|call| call.entry.id == entry.id && call.arguments == arguments) {
             return;
         }
         calls.push(ForwardedCall { entry: Arc::clone(entry), arguments });
-        forget_arguments(&mut calls);
+        clear_arguments(&mut calls);
     }
 }
 
 impl ReplyOrigin {
     /// Returns the one tool that was called through `entry`, the tool of `call`, or `entry` itself if it called none or
     /// several.
-    pub(crate) fn of(call: &Call, entry: &Arc<Entry>) -> Self {
+    pub(crate) fn from_call(call: &Call, entry: &Arc<ToolEntry>) -> Self {
         let calls = lock(&call.context.forwarded.calls);
         if let [ForwardedCall { entry, arguments: Some(arguments) }] = &calls[..] {
             return Self { entry: Arc::clone(entry), arguments: Arc::clone(arguments), called: Vec::new() };
@@ -96,7 +96,7 @@ impl ReplyOrigin {
         let mut called: Vec<String> = names.map(str::to_owned).collect();
         called.sort_unstable();
         called.dedup();
-        Self { entry: Arc::clone(entry), arguments: sent(call), called }
+        Self { entry: Arc::clone(entry), arguments: sent_arguments(call), called }
     }
 
     /// Returns the `_meta` that a filter gets with the reply.
@@ -107,24 +107,24 @@ impl ReplyOrigin {
 }
 
 /// Returns true if the tool does nothing but call others, which are checked by themselves.
-pub fn forwards(entry: &Entry) -> bool {
+pub fn forwards(entry: &ToolEntry) -> bool {
     // A server's word for it would let its tools pass unchecked.
     matches!(entry.id.source, SourceId::Gate(_))
-        && declared(entry).is_some_and(|value| *value == true || *value == CODE)
+        && forwards_value(entry).is_some_and(|value| *value == true || *value == FORWARDS_CODE)
 }
 
 /// Returns true if the tool runs code of its caller.
-pub(crate) fn runs_code(entry: &Entry) -> bool {
-    forwards(entry) && declared(entry).is_some_and(|value| *value == CODE)
+pub(crate) fn runs_code(entry: &ToolEntry) -> bool {
+    forwards(entry) && forwards_value(entry).is_some_and(|value| *value == FORWARDS_CODE)
 }
 
 /// Returns true if the reply of the one call that the tool makes is its own reply, but for what it takes out or adds.
-fn passes_on(entry: &Entry) -> bool {
+fn relays_reply(entry: &ToolEntry) -> bool {
     forwards(entry) && !runs_code(entry) && !takes_requests(entry)
 }
 
-fn declared(entry: &Entry) -> Option<&Value> {
-    entry.declared.meta.as_ref()?.get(FORWARDS)
+fn forwards_value(entry: &ToolEntry) -> Option<&Value> {
+    entry.declared.meta.as_ref()?.get(FORWARDS_KEY)
 }
 
 /// Whether a source runs tools of others, so that its remaining tools only look those up.
@@ -133,13 +133,13 @@ fn has_forwarding_tools(catalog: &Catalog, source: &SourceId) -> bool {
         && catalog.entries().iter().any(|entry| entry.id.source == *source && forwards(entry))
 }
 
-fn forget_arguments(calls: &mut [ForwardedCall]) {
+fn clear_arguments(calls: &mut [ForwardedCall]) {
     if calls.len() > 1 {
         calls.iter_mut().for_each(|call| call.arguments = None);
     }
 }
 
-fn sent(call: &Call) -> Arc<Value> {
+fn sent_arguments(call: &Call) -> Arc<Value> {
     call.sent.clone().unwrap_or_else(|| Arc::new(call.arguments.clone()))
 }
 
@@ -149,7 +149,7 @@ impl CallContext {
         let Ok(caller) = self.entry() else { return };
         self.forwarded.record(caller, nested);
         if let Ok(reply) = outcome
-            && passes_on(caller)
+            && relays_reply(caller)
             && nested.context.entry().is_ok_and(|entry| entry.id.source != caller.id.source)
         {
             *lock(&self.forwarded.reply) = Some(reply.clone());
@@ -157,13 +157,13 @@ impl CallContext {
     }
 
     /// Returns the reply of the tool that was called, if the tool that passes it on failed afterwards; else the fault.
-    pub(crate) fn or_passed_on(&self, fault: Fault) -> Outcome {
+    pub(crate) fn relayed_reply_or(&self, fault: Fault) -> Outcome {
         let Some(mut reply) = lock(&self.forwarded.reply).take() else { return Err(fault) };
         let note = format!(
             "The tool has run and this is its whole reply: '{}' failed when it took its part of it. {}",
             self.name, fault.message
         );
-        reply.content.push(Content::Text(note));
+        reply.content.push(ContentPart::Text(note));
         Ok(reply)
     }
 }
@@ -172,7 +172,7 @@ impl CallContext {
 mod tests {
     use super::*;
     use crate::{
-        Exposure, Pipeline,
+        CompiledPreset, Pipeline,
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 
@@ -191,12 +191,13 @@ mod tests {
         );
         let other = gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
         let listings = vec![script.listed().await, other.listed().await];
-        let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");
+        let catalog =
+            Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), listings).expect("a catalog");
         let pipeline = Arc::new(Pipeline::new(Vec::new()));
         let mut call = Call::new(CallContext::new(&pipeline, Arc::new(catalog), forwarding), arguments);
-        call.run_here().await.expect("a reply");
+        call.run_mut().await.expect("a reply");
         let entry = Arc::clone(call.context.entry().expect("a tool"));
-        let origin = ReplyOrigin::of(&call, &entry);
+        let origin = ReplyOrigin::from_call(&call, &entry);
         (origin.entry.name.to_string(), Value::clone(&origin.arguments), origin.called)
     }
 

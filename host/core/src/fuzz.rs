@@ -19,7 +19,8 @@ pub fn schema(input: &[u8]) {
     let value = both.shift_remove("value").unwrap_or_default();
     let Some(Value::Object(schema)) = both.shift_remove("schema") else { return };
     if Schema::measure(&schema).is_ok() {
-        let _ = Schema::new(schema.into()).check_within(&value, "argument", &mut StepBudget::short());
+        let _ =
+            Schema::new(schema.into()).check_with_budget(&value, "argument", &mut StepBudget::new_short());
     }
 }
 

@@ -66,15 +66,15 @@ pub async fn gather(
     let asked = sources.into_iter().map(|(source, params)| async move {
         let (listing, problem, pending) = match source.id() {
             SourceId::Gate(_) => {
-                let listing = strict(&*source, &params).await;
+                let listing = list_gate(&*source, &params).await;
                 let refused = |why: String| ListingError {
                     source_id: source.id().clone(),
-                    parameter: params.keys().find(|name| names(&why, name)).cloned(),
+                    parameter: params.keys().find(|name| mentions(&why, name)).cloned(),
                     why,
                 };
                 (listing.map_err(refused)?, None, None)
             }
-            SourceId::Server(_) => lenient(&*source, &params, last, wait).await,
+            SourceId::Server(_) => list_server(&*source, &params, last, wait).await,
         };
         Ok(SourceListing { source, listing, params, problem, pending })
     });
@@ -83,7 +83,7 @@ pub async fn gather(
 
 /// What a gate lists. Where it refuses the parameters, the host looks for the reason in the schema that the gate
 /// declares without any, and words it as it words every such mistake.
-async fn strict(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
     let fault = match source.list(params).await {
         Ok(listing) => return Ok(listing),
         Err(fault) => fault,
@@ -106,12 +106,12 @@ async fn strict(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<
 }
 
 /// Whether a sentence about parameters is about this one, or about a part of it.
-fn names(why: &str, parameter: &str) -> bool {
+fn mentions(why: &str, parameter: &str) -> bool {
     why.contains(&format!("'{parameter}'")) || why.contains(&format!("'{parameter}."))
 }
 
 /// What a server lists or listed last, and why it is not what it lists now.
-async fn lenient(
+async fn list_server(
     source: &dyn Source,
     params: &Map<String, Value>,
     last: &LastListings,
@@ -145,9 +145,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        CallContext, Catalog, Exposure, Pipeline,
+        CallContext, Catalog, CompiledPreset, Pipeline,
         call::Call,
-        outcome::{Content, Outcome},
+        outcome::{ContentPart, Outcome},
         overrides::ToolOverride,
         testing::{Fixture, Lists, tool},
     };
@@ -172,7 +172,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_slow_or_gone_holds_nothing_back_and_keeps_what_it_listed() {
         let last = LastListings::default();
-        let exposure = Exposure::of_sources("p", Vec::new());
+        let exposure = CompiledPreset::from_sources("p", Vec::new());
         let [slow, gone, well] = ["slow", "gone", "well"].map(|name| server(name, &["search"]));
         let build = async || {
             let listings = gathered(&[&slow, &gone, &well], &last).await.expect("listings");
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn an_alias_waits_for_the_server_that_it_means() {
         let (server, last) = (server("git", &["log"]), LastListings::default());
-        let mut exposure = Exposure::of_sources("p", Vec::new());
+        let mut exposure = CompiledPreset::from_sources("p", Vec::new());
         exposure.aliases.insert("history".into(), "git.log".into());
         let build = async || Catalog::build(&exposure, gathered(&[&server], &last).await.expect("listings"));
         server.now_lists(Lists::WithAFault);
@@ -227,7 +227,7 @@ mod tests {
             "properties": {"owner": {"type": "string"}, "title": {"type": "string"}}});
         create.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
         let server = Fixture::new(SourceId::Server("github".into()), vec![create, tool("delete_all", None)]);
-        let mut exposure = Exposure::of_sources("p", Vec::new());
+        let mut exposure = CompiledPreset::from_sources("p", Vec::new());
         let change = ToolOverride {
             name: Some("report_bug".into()),
             description: Some("Reports a bug to us.".into()),
@@ -250,7 +250,7 @@ mod tests {
         };
         let reply = called(json!({"title": "x"})).await.expect("a reply");
         let own = "create_issue {\"title\":\"x\",\"owner\":\"acme\"}";
-        assert_eq!(reply.content, [Content::Text(own.into())], "under its own name, with what is fixed");
+        assert_eq!(reply.content, [ContentPart::Text(own.into())], "under its own name, with what is fixed");
         assert!(called(json!({"title": "x", "owner": "me"})).await.is_err(), "it cannot be set");
     }
 }

@@ -19,8 +19,8 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
 
 /// SHA-256 of a value's JSON text, in hexadecimal; the text is written nowhere.
 pub fn sha256_json(value: &impl serde::Serialize) -> String {
-    struct Hasher(Sha256);
-    impl std::io::Write for Hasher {
+    struct HashWriter(Sha256);
+    impl std::io::Write for HashWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.update(bytes);
             Ok(bytes.len())
@@ -29,7 +29,7 @@ pub fn sha256_json(value: &impl serde::Serialize) -> String {
             Ok(())
         }
     }
-    let mut hasher = Hasher(Sha256::new());
+    let mut hasher = HashWriter(Sha256::new());
     // Neither the values nor the hasher can fail.
     let _ = serde_json::to_writer(&mut hasher, value);
     hex(hasher.0.finalize())

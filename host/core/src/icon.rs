@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 pub const MAX_ICONS: usize = 4;
 
 /// The most bytes of one, as it is written.
-pub const MAX_ICON: usize = 16 << 10;
+pub const MAX_ICON_BYTES: usize = 16 << 10;
 
 /// What an icon may be, by its media type and the bytes that it begins with.
-const KINDS: [(&str, &[u8]); 3] =
+const ICON_FORMATS: [(&str, &[u8]); 3] =
     [("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/webp", b"RIFF")];
 
 /// A picture.
@@ -38,14 +38,14 @@ pub enum IconTheme {
 impl Icon {
     /// Its media type; the error is the rest of a sentence about it.
     pub fn check(&self) -> Result<&'static str, String> {
-        if self.src.len() > MAX_ICON {
-            return Err(format!("has {} bytes, the most is {MAX_ICON}", self.src.len()));
+        if self.src.len() > MAX_ICON_BYTES {
+            return Err(format!("has {} bytes, the most is {MAX_ICON_BYTES}", self.src.len()));
         }
         let parts = self.src.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         let Some((kind, data)) = parts else {
             return Err("is no data: address in base64; the picture has to lie in the list itself".into());
         };
-        let Some((kind, begins)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
+        let Some((kind, begins)) = ICON_FORMATS.into_iter().find(|(known, _)| *known == kind) else {
             return Err("is neither image/png nor image/jpeg nor image/webp".into());
         };
         let is_one = STANDARD.decode(data).is_ok_and(|bytes| bytes.starts_with(begins));
@@ -86,7 +86,7 @@ mod tests {
     fn only_pictures_that_lie_in_the_list_are_icons() {
         let png = format!("data:image/png;base64,{}", STANDARD.encode(b"\x89PNG\r\n\x1a\n..."));
         assert_eq!(icon(&png).check(), Ok("image/png"));
-        let large = format!("{png}{}", "A".repeat(MAX_ICON));
+        let large = format!("{png}{}", "A".repeat(MAX_ICON_BYTES));
         let script = STANDARD.encode("<svg onload=alert(1)/>");
         for (src, why) in [
             ("https://icons.example/a.png", "no data: address"),

@@ -6,26 +6,26 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::budget::{ByteBudget, Held};
+use crate::budget::{ByteBudget, ByteReservation};
 
 /// The most values a document may hold; a reply of 16 MiB of rows has a tenth of them.
 pub const MAX_VALUES: usize = 500_000;
 
 /// Whether a text can hold more than [`MAX_VALUES`] values.
 pub fn too_many_values(text: &[u8]) -> bool {
-    text.len() > MAX_VALUES && at_most(text) > MAX_VALUES
+    text.len() > MAX_VALUES && max_value_count(text) > MAX_VALUES
 }
 
 /// How many values a text can hold at most. Counts what begins or separates values, in strings too, so it
 /// may err on the side of caution.
-pub fn at_most(text: &[u8]) -> usize {
+pub fn max_value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
 /// The length of a value's JSON text in bytes; the text is written nowhere.
-pub fn length(value: &impl Serialize) -> usize {
-    struct Counter(usize);
-    impl io::Write for Counter {
+pub fn encoded_len(value: &impl Serialize) -> usize {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -34,7 +34,7 @@ pub fn length(value: &impl Serialize) -> usize {
             Ok(())
         }
     }
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
 }
 
@@ -47,16 +47,16 @@ pub fn parse(text: &str) -> Result<Value, String> {
 }
 
 /// Bytes of memory that a value in an array takes at most: the vector around it doubles when it is full.
-const ITEM: usize = 2 * size_of::<Value>();
+const ITEM_BYTES: usize = 2 * size_of::<Value>();
 
 /// What a member of an object takes beyond its value: name, hash, and its place in the index.
-const MEMBER: usize = 96;
+const MEMBER_BYTES: usize = 96;
 
 /// What the first value of an array takes: vectors begin with room for four.
-const ARRAY: usize = 4 * size_of::<Value>();
+const ARRAY_BYTES: usize = 4 * size_of::<Value>();
 
 /// What the first member of an object takes: index and entries begin with room for four.
-const OBJECT: usize = 4 * (size_of::<Value>() + 32) + 64;
+const OBJECT_BYTES: usize = 4 * (size_of::<Value>() + 32) + 64;
 
 /// Size of a JSON text once it is parsed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,17 +69,17 @@ pub struct MessageSize {
 
 impl MessageSize {
     /// Reads the size of a text from its punctuation, without parsing it.
-    pub fn of(text: &[u8]) -> Self {
+    pub fn from_text(text: &[u8]) -> Self {
         let (mut values, mut memory) = (1, text.len());
         let mut rest = text;
         while let Some((byte, after)) = rest.split_first() {
             rest = after;
             match byte {
-                b',' => (values, memory) = (values + 1, memory + ITEM),
-                b':' => memory += MEMBER,
-                b'[' => (values, memory) = (values + 1, memory + ARRAY),
-                b'{' => (values, memory) = (values + 1, memory + OBJECT),
-                b'"' => rest = after_string(after),
+                b',' => (values, memory) = (values + 1, memory + ITEM_BYTES),
+                b':' => memory += MEMBER_BYTES,
+                b'[' => (values, memory) = (values + 1, memory + ARRAY_BYTES),
+                b'{' => (values, memory) = (values + 1, memory + OBJECT_BYTES),
+                b'"' => rest = skip_string(after),
                 _ => {}
             }
         }
@@ -87,7 +87,7 @@ impl MessageSize {
     }
 }
 
-fn after_string(mut inside: &[u8]) -> &[u8] {
+fn skip_string(mut inside: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', inside) {
         let skip = if inside[at] == b'"' { 1 } else { 2 };
         let rest = inside.get(at + skip..).unwrap_or_default();
@@ -100,24 +100,24 @@ fn after_string(mut inside: &[u8]) -> &[u8] {
 }
 
 /// Reads the documents of one message, all of which count together: a flood in sixteen parts is one flood.
-pub struct Reader {
+pub struct JsonReader {
     values_left: usize,
-    held: Held,
+    reservation: ByteReservation,
 }
 
-impl Reader {
+impl JsonReader {
     /// A message may hold [`MAX_VALUES`] values, and what the budget has left.
     pub fn new(budget: &ByteBudget) -> Self {
-        Self { values_left: MAX_VALUES, held: budget.hold() }
+        Self { values_left: MAX_VALUES, reservation: budget.reserve() }
     }
 
     /// Parses a document; the error says what is wrong with it.
     pub fn parse(&mut self, text: &str) -> Result<Value, String> {
-        let MessageSize { values, memory: bytes } = MessageSize::of(text.as_bytes());
+        let MessageSize { values, memory: bytes } = MessageSize::from_text(text.as_bytes());
         let Some(left) = self.values_left.checked_sub(values) else {
             return Err(format!("has more than {MAX_VALUES} values, with what comes before it"));
         };
-        if !self.held.take(bytes) {
+        if !self.reservation.take(bytes) {
             return Err(format!(
                 "takes {} MiB as JSON, and the host holds no more for one call",
                 bytes >> 20
@@ -143,12 +143,12 @@ mod tests {
     #[test]
     fn documents_of_one_message_count_together() {
         let budget = ByteBudget::new(1 << 30);
-        let mut reader = Reader::new(&budget);
+        let mut reader = JsonReader::new(&budget);
         let third = format!("[{}0]", "0,".repeat(MAX_VALUES / 3));
         assert!(reader.parse(&third).is_ok() && reader.parse(&third).is_ok());
         let why = reader.parse(&third).expect_err("too many");
         assert!(why.starts_with("has more than 500000 values"), "{why}");
-        assert!(Reader::new(&budget).parse(&third).is_ok(), "another message");
+        assert!(JsonReader::new(&budget).parse(&third).is_ok(), "another message");
     }
 
     #[test]
@@ -156,9 +156,9 @@ mod tests {
         let budget = ByteBudget::new(1 << 20);
         let objects = format!("[{}0]", "{\"a\":0},".repeat(4_000));
         assert!(objects.len() < 50_000);
-        let why = Reader::new(&budget).parse(&objects).expect_err("too large");
+        let why = JsonReader::new(&budget).parse(&objects).expect_err("too large");
         assert!(why.contains("MiB as JSON"), "{why}");
         let prose = format!("\"{}\"", "{\\\"a\\\": [0, 1]}, ".repeat(20_000));
-        assert!(Reader::new(&budget).parse(&prose).is_ok(), "what stands in a string is one value");
+        assert!(JsonReader::new(&budget).parse(&prose).is_ok(), "what stands in a string is one value");
     }
 }

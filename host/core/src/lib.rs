@@ -60,12 +60,12 @@ pub mod workflow;
 
 pub use call::{Call, CallContext, Principal};
 pub use call_time::CallDeadline;
-pub use catalog::{Catalog, Generation};
+pub use catalog::{Catalog, CatalogGeneration};
 pub use effect::{Effect, Intent};
 pub use lock::lock;
 pub use log_limit::LogLimit;
-pub use outcome::{Content, Fault, FaultKind, Outcome, Reply};
+pub use outcome::{ContentPart, Fault, FaultKind, Outcome, Reply};
 pub use pipeline::Pipeline;
-pub use preset::{Exposure, Preset};
+pub use preset::{CompiledPreset, Preset};
 pub use source::Source;
 pub use tool::{ExposedName, SourceId, ToolId, ToolSpec};

@@ -7,17 +7,17 @@ use std::{
 };
 
 /// How long a window lasts.
-const WINDOW: Duration = Duration::from_secs(10);
+const WINDOW_TIME: Duration = Duration::from_secs(10);
 
 /// Lines in one window.
-const LINES: u32 = 10;
+const MAX_WINDOW_LINES: u32 = 10;
 
 /// The budget of one kind of line.
 #[derive(Debug, Default)]
-pub struct LogLimit(Mutex<Window>);
+pub struct LogLimit(Mutex<LogWindow>);
 
 #[derive(Debug, Default)]
-struct Window {
+struct LogWindow {
     began: Option<Instant>,
     lines: u32,
     left_out: u64,
@@ -26,21 +26,21 @@ struct Window {
 impl LogLimit {
     /// A budget that nothing was taken from.
     pub const fn new() -> Self {
-        Self(Mutex::new(Window { began: None, lines: 0, left_out: 0 }))
+        Self(Mutex::new(LogWindow { began: None, lines: 0, left_out: 0 }))
     }
 
     /// Whether a line may be written now: then it is how many were left out since the one before.
-    pub fn line(&self) -> Option<u64> {
-        self.line_at(Instant::now())
+    pub fn admit_line(&self) -> Option<u64> {
+        self.admit_line_at(Instant::now())
     }
 
-    fn line_at(&self, now: Instant) -> Option<u64> {
+    fn admit_line_at(&self, now: Instant) -> Option<u64> {
         let mut window = crate::lock(&self.0);
-        if window.began.is_none_or(|began| now.saturating_duration_since(began) >= WINDOW) {
+        if window.began.is_none_or(|began| now.saturating_duration_since(began) >= WINDOW_TIME) {
             window.began = Some(now);
             window.lines = 0;
         }
-        if window.lines == LINES {
+        if window.lines == MAX_WINDOW_LINES {
             window.left_out += 1;
             return None;
         }
@@ -57,9 +57,9 @@ mod tests {
     fn a_flood_is_ten_lines_and_a_number() {
         let limit = LogLimit::new();
         let start = Instant::now();
-        let written = (0..1_000).filter(|_| limit.line_at(start).is_some()).count();
+        let written = (0..1_000).filter(|_| limit.admit_line_at(start).is_some()).count();
         assert_eq!(written, 10);
-        assert_eq!(limit.line_at(start + WINDOW), Some(990));
-        assert_eq!(limit.line_at(start + WINDOW), Some(0));
+        assert_eq!(limit.admit_line_at(start + WINDOW_TIME), Some(990));
+        assert_eq!(limit.admit_line_at(start + WINDOW_TIME), Some(0));
     }
 }

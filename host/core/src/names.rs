@@ -3,7 +3,7 @@
 use crate::clean;
 
 /// Below this similarity (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps.
-const SIMILAR: f64 = 0.75;
+const MIN_SIMILARITY: f64 = 0.75;
 
 /// The candidate that comes nearest to `wrong`, if any comes near; the first one wins a tie.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -13,7 +13,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
         let score = strsim::jaro_winkler(&wrong, &start(candidate));
-        if score >= SIMILAR && best.is_none_or(|(top, _)| score > top) {
+        if score >= MIN_SIMILARITY && best.is_none_or(|(top, _)| score > top) {
             best = Some((score, candidate));
         }
     }
@@ -48,7 +48,7 @@ pub fn split_identifier(name: &str) -> String {
             before = ' ';
             continue;
         }
-        let begins = begins_hump(before, c, rest.peek().copied());
+        let begins = starts_word(before, c, rest.peek().copied());
         let other_kind = before != ' ' && before.is_numeric() != c.is_numeric();
         if !words.is_empty() && (before == ' ' || begins || other_kind) {
             words.push(' ');
@@ -61,7 +61,7 @@ pub fn split_identifier(name: &str) -> String {
 
 /// Whether a letter begins a word of an identifier in camel case. The last capital of several belongs to the
 /// word that it begins: HTTPResponse.
-pub(crate) fn begins_hump(before: char, c: char, after: Option<char>) -> bool {
+pub(crate) fn starts_word(before: char, c: char, after: Option<char>) -> bool {
     c.is_uppercase()
         && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)))
 }

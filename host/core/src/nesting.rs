@@ -12,10 +12,10 @@ use std::sync::{
 use serde_json::Value;
 
 use crate::{
-    approval::Approvals,
+    approval::ApprovalStore,
     call::{Call, CallContext, ProgressSink},
     call_time::CallDeadline,
-    catalog::Entry,
+    catalog::ToolEntry,
     effect::Effect,
     forwarding::runs_code,
     outcome::{Fault, Outcome},
@@ -26,65 +26,71 @@ use crate::{
 pub const MAX_DEPTH: usize = 4;
 
 /// The most calls that one client's call may cause, over all levels: as many as one source may be allowed to make.
-pub const MAX_CALLS: u32 = 1_000;
+pub const MAX_NESTED_CALLS: u32 = 1_000;
 
 /// What one client's call causes, over all levels.
 #[derive(Debug, Default)]
-pub(crate) struct Caused {
+pub(crate) struct CallTree {
     /// Nested calls so far.
     calls: AtomicU32,
     /// What was approved for it.
-    pub(crate) approved: Approvals,
+    pub(crate) approvals: ApprovalStore,
     /// Tools that were declined: nobody is asked about them again.
-    pub(crate) declined: Mutex<Vec<ToolId>>,
+    pub(crate) declined_tools: Mutex<Vec<ToolId>>,
     /// Whoever asks for an approval waits for its turn.
-    pub(crate) asking: tokio::sync::Mutex<()>,
+    pub(crate) approval_lock: tokio::sync::Mutex<()>,
     /// Held by the server that asks the user something.
-    pub(crate) asking_user: tokio::sync::Mutex<()>,
+    pub(crate) question_lock: tokio::sync::Mutex<()>,
     /// Servers whose questions were declined, which may ask nothing more.
-    pub(crate) refused_askers: Mutex<Vec<SourceId>>,
+    pub(crate) declined_servers: Mutex<Vec<SourceId>>,
 }
 
 impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
     /// a little before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
-    pub async fn nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
+    pub async fn call_nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
-        self.nested_in(deadline, name, entry, arguments, Way::default()).await
+        self.run_nested(deadline, name, entry, arguments, NestedCallOptions::default()).await
     }
 
     /// The same for a tool of a server that the client is not shown; its progress is told to the client as that of this call.
     /// `apart`: over a connection of its own.
-    pub async fn nested_proxied(
+    pub async fn call_server_tool(
         &self,
         deadline: &CallDeadline,
-        entry: Arc<Entry>,
+        entry: Arc<ToolEntry>,
         arguments: Value,
         apart: bool,
     ) -> Outcome {
         let name = entry.name.to_string();
-        self.nested_in(deadline, &name, Ok(entry), arguments, Way { progress: self.progress.clone(), apart })
-            .await
+        self.run_nested(
+            deadline,
+            &name,
+            Ok(entry),
+            arguments,
+            NestedCallOptions { progress: self.progress.clone(), isolated: apart },
+        )
+        .await
     }
 
-    async fn nested_in(
+    async fn run_nested(
         &self,
         deadline: &CallDeadline,
         name: &str,
-        entry: Result<Arc<Entry>, Fault>,
+        entry: Result<Arc<ToolEntry>, Fault>,
         arguments: Value,
-        way: Way,
+        way: NestedCallOptions,
     ) -> Outcome {
         let caller = self.entry()?;
         let tool = &caller.spec.name;
-        if self.within.len() >= MAX_DEPTH {
+        if self.enclosing_sources.len() >= MAX_DEPTH {
             return Err(Fault::exhausted(format!(
                 "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep."
             )));
         }
-        if self.caused.calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+        if self.call_tree.calls.fetch_add(1, Ordering::Relaxed) >= MAX_NESTED_CALLS {
             return Err(Fault::exhausted(format!(
-                "'{tool}' cannot call '{name}': a call causes at most {MAX_CALLS} others in all."
+                "'{tool}' cannot call '{name}': a call causes at most {MAX_NESTED_CALLS} others in all."
             ))
             .hint("Ask for less at once."));
         }
@@ -98,26 +104,27 @@ impl CallContext {
         let claim = self.claim.get().or(self.outer_claim.as_ref());
         // What a request allows holds for all that is called for it, also where a tool has become stronger since it was looked up.
         let own = claim.map_or(caller.spec.effect, |claim| claim.effect.min(caller.spec.effect));
-        let above = self.ceiling.as_ref();
+        let above = self.effect_limit.as_ref();
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
-        let mut nested = Self::of_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
+        let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
         nested.progress = way.progress;
-        nested.apart = way.apart;
+        nested.isolated = way.isolated;
         nested.for_code = for_code;
         nested.meta = self.meta.clone();
-        nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
-        nested.caused = Arc::clone(&self.caused);
+        nested.enclosing_sources =
+            self.enclosing_sources.iter().chain([&caller.id.source]).cloned().collect();
+        nested.call_tree = Arc::clone(&self.call_tree);
         nested.client = Arc::clone(&self.client);
         nested.outer_claim = claim.cloned();
         nested.working_directory.clone_from(&self.working_directory);
-        nested.nested_in_time(&self.time);
+        nested.share_time(&self.time);
         nested.outer_deadline = Some(deadline.for_nested());
-        nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
+        nested.effect_limit = Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only });
         let mut call = Call::new(nested, arguments);
-        let outcome = call.run_here().await;
+        let outcome = call.run_mut().await;
         self.record_nested(&call, &outcome);
         outcome
     }
@@ -125,20 +132,20 @@ impl CallContext {
 
 /// How a nested call goes.
 #[derive(Default)]
-struct Way {
+struct NestedCallOptions {
     progress: Option<Arc<dyn ProgressSink>>,
-    apart: bool,
+    isolated: bool,
 }
 
 /// The strongest effect that a nested call may have, and the tool that promised it.
-pub(crate) struct Ceiling {
+pub(crate) struct EffectLimit {
     pub(crate) tool: Arc<str>,
     effect: Effect,
     /// Whether it promised to change and remove nothing that is there.
     adds_only: bool,
 }
 
-impl Ceiling {
+impl EffectLimit {
     /// Passes a tool that does no more than was promised.
     pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
         if tool.effect <= self.effect {
@@ -185,7 +192,7 @@ mod tests {
             (&["request", "run_code", "request", "run_code"], false),
         ] {
             let outer = context(Vec::new(), &source, names[0]).await;
-            let outcome = outer.nested(&outer.deadline(), names[1], through(&names[2..])).await;
+            let outcome = outer.call_nested(&outer.deadline(), names[1], through(&names[2..])).await;
             let denied = outcome.err().map(|fault| fault.message);
             let expected = (!allowed)
                 .then(|| "'run_code' cannot be called for a script: a script starts no script.".to_owned());
@@ -199,14 +206,14 @@ mod tests {
         let outer = context(Vec::new(), &source, "look").await;
         let deadline = outer.deadline();
         // Each calls itself down to the bottom.
-        for _ in 0..MAX_CALLS / 4 {
+        for _ in 0..MAX_NESTED_CALLS / 4 {
             let inner = json!({"nested": "look", "arguments": {}});
-            let deepest = outer.nested(&deadline, "look", inner).await.expect_err("too deep");
+            let deepest = outer.call_nested(&deadline, "look", inner).await.expect_err("too deep");
             assert!(deepest.message.contains("4 deep"), "{deepest}");
         }
-        let fault = outer.nested(&deadline, "look", json!({})).await.expect_err("too many");
+        let fault = outer.call_nested(&deadline, "look", json!({})).await.expect_err("too many");
         assert!(fault.message.contains("at most 1000 others in all"), "{fault}");
         let another = context(Vec::new(), &source, "look").await;
-        assert!(another.nested(&deadline, "look", json!({})).await.is_ok());
+        assert!(another.call_nested(&deadline, "look", json!({})).await.is_ok());
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     names,
     outcome::{Fault, FaultKind},
     prompt::Prompt,
-    resource::Template,
+    resource::UriTemplate,
     schema::with_defaults,
     source::Source,
     tool::{ExposedName, SourceId},
@@ -23,7 +23,7 @@ pub struct ResourceSource {
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
     /// The addresses that it answers for.
-    pub templates: Vec<Template>,
+    pub templates: Vec<UriTemplate>,
     /// Whether it completes what is typed into them.
     pub completes: bool,
 }
@@ -45,7 +45,7 @@ pub struct PromptEntry {
 
 /// Resources and prompts of one preset.
 #[derive(Default)]
-pub struct Offered {
+pub struct ResourcesAndPrompts {
     /// In the order of the preset's sources.
     resources: Vec<ResourceSource>,
     /// Sources whose addresses are read though clients are not shown them: links in replies of their tools lead there.
@@ -54,7 +54,7 @@ pub struct Offered {
     prompts: Vec<PromptEntry>,
 }
 
-impl Offered {
+impl ResourcesAndPrompts {
     /// Faults where two sources answer for one address, or have a prompt of one name.
     pub(crate) fn new(offers: &[SourceListing]) -> Result<Self, CatalogError> {
         let mut offered = Self::default();
@@ -72,7 +72,7 @@ impl Offered {
             }
             for prompt in &listing.prompts {
                 let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
-                let name = id.exposes(&prompt.name).map_err(bad)?;
+                let name = id.exposed_name(&prompt.name).map_err(bad)?;
                 let (source, prompt) = (Arc::clone(&offer.source), prompt.clone());
                 let (params, completes) = (Arc::clone(&params), listing.completes);
                 offered.prompts.push(PromptEntry { name, prompt, source, completes, params });
@@ -89,10 +89,10 @@ impl Offered {
         }
     }
 
-    fn check_addresses(&self, id: &SourceId, templates: &[Template]) -> Result<(), CatalogError> {
+    fn check_addresses(&self, id: &SourceId, templates: &[UriTemplate]) -> Result<(), CatalogError> {
         for known in &self.resources {
             for one in &known.templates {
-                if let Some(two) = templates.iter().find(|two| one.meets(two)) {
+                if let Some(two) = templates.iter().find(|two| one.overlaps(two)) {
                     return Err(CatalogError::AddressCollision {
                         first: format!("{} has '{}'", known.source.id(), one.uri_template),
                         second: format!("{id} has '{}'", two.uri_template),
@@ -105,7 +105,7 @@ impl Offered {
 
     /// Has addresses of this source read, unless it is among those that have resources. A source without a family of
     /// addresses of its own has none that could be read.
-    pub fn link(&mut self, source: Arc<dyn Source>) {
+    pub fn add_linked(&mut self, source: Arc<dyn Source>) {
         let Some(family) = source.resource_family() else { return };
         if self.resources.iter().all(|known| known.source.id() != source.id()) {
             let (params, templates) = ("{}".into(), vec![family]);
@@ -114,7 +114,7 @@ impl Offered {
     }
 
     /// Whether addresses of this source can be read.
-    pub fn reads_from(&self, source: &SourceId) -> bool {
+    pub fn can_read_from(&self, source: &SourceId) -> bool {
         self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
     }
 

@@ -114,7 +114,7 @@ impl Fault {
 
 /// Bytes with their media type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Media {
+pub struct MediaData {
     /// The bytes, not encoded; base64 where they are serialized.
     #[serde(with = "base64_text")]
     pub data: Vec<u8>,
@@ -163,13 +163,13 @@ pub struct EmbeddedResource {
 /// One block of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Content {
+pub enum ContentPart {
     /// Text, markdown as a rule.
     Text(String),
     /// A picture.
-    Image(Media),
+    Image(MediaData),
     /// A sound.
-    Audio(Media),
+    Audio(MediaData),
     /// A pointer.
     Link(ResourceLink),
     /// A resource, whole.
@@ -178,7 +178,7 @@ pub enum Content {
     Other(Map<String, Value>),
 }
 
-impl Content {
+impl ContentPart {
     /// Bytes of its text or media, for the log.
     pub fn bytes(&self) -> usize {
         match self {
@@ -205,7 +205,7 @@ impl EmbeddedResource {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// For reading.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentPart>,
     /// The same as data: any JSON, which clients before 2026-07-28 get only where it is an object.
     pub structured: Option<Value>,
     /// The tool ran, and what it says is an error in its own words.
@@ -218,14 +218,14 @@ pub struct Reply {
 impl Reply {
     /// Bytes of its text and media, for the log; structured data, which repeats them, is not counted.
     pub fn bytes(&self) -> usize {
-        self.content.iter().map(Content::bytes).sum()
+        self.content.iter().map(ContentPart::bytes).sum()
     }
 
     /// Bytes of its text alone.
     pub fn text_bytes(&self) -> usize {
         let text = self.content.iter().map(|content| match content {
-            Content::Text(text) => text.len(),
-            Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
+            ContentPart::Text(text) => text.len(),
+            ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
             _ => 0,
         });
         text.sum()
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_read_back_as_it_was_written() {
-        let media = |mime: &str| Media { data: (0..=255).collect(), mime_type: mime.into() };
+        let media = |mime: &str| MediaData { data: (0..=255).collect(), mime_type: mime.into() };
         let object = |value: serde_json::Value| value.as_object().cloned().expect("an object");
         let link = ResourceLink {
             uri: "file:///x".into(),
@@ -270,13 +270,13 @@ mod tests {
         let embedded = |body| EmbeddedResource { uri: "file:///y".into(), mime_type: None, body };
         let reply = Reply {
             content: vec![
-                Content::Text("text \u{202e}\n\0".into()),
-                Content::Image(media("image/png")),
-                Content::Audio(media("audio/wav")),
-                Content::Link(link),
-                Content::Embedded(embedded(ResourceBody::Text("inside".into()))),
-                Content::Embedded(embedded(ResourceBody::Blob(vec![0, 255]))),
-                Content::Other(object(json!({"type": "new", "z": null, "a": [1, {"b": true}]}))),
+                ContentPart::Text("text \u{202e}\n\0".into()),
+                ContentPart::Image(media("image/png")),
+                ContentPart::Audio(media("audio/wav")),
+                ContentPart::Link(link),
+                ContentPart::Embedded(embedded(ResourceBody::Text("inside".into()))),
+                ContentPart::Embedded(embedded(ResourceBody::Blob(vec![0, 255]))),
+                ContentPart::Other(object(json!({"type": "new", "z": null, "a": [1, {"b": true}]}))),
             ],
             structured: Some(json!({
                 "z": 1, "a": {}, "largest": u64::MAX, "least": i64::MIN,

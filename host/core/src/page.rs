@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Fault;
 
-pub use found::{Filters, Fit, Hit, Lookup, SearchResult, UnknownDomain};
-pub use links::{EDGES, Link, Neighbour};
-pub use reports::{IndexReport, PatchReport, Statistics, TakenOver, UnknownEdge, Unresolved, Written};
+pub use found::{MatchQuality, PageFilters, PageHit, PageLookup, PageSearchResult, UnknownDomain};
+pub use links::{EDGES, PageLink, PageNeighbor};
+pub use reports::{
+    EngineStatistics, IndexReport, PageLocation, PatchReport, TakenOverPages, UnknownEdge, UnresolvedLink,
+};
 
 /// The five kinds of page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -88,7 +90,7 @@ pub struct PageSource {
 
 /// A page, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Page {
+pub struct KnowledgePage {
     /// `Type/Name`.
     pub id: String,
     /// The heading, `_` shown as it stands.
@@ -106,12 +108,12 @@ pub struct Page {
     /// As the page says it.
     pub last_updated: Option<String>,
     /// Linked pages that exist, both directions, sorted.
-    pub neighbours: Vec<Neighbour>,
+    pub neighbours: Vec<PageNeighbor>,
 }
 
 /// A page to be written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Draft {
+pub struct PageDraft {
     /// Becomes the heading, and with the type the id.
     pub title: String,
     /// Its kind.
@@ -125,12 +127,12 @@ pub struct Draft {
     /// Where it comes from.
     pub sources: Vec<PageSource>,
     /// Links it declares.
-    pub links: Vec<Link>,
+    pub links: Vec<PageLink>,
 }
 
 /// What to change in a page; none leaves a field alone, a list replaces the whole list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct PageChanges {
     /// New overview.
     pub overview: Option<String>,
     /// New content.
@@ -140,5 +142,5 @@ pub struct Changes {
     /// New sources.
     pub sources: Option<Vec<PageSource>>,
     /// New links.
-    pub links: Option<Vec<Link>>,
+    pub links: Option<Vec<PageLink>>,
 }

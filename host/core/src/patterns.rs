@@ -6,8 +6,8 @@ use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
 use crate::{
     approval,
-    catalog::Entry,
-    preset::{Exposure, PresetError},
+    catalog::ToolEntry,
+    preset::{CompiledPreset, PresetError},
 };
 
 /// One list of patterns, compiled.
@@ -85,7 +85,7 @@ impl ToolList {
     }
 
     /// Names that a pattern of this list can match for a tool.
-    fn names(self, entry: &Entry) -> Vec<String> {
+    fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {
             Self::Deny => vec![entry.name.to_string()],
             Self::Listed => entry.names().to_vec(),
@@ -106,7 +106,7 @@ pub struct UnmatchedPattern {
 
 impl UnmatchedPattern {
     /// True if it matches this tool, which is not one of those that it was checked against.
-    pub(crate) fn matches(&self, entry: &Entry) -> bool {
+    pub(crate) fn matches(&self, entry: &ToolEntry) -> bool {
         self.list.names(entry).iter().any(|name| self.matcher.is_match(name))
     }
 
@@ -125,7 +125,7 @@ impl UnmatchedPattern {
     }
 }
 
-impl Exposure {
+impl CompiledPreset {
     /// The lists of patterns over tools that this exposure has.
     fn tool_lists(&self) -> impl Iterator<Item = (ToolList, &PatternList)> {
         let approvals = self.approvals.iter().flat_map(|rule| {
@@ -145,7 +145,7 @@ impl Exposure {
     /// Patterns that match none of these tools, which are all that the exposure has before it denies any.
     ///
     /// Tools that it hides or renames count under both names, because a server may not list them yet. So do aliases.
-    pub(crate) fn unmatched(&self, entries: &[Entry]) -> Vec<UnmatchedPattern> {
+    pub(crate) fn unmatched(&self, entries: &[ToolEntry]) -> Vec<UnmatchedPattern> {
         let changed = self.tools.iter().flat_map(|(name, change)| [Some(name), change.name.as_ref()]);
         let declared: Vec<String> = changed.flatten().chain(self.aliases.keys()).cloned().collect();
         let mut all = Vec::new();
@@ -176,7 +176,7 @@ mod tests {
         let gate = SourceId::Gate("kg".into());
         let preset = Preset { sources: vec![(gate.clone(), serde_json::Map::new())], ..preset };
         let presets = [("p".to_owned(), preset)].into();
-        let exposure = Exposure::compile(&presets, "p").expect("compiles");
+        let exposure = CompiledPreset::compile(&presets, "p").expect("compiles");
         let source = Fixture::new(gate, ["kg_edit", "ask"].map(|name| tool(name, None)).into());
         let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
         catalog.unmatched.into_iter().map(|found| (found.list, found.pattern)).collect()

@@ -14,17 +14,17 @@ use serde_json::{Map, Value};
 pub use self::error::PresetError;
 use self::merge::merge;
 use crate::{
-    approval::{self, ApprovalRule, Rule},
+    approval::{self, ApprovalRule, CompiledApprovalRule},
     names,
     overrides::ToolOverride,
     patterns::PatternList,
     tool::SourceId,
-    workflow::Step,
+    workflow::WorkflowStep,
 };
 
 /// Which clients get output schemas, and replies as data beside their text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Structured {
+pub enum StructuredOutputMode {
     /// None.
     #[default]
     Off,
@@ -48,9 +48,9 @@ pub struct Preset {
     /// Further names for tools: alias to a tool's own name, or to `gate.tool`.
     pub aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
-    pub structured: Option<Structured>,
+    pub structured: Option<StructuredOutputMode>,
     /// Globs over the tools whose replies a gate of the preset filters, by gate; none for those of
-    /// [`crate::filters::DEFAULT`].
+    /// [`crate::filters::DEFAULT_TARGETS`].
     pub filters: BTreeMap<String, Vec<String>>,
     /// Globs over the servers that gates of the preset may reach, by name or as `tag:name`; where it says nothing, as what
     /// it extends, and all where nobody says anything.
@@ -63,14 +63,14 @@ pub struct Preset {
     /// Which calls a person has to approve; those of what it extends hold as well.
     pub approve: Vec<ApprovalRule>,
     /// Which calls come after which; those of what it extends hold as well.
-    pub workflow: Vec<Step>,
+    pub workflow: Vec<WorkflowStep>,
     /// The directory of the project whose marks count; as what it extends where it says nothing.
     pub project: Option<PathBuf>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
 #[derive(Debug, Clone)]
-pub struct Exposure {
+pub struct CompiledPreset {
     /// Name of the preset.
     pub preset: String,
     /// Whether a preset declares it; else it is made of gates that were named one by one.
@@ -84,7 +84,7 @@ pub struct Exposure {
     /// What is changed about tools, by exposed name.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Whether clients get output schemas and structured replies.
-    pub structured: Structured,
+    pub structured: StructuredOutputMode,
     /// Whether replies are filtered at all.
     pub filters_on: bool,
     filters: BTreeMap<String, PatternList>,
@@ -92,24 +92,24 @@ pub struct Exposure {
     pub(crate) proxied: Option<PatternList>,
     /// Which tools clients are shown; none for all.
     pub(crate) listed: Option<PatternList>,
-    pub(crate) approvals: Vec<Rule>,
+    pub(crate) approvals: Vec<CompiledApprovalRule>,
     /// Which calls come after which.
-    pub workflow: Vec<Step>,
+    pub workflow: Vec<WorkflowStep>,
     /// The directory of the project whose marks count, unless the request names one.
     pub project: Option<PathBuf>,
     pub(crate) deny: PatternList,
 }
 
-impl Exposure {
+impl CompiledPreset {
     /// Compiles `name` out of all presets.
     pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
         let Some(preset) = presets.get(name) else {
             let name_shown = names::quoted(name, 64);
-            return Err(PresetError::Unknown { name: name_shown, known: alternatives(presets, name) });
+            return Err(PresetError::Unknown { name: name_shown, known: suggest_presets(presets, name) });
         };
         let mut merged = Preset::default();
         merge(presets, name, &mut Vec::new(), &mut merged)?;
-        let mut exposure = Self::of_sources(name, merged.sources);
+        let mut exposure = Self::from_sources(name, merged.sources);
         exposure.declared = true;
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
@@ -120,7 +120,7 @@ impl Exposure {
         exposure.listed =
             merged.listed.map(|entries| PatternList::new(name, "listed", entries)).transpose()?;
         exposure.approvals =
-            merged.approve.into_iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
+            merged.approve.into_iter().map(|rule| compile_rule(name, rule)).collect::<Result<_, _>>()?;
         exposure.workflow = merged.workflow;
         exposure.project = merged.project;
         exposure.deny = PatternList::new(name, "deny", merged.deny)?;
@@ -135,7 +135,7 @@ impl Exposure {
     }
 
     /// An exposure of some sources and nothing else, as MCP_ENABLED_GATES asks for.
-    pub fn of_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
+    pub fn from_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
         Self {
             preset: preset.into(),
             declared: false,
@@ -143,7 +143,7 @@ impl Exposure {
             sources,
             aliases: BTreeMap::new(),
             tools: BTreeMap::new(),
-            structured: Structured::Off,
+            structured: StructuredOutputMode::Off,
             filters_on: true,
             filters: BTreeMap::new(),
             proxied: None,
@@ -169,21 +169,21 @@ impl Exposure {
     }
 
     /// Whether the preset attaches the filter of this gate to nothing at all.
-    pub(crate) fn switches_off(&self, gate: &str) -> bool {
+    pub(crate) fn disables_filter(&self, gate: &str) -> bool {
         self.filters.get(gate).is_some_and(PatternList::is_empty)
     }
 
     /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.
-    pub(crate) fn filtered_by(&self, gate: &str, names: &[String]) -> bool {
+    pub(crate) fn filters_tool(&self, gate: &str, names: &[String]) -> bool {
         static DEFAULT: LazyLock<PatternList> = LazyLock::new(|| {
-            PatternList::new("", "filters", crate::filters::DEFAULT.map(str::to_owned).into())
+            PatternList::new("", "filters", crate::filters::DEFAULT_TARGETS.map(str::to_owned).into())
                 .unwrap_or_default()
         });
         self.filters.get(gate).unwrap_or(&DEFAULT).matches_any(names)
     }
 
     /// Whether its gates may reach this server, which has these tags.
-    pub fn reaches(&self, server: &str, tags: &[String]) -> bool {
+    pub fn allows_server(&self, server: &str, tags: &[String]) -> bool {
         self.proxied.as_ref().is_none_or(|proxied| proxied.matches_any(&server_names(server, tags)))
     }
 
@@ -203,10 +203,10 @@ pub(crate) fn server_names(server: &str, tags: &[String]) -> Vec<String> {
     [server.to_owned()].into_iter().chain(tags.iter().map(|tag| format!("tag:{tag}"))).collect()
 }
 
-fn compiled(preset: &str, rule: ApprovalRule) -> Result<Rule, PresetError> {
+fn compile_rule(preset: &str, rule: ApprovalRule) -> Result<CompiledApprovalRule, PresetError> {
     let except_is_default = rule.except.is_none();
-    let except = rule.except.unwrap_or_else(|| approval::EXCEPT.map(str::to_owned).into());
-    Ok(Rule {
+    let except = rule.except.unwrap_or_else(|| approval::DEFAULT_EXCEPTIONS.map(str::to_owned).into());
+    Ok(CompiledApprovalRule {
         tools: PatternList::new(preset, "approve.tools", rule.tools)?,
         effect: rule.effect,
         except: PatternList::new(preset, "approve.except", except)?,
@@ -215,7 +215,7 @@ fn compiled(preset: &str, rule: ApprovalRule) -> Result<Rule, PresetError> {
     })
 }
 
-fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> String {
+fn suggest_presets(presets: &BTreeMap<String, Preset>, name: &str) -> String {
     let near = names::did_you_mean(name, presets.keys().map(String::as_str));
     let known = presets.keys().cloned().collect::<Vec<_>>().join(", ");
     format!("{near} There are: {}.", if known.is_empty() { "none" } else { &known })
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn later_lines_win_parameter_by_parameter() {
-        let mine = Exposure::compile(&presets(), "mine").expect("compiles");
+        let mine = CompiledPreset::compile(&presets(), "mine").expect("compiles");
         let expected = json!({"top_k": 3, "use_llm_reranker": true});
         assert_eq!(mine.sources, vec![(gate("idea"), params(expected)), (gate("code"), Map::new())]);
         assert_eq!(mine.denied_by("research_study"), Some("research_*"));
@@ -267,8 +267,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let error =
-            |name: &str| Exposure::compile(&presets(), name).map(|_| ()).expect_err("refused").to_string();
+        let error = |name: &str| {
+            CompiledPreset::compile(&presets(), name).map(|_| ()).expect_err("refused").to_string()
+        };
         assert_eq!(
             error("mien"),
             "Unknown preset 'mien'. Did you mean 'mine'? There are: a, b, base, lost, mine."

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     icon::{self, Icon},
     names,
-    outcome::{Content, Fault},
+    outcome::{ContentPart, Fault},
 };
 
 /// The most prompts of one source.
@@ -46,7 +46,7 @@ pub struct PromptArgument {
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum PromptRole {
     /// The person.
     User,
     /// The model.
@@ -57,9 +57,9 @@ pub enum Speaker {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
     /// Who speaks.
-    pub speaker: Speaker,
+    pub role: PromptRole,
     /// What is said.
-    pub content: Content,
+    pub content: ContentPart,
 }
 
 impl Prompt {

@@ -17,31 +17,31 @@ use crate::{
 };
 
 /// The most characters of what a person is told: a screen, not a document.
-pub const MAX_MESSAGE: usize = 4_000;
+pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
 /// The most bytes of a form as JSON text, and the most fields in it: more than anybody fills in.
-pub const MAX_FORM: usize = 16 << 10;
-/// See [`MAX_FORM`].
-pub const MAX_FIELDS: usize = 32;
+pub const MAX_FORM_BYTES: usize = 16 << 10;
+/// See [`MAX_FORM_BYTES`].
+pub const MAX_FORM_FIELDS: usize = 32;
 
 /// The most bytes of an address that a person is shown, which is shown whole.
-pub const MAX_URL: usize = 2_048;
+pub const MAX_URL_BYTES: usize = 2_048;
 
 /// The most bytes of a question to the client's model, and of its answer.
-pub const MAX_SAMPLING: usize = 1 << 20;
+pub const MAX_SAMPLING_BYTES: usize = 1 << 20;
 
 /// The most bytes of a form that is filled in.
-pub const MAX_ANSWER: usize = 64 << 10;
+pub const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// The most questions at once.
-pub const MAX_TOGETHER: usize = 8;
+pub const MAX_QUESTIONS_AT_ONCE: usize = 8;
 
 /// Maximum questions of one call to a model, and to a user: the default of `limits.model_calls` for gates, and fixed for
 /// servers.
-pub const MAX_PER_CALL: u32 = 16;
+pub const MAX_QUESTIONS_PER_CALL: u32 = 16;
 
 /// The most bytes of a message to the client.
-pub const MAX_TOLD: usize = 16 << 10;
+pub const MAX_CLIENT_MESSAGE_BYTES: usize = 16 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl QuestionKind {
         }
     }
 
-    const fn within(self, abilities: &Abilities) -> bool {
+    const fn is_supported(self, abilities: &Abilities) -> bool {
         match self {
             Self::Form => abilities.forms,
             Self::Url => abilities.urls,
@@ -85,14 +85,14 @@ impl fmt::Display for QuestionKind {
 
 /// One question, checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ClientQuestion {
     /// `None` for a question of the host's own.
     asker: Option<SourceId>,
     kind: QuestionKind,
     params: Map<String, Value>,
 }
 
-impl Question {
+impl ClientQuestion {
     /// A form for the person: what it is about, and a JSON Schema with an object of plain fields.
     pub fn form(asker: &SourceId, message: &str, schema: Map<String, Value>) -> Result<Self, Fault> {
         let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
@@ -107,23 +107,25 @@ impl Question {
 
     /// What `elicitation/create` carries, in the words of a gate or server.
     pub fn elicitation(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
-        let refused =
-            |why: String| Fault::invalid(format!("{} asks what cannot be passed on: {why}.", start(asker)));
+        let refused = |why: String| {
+            Fault::invalid(format!("{} asks what cannot be passed on: {why}.", sentence_subject(asker)))
+        };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let mut message = message.to_owned();
-        clean::text(&mut message);
-        if message.trim().is_empty() || message.chars().count() > MAX_MESSAGE {
-            return Err(refused(format!("its message has to have 1 to {MAX_MESSAGE} characters")));
+        clean::strip_text(&mut message);
+        if message.trim().is_empty() || message.chars().count() > MAX_MESSAGE_CHARS {
+            return Err(refused(format!("its message has to have 1 to {MAX_MESSAGE_CHARS} characters")));
         }
-        params.insert("message".into(), format!("{} asks: {}", start(asker), message.trim()).into());
+        params
+            .insert("message".into(), format!("{} asks: {}", sentence_subject(asker), message.trim()).into());
         params.remove("_meta");
         let kind = match params.get("mode").and_then(Value::as_str) {
             None | Some("form") => {
                 let form = params.get_mut("requestedSchema").and_then(Value::as_object_mut);
                 let form = form.ok_or_else(|| refused("it has no form".into()))?;
-                checks::form(form).map_err(refused)?;
-                clean::values(form);
-                if let Some(name) = clean::in_schema(form) {
+                checks::check_form(form).map_err(refused)?;
+                clean::strip_values(form);
+                if let Some(name) = clean::find_in_schema(form) {
                     return Err(refused(format!("its form hides characters in '{}'", name.escape_unicode())));
                 }
                 params.insert("mode".into(), "form".into());
@@ -131,22 +133,22 @@ impl Question {
             }
             Some("url") => {
                 let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-                checks::url(url).map_err(refused)?;
+                checks::check_url(url).map_err(refused)?;
                 QuestionKind::Url
             }
             Some(other) => {
                 return Err(refused(format!("'{}' is no way to ask", names::quoted(other, 32))));
             }
         };
-        clean::values(&mut params);
+        clean::strip_values(&mut params);
         Ok(Self { asker: Some(asker.clone()), kind, params })
     }
 
     /// Whether a call may run. The host asks that, in nobody's name.
     pub(crate) fn approval(message: &str) -> Result<Self, Fault> {
         let mut message = message.to_owned();
-        clean::text(&mut message);
-        if message.chars().count() > MAX_MESSAGE {
+        clean::strip_text(&mut message);
+        if message.chars().count() > MAX_MESSAGE_CHARS {
             return Err(Fault::internal("The question for an approval is too long."));
         }
         let params = json!({"mode": "form", "message": message, "requestedSchema": approval_form()});
@@ -162,9 +164,9 @@ impl Question {
     ///
     /// # Errors
     /// `denied` for a model, which cannot decline.
-    pub fn declined(&self) -> Result<Map<String, Value>, Fault> {
+    pub fn declined_answer(&self) -> Result<Map<String, Value>, Fault> {
         match (self.kind, &self.asker) {
-            (QuestionKind::Sampling, Some(asker)) => Err(asking::was_declined(asker)),
+            (QuestionKind::Sampling, Some(asker)) => Err(asking::declined_fault(asker)),
             _ => Ok(object(json!({"action": "decline"}))),
         }
     }
@@ -175,18 +177,18 @@ impl Question {
     }
 
     /// Passes an answer that fits. What was declined or cancelled says nothing else.
-    fn checked(&self, mut answer: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    fn check_answer(&self, mut answer: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
         let unfit = |why: String| {
             Fault::invalid(format!("What the client answered does not fit the question: {why}"))
                 .hint("Call the tool again, and answer as it is asked.")
         };
-        let size = bounds::length(&answer);
+        let size = bounds::encoded_len(&answer);
         if self.kind == QuestionKind::Sampling {
-            let fits = size <= MAX_SAMPLING && answer.contains_key("content");
+            let fits = size <= MAX_SAMPLING_BYTES && answer.contains_key("content");
             return if fits { Ok(answer) } else { Err(unfit("it has no content, or too much.".into())) };
         }
-        if size > MAX_ANSWER {
-            return Err(unfit(format!("it has {size} bytes, the most is {MAX_ANSWER}.")));
+        if size > MAX_ANSWER_BYTES {
+            return Err(unfit(format!("it has {size} bytes, the most is {MAX_ANSWER_BYTES}.")));
         }
         match answer.get("action").and_then(Value::as_str) {
             Some("accept") if self.kind == QuestionKind::Form => {
@@ -211,7 +213,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Whoever asks, at the start of a sentence.
-fn start(asker: &SourceId) -> String {
+fn sentence_subject(asker: &SourceId) -> String {
     let (kind, name) = match asker {
         SourceId::Gate(name) => ("Gate", name),
         SourceId::Server(name) => ("Server", name),

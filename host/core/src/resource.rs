@@ -9,11 +9,11 @@ use crate::outcome::ResourceLink;
 pub const MAX_TEMPLATES: usize = 64;
 
 /// The most bytes of an address, or of a template.
-pub const MAX_URI: usize = 8 * 1024;
+pub const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// A family of addresses: a template of RFC 6570 with `{name}` (level 1) and `{+name}` (level 2), which may have slashes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Template {
+pub struct UriTemplate {
     /// For example `gatehouse://page/{+id}`.
     pub uri_template: String,
     /// Its name for programs.
@@ -37,7 +37,7 @@ pub struct ResourcePage {
 
 /// A part of a template.
 #[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum UriTemplatePart<'a> {
     Literal(&'a str),
     /// One or more characters of a value; with `reserved` also those that part addresses.
     Value {
@@ -45,16 +45,19 @@ enum Part<'a> {
     },
 }
 
-impl Template {
+impl UriTemplate {
     /// Whether it is one, as the rest of a sentence about it. Needs a scheme and at least one character after it before the
     /// first value, so that no gate answers for all addresses.
     pub fn check(&self) -> Result<(), String> {
         let template = &self.uri_template;
-        if template.len() > MAX_URI {
-            return Err(format!("is longer than {MAX_URI} bytes"));
+        if template.len() > MAX_URI_BYTES {
+            return Err(format!("is longer than {MAX_URI_BYTES} bytes"));
         }
         let parts = parts(template).ok_or("is not a template of plain text, {name} and {+name}")?;
-        if parts.windows(2).any(|pair| matches!(pair, [Part::Value { .. }, Part::Value { .. }])) {
+        if parts
+            .windows(2)
+            .any(|pair| matches!(pair, [UriTemplatePart::Value { .. }, UriTemplatePart::Value { .. }]))
+        {
             return Err("has two values with nothing between them".into());
         }
         let (scheme, rest) = self.prefix().split_once("://").ok_or("does not begin with a scheme and ://")?;
@@ -70,13 +73,14 @@ impl Template {
 
     /// Whether an address is of this family.
     pub fn matches(&self, uri: &str) -> bool {
-        uri.len() <= MAX_URI && parts(&self.uri_template).is_some_and(|parts| fits(&parts, uri))
+        uri.len() <= MAX_URI_BYTES
+            && parts(&self.uri_template).is_some_and(|parts| matches_parts(&parts, uri))
     }
 
     /// Whether two families may have an address in common, as far as the text before their first values tells.
-    pub fn meets(&self, other: &Self) -> bool {
+    pub fn overlaps(&self, other: &Self) -> bool {
         let (one, two) = (self.prefix(), other.prefix());
-        match (self.is_one_address(), other.is_one_address()) {
+        match (self.has_no_values(), other.has_no_values()) {
             (true, _) => other.matches(one),
             (_, true) => self.matches(two),
             _ => one.starts_with(two) || two.starts_with(one),
@@ -84,7 +88,7 @@ impl Template {
     }
 
     /// Whether it has no value: the family of one address.
-    pub fn is_one_address(&self) -> bool {
+    pub fn has_no_values(&self) -> bool {
         !self.uri_template.contains('{')
     }
 
@@ -100,7 +104,7 @@ impl Template {
     }
 }
 
-fn parts(template: &str) -> Option<Vec<Part<'_>>> {
+fn parts(template: &str) -> Option<Vec<UriTemplatePart<'_>>> {
     let (mut parts, mut rest) = (Vec::new(), template);
     while let Some((literal, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}')?;
@@ -111,13 +115,13 @@ fn parts(template: &str) -> Option<Vec<Part<'_>>> {
             return None;
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(UriTemplatePart::Literal(literal));
         }
-        parts.push(Part::Value { reserved: plain.is_some() });
+        parts.push(UriTemplatePart::Value { reserved: plain.is_some() });
         rest = after;
     }
     if !rest.is_empty() {
-        parts.push(Part::Literal(rest));
+        parts.push(UriTemplatePart::Literal(rest));
     }
     is_plain(rest).then_some(parts)
 }
@@ -129,30 +133,30 @@ fn is_plain(text: &str) -> bool {
 
 /// Whether a text is these parts, each value as short as it can be. Linear in the text for each value, and a template that
 /// was checked has few.
-fn fits(parts: &[Part<'_>], text: &str) -> bool {
+fn matches_parts(parts: &[UriTemplatePart<'_>], text: &str) -> bool {
     match parts {
         [] => text.is_empty(),
-        [Part::Literal(literal), rest @ ..] => {
-            text.strip_prefix(literal).is_some_and(|text| fits(rest, text))
+        [UriTemplatePart::Literal(literal), rest @ ..] => {
+            text.strip_prefix(literal).is_some_and(|text| matches_parts(rest, text))
         }
-        [Part::Value { reserved }, rest @ ..] => {
+        [UriTemplatePart::Value { reserved }, rest @ ..] => {
             let may_be = |c: char| c.is_ascii_graphic() && (*reserved || !"/?#".contains(c));
             let longest = text.find(|c: char| !may_be(c)).unwrap_or(text.len());
             match rest {
                 [] => longest == text.len() && longest > 0,
                 // The text after the last value ends the address.
-                [Part::Literal(literal)] => text
+                [UriTemplatePart::Literal(literal)] => text
                     .strip_suffix(literal)
                     .is_some_and(|value| !value.is_empty() && value.len() <= longest),
-                [Part::Literal(literal), ..] => {
+                [UriTemplatePart::Literal(literal), ..] => {
                     let found = text.match_indices(literal).map(|(at, _)| at);
                     found
                         .skip_while(|at| *at == 0)
                         .take_while(|at| *at <= longest)
                         .next()
-                        .is_some_and(|at| fits(rest, &text[at..]))
+                        .is_some_and(|at| matches_parts(rest, &text[at..]))
                 }
-                [Part::Value { .. }, ..] => false,
+                [UriTemplatePart::Value { .. }, ..] => false,
             }
         }
     }
@@ -162,8 +166,8 @@ fn fits(parts: &[Part<'_>], text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn template(uri_template: &str) -> Template {
-        Template {
+    fn template(uri_template: &str) -> UriTemplate {
+        UriTemplate {
             uri_template: uri_template.into(),
             name: "x".into(),
             title: None,
@@ -195,7 +199,7 @@ mod tests {
         ] {
             assert_eq!(template(family).matches(address), fits, "{family} {address}");
         }
-        assert!(!template("a://{+id}").matches(&format!("a://{}", "x".repeat(MAX_URI))));
+        assert!(!template("a://{+id}").matches(&format!("a://{}", "x".repeat(MAX_URI_BYTES))));
     }
 
     #[test]
@@ -234,8 +238,8 @@ mod tests {
             ("a://p/one", "a://p/one", true),
             ("a://p/one", "a://p/two", false),
         ] {
-            assert_eq!(template(one).meets(&template(two)), meet, "{one} {two}");
-            assert_eq!(template(two).meets(&template(one)), meet, "{two} {one}");
+            assert_eq!(template(one).overlaps(&template(two)), meet, "{one} {two}");
+            assert_eq!(template(two).overlaps(&template(one)), meet, "{two} {one}");
         }
     }
 }

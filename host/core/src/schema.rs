@@ -28,35 +28,35 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use check::{Check, Failed};
-pub(crate) use step_budget::{MAX_STEPS, StepBudget, Stopped};
+use check::{CheckError, SchemaChecker};
+pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 
 /// A schema that is read on first use: a listing of fifty gates should not pay for schemas that nobody
 /// checks by.
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Map<String, Value>>,
-    tree: OnceLock<Result<node::Tree, String>>,
+    tree: OnceLock<Result<node::SchemaTree, String>>,
 }
 
 /// Why a value was not found to match a schema.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ValidationError {
     /// What is wrong with it, as a sentence.
-    Wrong(String),
+    Invalid(String),
     /// The check ended before that was known.
-    Stopped(Stopped),
+    Stopped(CheckInterrupt),
 }
 
-impl From<Stopped> for Refusal {
-    fn from(stopped: Stopped) -> Self {
+impl From<CheckInterrupt> for ValidationError {
+    fn from(stopped: CheckInterrupt) -> Self {
         Self::Stopped(stopped)
     }
 }
 
 /// What reading a schema took, where many are read together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct SchemaSize {
     /// How many schemas it is made of.
     pub(crate) schemas: usize,
     pub(crate) pattern_bytes: usize,
@@ -74,9 +74,9 @@ impl Schema {
     }
 
     /// Reads a schema; the error says, as the rest of a sentence about it, why it is refused.
-    pub(crate) fn measure(source: &Map<String, Value>) -> Result<Size, String> {
+    pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, String> {
         let read::ReadSchema { tree, pattern_bytes } = read::read(source)?;
-        Ok(Size { schemas: tree.nodes.len(), pattern_bytes })
+        Ok(SchemaSize { schemas: tree.nodes.len(), pattern_bytes })
     }
 
     /// Whether it has been read, so that a check need not.
@@ -89,36 +89,37 @@ impl Schema {
     ///
     /// It takes at most a hundred million steps, which is about a second, and blocks for as long.
     pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
-        match self.check_within(value, noun, &mut StepBudget::awaited()) {
-            Err(Refusal::Wrong(why)) => Err(why),
-            Err(Refusal::Stopped(_)) => Err(format!("the {noun}s {}.", too_long())),
+        match self.check_with_budget(value, noun, &mut StepBudget::new_awaited()) {
+            Err(ValidationError::Invalid(why)) => Err(why),
+            Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps())),
             Ok(()) => Ok(()),
         }
     }
 
     /// Checks a value in no more steps than there are left.
-    pub(crate) fn check_within(
+    pub(crate) fn check_with_budget(
         &self,
         value: &Value,
         noun: &str,
         steps: &mut StepBudget<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ValidationError> {
         let tree = self.tree.get_or_init(|| read::read(&self.source).map(|read| read.tree));
-        let tree =
-            tree.as_ref().map_err(|why| Refusal::Wrong(format!("the schema itself is broken: it {why}.")))?;
-        match Check::new(tree, steps).schema(tree.root, value) {
+        let tree = tree
+            .as_ref()
+            .map_err(|why| ValidationError::Invalid(format!("the schema itself is broken: it {why}.")))?;
+        match SchemaChecker::new(tree, steps).schema(tree.root, value) {
             Ok(()) => Ok(()),
-            Err(Failed::Stopped(stopped)) => Err(stopped.into()),
-            Err(Failed::Wrong(violation)) => {
+            Err(CheckError::Stopped(stopped)) => Err(stopped.into()),
+            Err(CheckError::Invalid(violation)) => {
                 let unknown = violation::unknown_member(tree, value, noun, steps)?;
-                Err(Refusal::Wrong(unknown.unwrap_or_else(|| violation.in_words(noun))))
+                Err(ValidationError::Invalid(unknown.unwrap_or_else(|| violation.into_message(noun))))
             }
         }
     }
 }
 
 /// What is wrong with a value that takes too many steps, as the rest of a sentence.
-pub(crate) fn too_long() -> String {
+pub(crate) fn too_many_steps() -> String {
     format!(
         "take more than {} million steps to check against their schema; send less at once",
         MAX_STEPS / 1_000_000

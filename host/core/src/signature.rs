@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn told(description: &str, schema: Value) -> String {
+    fn signature_text(description: &str, schema: Value) -> String {
         let mut tool = crate::testing::tool("create_issue", None);
         tool.description = description.into();
         tool.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
@@ -110,11 +110,11 @@ mod tests {
             "title": {"type": ["null", "string"]},
             "extra": {},
         }});
-        let said = told("Opens an issue. Use it with care.", schema);
+        let said = signature_text("Opens an issue. Use it with care.", schema);
         assert!(said.starts_with("create_issue(repo: string, title: string, "), "{said}");
         assert!(said.contains("labels?: string[]") && said.contains("state?: \"open\"|\"closed\""), "{said}");
         assert!(said.contains("extra?: any") && said.ends_with(") Opens an issue."), "{said}");
-        assert_eq!(told("", json!({"type": "object"})), "create_issue()");
+        assert_eq!(signature_text("", json!({"type": "object"})), "create_issue()");
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
     fn a_signature_is_bounded_whatever_the_schema() {
         let many: Map<String, Value> =
             (0..500).map(|n| (format!("p{n}"), json!({"enum": ["x".repeat(500)]}))).collect();
-        let said = told(&"y".repeat(10_000), json!({"type": "object", "properties": many}));
+        let said = signature_text(&"y".repeat(10_000), json!({"type": "object", "properties": many}));
         assert!(said.chars().count() < 500 && said.contains(", …)"), "{said}");
     }
 }

@@ -17,28 +17,28 @@ use futures_util::{
 
 use crate::lock;
 
-type Flights<K, V> = Arc<Mutex<HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>>>;
+type FlightMap<K, V> = Arc<Mutex<HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>>>;
 
 /// Work by key.
 pub struct SingleFlight<K, V: Clone> {
-    flights: Flights<K, V>,
+    flights: FlightMap<K, V>,
     next: AtomicU64,
 }
 
 impl<K, V: Clone> Default for SingleFlight<K, V> {
     fn default() -> Self {
-        Self { flights: Flights::default(), next: AtomicU64::new(0) }
+        Self { flights: FlightMap::default(), next: AtomicU64::new(0) }
     }
 }
 
 /// Takes work out of the list when it is done, or when nobody waits for it any more.
-struct Ended<K: Eq + Hash, V: Clone> {
-    flights: Flights<K, V>,
+struct FlightGuard<K: Eq + Hash, V: Clone> {
+    flights: FlightMap<K, V>,
     key: K,
     number: u64,
 }
 
-impl<K: Eq + Hash, V: Clone> Drop for Ended<K, V> {
+impl<K: Eq + Hash, V: Clone> Drop for FlightGuard<K, V> {
     fn drop(&mut self) {
         let mut flights = lock(&self.flights);
         // Another one may have begun meanwhile.
@@ -64,7 +64,7 @@ where
             let running = flights.get(&key).and_then(|(_, flight)| flight.upgrade());
             running.unwrap_or_else(|| {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
-                let ended = Ended { flights: Arc::clone(&self.flights), key: key.clone(), number };
+                let ended = FlightGuard { flights: Arc::clone(&self.flights), key: key.clone(), number };
                 let work = work();
                 let flight = async move {
                     let _ended = ended;

@@ -15,20 +15,20 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 pub use pending::PendingListing;
-use sizes::{schema, short, within_all};
+use sizes::{add_size, check_schema, check_short_text};
 
-pub use crate::filters::Filtering;
+pub use crate::filters::FilterRequest;
 
 use crate::{
     call::Call,
-    catalog::Entry,
+    catalog::ToolEntry,
     clean,
-    completion::{Suggestions, Typed},
+    completion::{CompletionRequest, Completions},
     icon, names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
-    resource::{MAX_TEMPLATES, ResourcePage, Template},
-    schema::Size,
+    resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
+    schema::SchemaSize,
     tool::{ExposedName, SourceId, ToolSpec},
 };
 
@@ -53,7 +53,7 @@ pub struct Listing {
     pub resources: bool,
     /// The families of addresses that it answers for.
     #[serde(default)]
-    pub templates: Vec<Template>,
+    pub templates: Vec<UriTemplate>,
     /// What there was to read then, for a source that is not asked each time.
     #[serde(default)]
     pub known_resources: Vec<ResourceLink>,
@@ -91,7 +91,7 @@ pub trait Source: Send + Sync {
 
     /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
     /// Dropping the future ends the call and frees what it holds.
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
+    async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome;
 
     /// Removes secrets that are configured for it from a text that it wrote.
     fn redact(&self, text: String) -> String {
@@ -100,7 +100,7 @@ pub trait Source: Send + Sync {
 
     /// Another reply to stand for one on its way to the client, or none to leave it. It says nothing that the reply did not
     /// say, and has no data beside its text. Asked only of a filter. Dropping the future ends the work.
-    async fn filter(&self, _asked: Filtering) -> Result<Option<Reply>, Fault> {
+    async fn filter(&self, _asked: FilterRequest) -> Result<Option<Reply>, Fault> {
         Ok(None)
     }
 
@@ -117,7 +117,7 @@ pub trait Source: Send + Sync {
     }
 
     /// Returns the family of all addresses of this source, whether its listing has any. `None` if it has no such family.
-    fn resource_family(&self) -> Option<Template> {
+    fn resource_family(&self) -> Option<UriTemplate> {
         None
     }
 
@@ -133,7 +133,7 @@ pub trait Source: Send + Sync {
 
     /// In how long what stands at an address, which matches one of its templates, changes by itself; none where nobody
     /// knows. Faults as reading it does.
-    async fn resource_changes_in(
+    async fn resource_ttl(
         &self,
         call: &Call,
         params: &Arc<str>,
@@ -144,7 +144,7 @@ pub trait Source: Send + Sync {
 
     /// Begins to follow what stands at an address, which matches one of its templates: the count changes whenever that does.
     /// None where the source does not tell. It ends with its sender, when nobody can tell any more, or with its receiver.
-    async fn follow_resource(
+    async fn watch_resource(
         &self,
         _call: &Call,
         _params: &Arc<str>,
@@ -166,8 +166,13 @@ pub trait Source: Send + Sync {
 
     /// What may be meant by what is typed into one of its prompts or templates. Asked only where the listing says that it
     /// completes.
-    async fn complete(&self, _call: &Call, _params: &Arc<str>, _typed: &Typed) -> Result<Suggestions, Fault> {
-        Ok(Suggestions::default())
+    async fn complete(
+        &self,
+        _call: &Call,
+        _params: &Arc<str>,
+        _typed: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
+        Ok(Completions::default())
     }
 }
 
@@ -175,7 +180,7 @@ pub trait Source: Send + Sync {
 pub const MAX_TOOLS: usize = 512;
 
 /// The most bytes a text or a schema may have.
-pub const MAX_TEXT: usize = 64 * 1024;
+pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// What is wrong with a listing and with which tool, as the rest of a sentence about the source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -186,30 +191,30 @@ impl Listing {
     /// Takes out of titles, descriptions, summaries and the prose of schemas what nobody can see, and counts
     /// it. Before [`Listing::check`], which refuses such characters where they cannot be taken out.
     pub fn clean(&mut self) {
-        let own = clean::text(&mut self.name)
-            + clean::text(&mut self.version)
-            + clean::text(&mut self.summary)
-            + clean::schema(Arc::make_mut(&mut self.params_schema));
+        let own = clean::strip_text(&mut self.name)
+            + clean::strip_text(&mut self.version)
+            + clean::strip_text(&mut self.summary)
+            + clean::strip_schema(Arc::make_mut(&mut self.params_schema));
         let mut removed = vec![(String::new(), own)];
         for tool in &mut self.tools {
             let tool = Arc::make_mut(tool);
-            let count = clean::text(&mut tool.description)
-                + tool.title.as_mut().map_or(0, clean::text)
-                + clean::schema(Arc::make_mut(&mut tool.input_schema))
-                + tool.output_schema.as_mut().map_or(0, |schema| clean::schema(Arc::make_mut(schema)))
-                + tool.meta.as_mut().map_or(0, |meta| clean::values(Arc::make_mut(meta)));
+            let count = clean::strip_text(&mut tool.description)
+                + tool.title.as_mut().map_or(0, clean::strip_text)
+                + clean::strip_schema(Arc::make_mut(&mut tool.input_schema))
+                + tool.output_schema.as_mut().map_or(0, |schema| clean::strip_schema(Arc::make_mut(schema)))
+                + tool.meta.as_mut().map_or(0, |meta| clean::strip_values(Arc::make_mut(meta)));
             removed.push((names::quoted(&tool.name, 64), count));
         }
         for template in &mut self.templates {
             let texts = [&mut template.title, &mut template.description, &mut template.mime_type];
-            let count =
-                clean::text(&mut template.name) + texts.into_iter().flatten().map(clean::text).sum::<usize>();
+            let count = clean::strip_text(&mut template.name)
+                + texts.into_iter().flatten().map(clean::strip_text).sum::<usize>();
             removed.push((names::quoted(&template.uri_template, 64), count));
         }
         for prompt in &mut self.prompts {
             let own = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
             let arguments = prompt.arguments.iter_mut().filter_map(|argument| argument.description.as_mut());
-            let count = own.chain(arguments).map(clean::text).sum();
+            let count = own.chain(arguments).map(clean::strip_text).sum();
             removed.push((names::quoted(&prompt.name, 64), count));
         }
         self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
@@ -218,18 +223,18 @@ impl Listing {
     /// Checks what a source says about itself before anybody sees it: names, duplicates, sizes, schemas.
     /// It may take some seconds for the largest listing there can be, so it belongs on a thread for checks.
     pub fn check(&self) -> Result<(), ListingError> {
-        self.checked().map_err(ListingError)
+        self.check_parts().map_err(ListingError)
     }
 
-    fn checked(&self) -> Result<(), String> {
+    fn check_parts(&self) -> Result<(), String> {
         if self.tools.len() > MAX_TOOLS {
             return Err(format!("lists {} tools, the most is {MAX_TOOLS}", self.tools.len()));
         }
-        short("its name", &self.name)?;
-        short("its version", &self.version)?;
-        short("its summary", &self.summary)?;
-        let mut sizes = Size::default();
-        within_all(&mut sizes, schema("params-schema", &self.params_schema)?)?;
+        check_short_text("its name", &self.name)?;
+        check_short_text("its version", &self.version)?;
+        check_short_text("its summary", &self.summary)?;
+        let mut sizes = SchemaSize::default();
+        add_size(&mut sizes, check_schema("params-schema", &self.params_schema)?)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
             ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
@@ -237,10 +242,11 @@ impl Listing {
             if !seen.insert(&*tool.name) {
                 return Err(bad("is listed twice".into()));
             }
-            short("its description", &tool.description).map_err(bad)?;
-            short("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
+            check_short_text("its description", &tool.description).map_err(bad)?;
+            check_short_text("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
             if let Some(meta) = &tool.meta {
-                short("its meta", &serde_json::to_string(meta).unwrap_or_default()).map_err(bad)?;
+                check_short_text("its meta", &serde_json::to_string(meta).unwrap_or_default())
+                    .map_err(bad)?;
             }
             icon::check_all(&tool.icons).map_err(|why| format!("tool '{}' {why}", tool.name))?;
             for (what, found) in
@@ -250,7 +256,7 @@ impl Listing {
                 if what == "input" && found.get("type").and_then(Value::as_str) != Some("object") {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
-                within_all(&mut sizes, schema(&format!("its {what} schema"), found).map_err(bad)?)?;
+                add_size(&mut sizes, check_schema(&format!("its {what} schema"), found).map_err(bad)?)?;
             }
         }
         self.check_templates()?;
@@ -264,9 +270,9 @@ impl Listing {
         for template in &self.templates {
             let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
             template.check().map_err(bad)?;
-            short("the name of a template", &template.name)?;
+            check_short_text("the name of a template", &template.name)?;
             for text in [&template.title, &template.description, &template.mime_type].into_iter().flatten() {
-                short("the text of a template", text)?;
+                check_short_text("the text of a template", text)?;
             }
         }
         Ok(())
@@ -288,7 +294,7 @@ impl Listing {
             for text in
                 own.chain(prompt.arguments.iter().filter_map(|argument| argument.description.as_ref()))
             {
-                short("the text of a prompt", text)?;
+                check_short_text("the text of a prompt", text)?;
             }
         }
         Ok(())

@@ -12,11 +12,11 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Catalog, Effect, Exposure, Intent, Source,
+    Catalog, CompiledPreset, Effect, Intent, Source,
     call::{Call, CallContext},
-    catalog::{Entry, SourceListing},
+    catalog::{SourceListing, ToolEntry},
     lock,
-    outcome::{Content, Fault, Outcome, Reply},
+    outcome::{ContentPart, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
     ports::ledger::ToolMetrics,
     source::Listing,
@@ -118,7 +118,7 @@ impl Fixture {
 
 /// A call of a tool of these sources, through these stages.
 pub(crate) async fn context(stages: Vec<Arc<dyn Stage>>, source: &Arc<Fixture>, tool: &str) -> CallContext {
-    let exposure = Exposure::of_sources("p", Vec::new());
+    let exposure = CompiledPreset::from_sources("p", Vec::new());
     let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
     CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), tool)
 }
@@ -144,20 +144,20 @@ impl Source for Fixture {
 
     /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool, with
     /// the arguments `with` or else its own, after those of `first`, whose replies it drops.
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let less = |left: u32| left.checked_sub(1);
         if self.hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
             std::future::pending::<()>().await;
         }
         for first in call.arguments["first"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            let _ = call.context.nested(call.deadline(), first, json!({})).await;
+            let _ = call.context.call_nested(call.deadline(), first, json!({})).await;
         }
         if let Some(nested) = call.arguments["nested"].as_str() {
             let arguments = call.arguments.get("with").unwrap_or(&call.arguments).clone();
-            return call.context.nested(call.deadline(), nested, arguments).await;
+            return call.context.call_nested(call.deadline(), nested, arguments).await;
         }
         Ok(Reply {
-            content: vec![Content::Text(format!("{} {}", tool.id.name, call.arguments))],
+            content: vec![ContentPart::Text(format!("{} {}", tool.id.name, call.arguments))],
             structured: call.arguments.get("structured").filter(|data| !data.is_null()).cloned(),
             meta: None,
             is_error: call.arguments["is_error"] == true,

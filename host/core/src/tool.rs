@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    effect::{Annotations, Effect, Intent},
+    effect::{Effect, Intent, ToolHints},
     hash::sha256_hex,
     icon::Icon,
-    tool_policy::{PRECHECK, TARGET},
+    tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},
 };
 
 /// Where tools come from.
@@ -40,12 +40,12 @@ impl SourceId {
 
     /// The name under which clients see a tool of this source: a gate's own name for it, `server__tool` for a
     /// server's. What a server's name for it has too much, or of other characters, gives way to a digest.
-    pub fn exposes(&self, tool: &str) -> Result<ExposedName, NameError> {
+    pub fn exposed_name(&self, tool: &str) -> Result<ExposedName, NameError> {
         let Self::Server(server) = self else { return ExposedName::new(tool) };
         let whole = format!("{server}__{tool}");
         ExposedName::new(&whole).or_else(|_| {
-            let fitting = whole.chars().map(|c| if ExposedName::may_have(c) { c } else { '_' });
-            let mut name: String = fitting.take(MAX_NAME - 9).collect();
+            let fitting = whole.chars().map(|c| if ExposedName::is_allowed(c) { c } else { '_' });
+            let mut name: String = fitting.take(MAX_NAME_CHARS - 9).collect();
             name.push('_');
             name.push_str(&sha256_hex(&whole)[..8]);
             ExposedName::new(&name)
@@ -69,7 +69,7 @@ pub struct ToolId {
 }
 
 /// The most characters a client-visible tool name may have; common clients refuse longer ones.
-pub const MAX_NAME: usize = 64;
+pub const MAX_NAME_CHARS: usize = 64;
 
 /// The name a client sees: 1 to 64 characters of `A-Z a-z 0-9 _ - .` (the MCP specification's set).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +79,7 @@ pub struct ExposedName(Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Empty, or too long.
-    #[error("'{0}' has {1} characters, a tool name has 1 to {MAX_NAME}")]
+    #[error("'{0}' has {1} characters, a tool name has 1 to {MAX_NAME_CHARS}")]
     Length(String, usize),
     /// It has a character that clients do not accept.
     #[error("'{0}' contains {1:?}, a tool name has A-Z a-z 0-9 _ - . only")]
@@ -89,17 +89,17 @@ pub enum NameError {
 impl ExposedName {
     /// Checks the name.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        let shown = || crate::names::quoted(name, MAX_NAME);
-        if name.is_empty() || name.len() > MAX_NAME {
+        let shown = || crate::names::quoted(name, MAX_NAME_CHARS);
+        if name.is_empty() || name.len() > MAX_NAME_CHARS {
             return Err(NameError::Length(shown(), name.chars().count()));
         }
-        match name.chars().find(|c| !Self::may_have(*c)) {
+        match name.chars().find(|c| !Self::is_allowed(*c)) {
             Some(bad) => Err(NameError::Character(shown(), bad)),
             None => Ok(Self(name.into())),
         }
     }
 
-    fn may_have(c: char) -> bool {
+    fn is_allowed(c: char) -> bool {
         c.is_ascii_alphanumeric() || "_-.".contains(c)
     }
 
@@ -156,14 +156,14 @@ pub struct ToolSpec {
 
 impl ToolSpec {
     /// The hints for clients.
-    pub fn annotations(&self) -> Annotations {
-        Annotations::of(self.effect, self.additive, self.idempotent, self.open_world)
+    pub fn annotations(&self) -> ToolHints {
+        ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
     }
 
     /// The schema of the arguments without the keywords that only request envelopes read; some model providers refuse
     /// unknown keywords.
     pub fn schema_for_clients(&self) -> Arc<Map<String, Value>> {
-        const KEYWORDS: [&str; 2] = [TARGET, PRECHECK];
+        const KEYWORDS: [&str; 2] = [TARGET_KEYWORD, PRECHECK_KEYWORD];
         let mut schema = Arc::clone(&self.input_schema);
         if KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword)) {
             let shown = Arc::make_mut(&mut schema);
@@ -195,15 +195,15 @@ mod tests {
     #[test]
     fn tools_of_servers_have_a_prefix_and_names_that_fit() {
         let server = SourceId::Server("github".into());
-        let exposed = |tool: &str| server.exposes(tool).expect("a name").to_string();
+        let exposed = |tool: &str| server.exposed_name(tool).expect("a name").to_string();
         assert_eq!(exposed("create_issue"), "github__create_issue");
         let long = "x".repeat(100);
         let (one, other) = (exposed(&format!("{long}1")), exposed(&format!("{long}2")));
-        assert_eq!((one.len(), other.len()), (MAX_NAME, MAX_NAME));
+        assert_eq!((one.len(), other.len()), (MAX_NAME_CHARS, MAX_NAME_CHARS));
         assert_ne!(one, other);
         assert_eq!(one, exposed(&format!("{long}1")), "the same at each start");
         assert!(exposed("list files/all").starts_with("github__list_files_all_"));
         assert_ne!(exposed("list files"), exposed("list/files"));
-        assert!(SourceId::Gate("kg".into()).exposes("list files").is_err());
+        assert!(SourceId::Gate("kg".into()).exposed_name("list files").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Policy for a tool of a server: what the host relies on when it decides about calls of the tool.
 //!
 //! Three parties describe a tool, and the first one that does so wins: presets.toml ([`ToolPolicy`]), the definition that was
-//! seen first or accepted since by `gatehouse servers review` ([`Promise`]), and the hints that the server sends now. A new
+//! seen first or accepted since by `gatehouse servers review` ([`ToolPromise`]), and the hints that the server sends now. A new
 //! hint can make a tool stricter at once. It cannot make it weaker before a review.
 
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::{
 };
 
 /// The schema keyword for the argument that names what a tool changes.
-pub const TARGET: &str = "x-target";
+pub const TARGET_KEYWORD: &str = "x-target";
 
 /// The schema keyword for the tool that checks that argument before the call.
-pub const PRECHECK: &str = "x-precheck";
+pub const PRECHECK_KEYWORD: &str = "x-precheck";
 
 /// The schema keyword, for gates only, for the argument that makes a call of a server's tool a rehearsal.
-pub const DRY_RUN: &str = "x-dry-run";
+pub const DRY_RUN_KEYWORD: &str = "x-dry-run";
 
 /// What a tool promises about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct ToolPromise {
     /// The strongest thing that it may do.
     pub effect: Effect,
     /// True if it changes and removes nothing that is there.
@@ -37,13 +37,13 @@ pub struct Promise {
     pub open_world: bool,
 }
 
-impl Promise {
+impl ToolPromise {
     /// The promise of a tool about which nothing was accepted.
-    pub const NOTHING: Self =
+    pub const NONE: Self =
         Self { effect: Effect::ExternalExec, additive: false, idempotent: false, open_world: true };
 
     /// Returns what a tool promises now.
-    pub fn of(spec: &ToolSpec) -> Self {
+    pub fn from_spec(spec: &ToolSpec) -> Self {
         Self {
             effect: spec.effect,
             additive: spec.additive,
@@ -64,8 +64,8 @@ impl Promise {
     }
 
     /// Makes a tool count as what it promised before, in each respect in which it says that it is weaker now.
-    pub fn hold(self, spec: &mut ToolSpec) {
-        let Self { effect, additive, idempotent, open_world } = self.stricter(Self::of(spec));
+    pub fn enforce(self, spec: &mut ToolSpec) {
+        let Self { effect, additive, idempotent, open_world } = self.stricter(Self::from_spec(spec));
         spec.set_effect(effect);
         (spec.additive, spec.idempotent, spec.open_world) = (additive, idempotent, open_world);
     }
@@ -114,7 +114,7 @@ impl ToolPolicy {
         if let Some(argument) = self.target.as_ref().filter(|argument| property(&spec, argument).is_none()) {
             problems.push(format!("tool '{name}' has no argument '{argument}', so target checks nothing"));
         }
-        let keywords = [(TARGET, &self.target), (PRECHECK, &self.precheck)];
+        let keywords = [(TARGET_KEYWORD, &self.target), (PRECHECK_KEYWORD, &self.precheck)];
         if keywords.iter().any(|(_, value)| value.is_some()) {
             let schema = Arc::make_mut(&mut spec.input_schema);
             for (keyword, value) in keywords {
@@ -138,9 +138,9 @@ impl ToolSpec {
     /// server's own word for that is not passed on.
     pub fn schema_for_gates(&self) -> Map<String, Value> {
         let mut schema = (*self.input_schema).clone();
-        schema.remove(DRY_RUN);
+        schema.remove(DRY_RUN_KEYWORD);
         if let Some(argument) = &self.dry_run {
-            schema.insert(DRY_RUN.into(), argument.as_str().into());
+            schema.insert(DRY_RUN_KEYWORD.into(), argument.as_str().into());
         }
         schema
     }
@@ -167,19 +167,19 @@ mod tests {
     #[test]
     fn a_promise_holds_until_it_is_replaced_by_a_stricter_one() {
         let accepted =
-            Promise { effect: Effect::Mutating, additive: true, idempotent: false, open_world: true };
+            ToolPromise { effect: Effect::Mutating, additive: true, idempotent: false, open_world: true };
         for (now, expected) in [
             (spec(Effect::ReadOnly, true), (Effect::Mutating, false, Intent::Modify)),
             (spec(Effect::Mutating, true), (Effect::Mutating, false, Intent::Modify)),
             (spec(Effect::ExternalExec, false), (Effect::ExternalExec, false, Intent::Execute)),
         ] {
             let mut now = ToolSpec { additive: true, ..now };
-            accepted.hold(&mut now);
+            accepted.enforce(&mut now);
             assert_eq!((now.effect, now.idempotent, now.intent), expected);
             assert!(now.additive && now.open_world);
         }
         let mut destroys = spec(Effect::Mutating, false);
-        accepted.hold(&mut destroys);
+        accepted.enforce(&mut destroys);
         assert!(destroys.is_destructive(), "a server may say that its tool is worse than it said before");
     }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(described.dry_run.as_deref(), Some("try"));
         let schema = Value::Object(described.schema_for_gates());
         assert_eq!(
-            (&schema[TARGET], &schema[PRECHECK], &schema[DRY_RUN]),
+            (&schema[TARGET_KEYWORD], &schema[PRECHECK_KEYWORD], &schema[DRY_RUN_KEYWORD]),
             (&json!("id"), &json!("look"), &json!("try"))
         );
         assert!(problems.is_empty(), "{problems:?}");
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_server_cannot_name_its_own_rehearsal() {
         let mut own = spec(Effect::Mutating, false);
-        Arc::make_mut(&mut own.input_schema).insert(DRY_RUN.into(), "try".into());
-        assert!(!own.schema_for_gates().contains_key(DRY_RUN));
+        Arc::make_mut(&mut own.input_schema).insert(DRY_RUN_KEYWORD.into(), "try".into());
+        assert!(!own.schema_for_gates().contains_key(DRY_RUN_KEYWORD));
     }
 }

@@ -6,11 +6,11 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use crate::{catalog::Entry, effect::Intent, forwarding::forwards, tool::ToolSpec};
+use crate::{catalog::ToolEntry, effect::Intent, forwarding::forwards, tool::ToolSpec};
 
 /// A step of a workflow, as a preset declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct WorkflowStep {
     /// The workflow.
     pub workflow: String,
     /// Calls with these intents are this step.
@@ -23,15 +23,15 @@ pub struct Step {
     pub roots: Vec<PathBuf>,
 }
 
-impl Step {
+impl WorkflowStep {
     /// The name of a mark's file. A mark that begins with a dot is named so by the preset; others carry the workflow's name.
-    pub fn file(&self, mark: &str) -> String {
+    pub fn mark_file(&self, mark: &str) -> String {
         if mark.starts_with('.') { mark.to_owned() } else { format!(".{}-{mark}", self.workflow) }
     }
 
     /// Returns true if it leaves the mark with this file.
-    pub fn leaves(&self, file: &str) -> bool {
-        self.produces.as_ref().is_some_and(|mark| self.file(mark) == file)
+    pub fn produces_file(&self, file: &str) -> bool {
+        self.produces.as_ref().is_some_and(|mark| self.mark_file(mark) == file)
     }
 
     /// The intents in words.
@@ -57,7 +57,7 @@ pub fn is_mark(name: &str) -> bool {
 
 /// Returns true if calls of this tool are requests, which say their intent and their project. It is known by what it takes,
 /// whatever its gate is called.
-pub fn takes_requests(entry: &Entry) -> bool {
+pub fn takes_requests(entry: &ToolEntry) -> bool {
     let takes =
         |key: &str| entry.declared.input_schema.get("properties").is_some_and(|all| all.get(key).is_some());
     forwards(entry) && ["intent", "action", "params", "constraints"].into_iter().all(takes)
@@ -70,11 +70,12 @@ pub fn intent_of(tool: &ToolSpec) -> Intent {
 
 /// The steps of a call, one or more of each workflow. What runs things can change them, too: without a step of its own it has
 /// those of changes.
-pub fn steps_for(all: &[Step], intent: Intent) -> Vec<&Step> {
+pub fn steps_for(all: &[WorkflowStep], intent: Intent) -> Vec<&WorkflowStep> {
     let workflows: BTreeSet<&str> = all.iter().map(|step| &*step.workflow).collect();
     let steps = workflows.into_iter().flat_map(|workflow| {
         let with = |intent: Intent| {
-            let is_it = move |step: &&Step| step.workflow == workflow && step.intents.contains(&intent);
+            let is_it =
+                move |step: &&WorkflowStep| step.workflow == workflow && step.intents.contains(&intent);
             all.iter().filter(is_it).collect::<Vec<_>>()
         };
         match with(intent) {
@@ -87,7 +88,7 @@ pub fn steps_for(all: &[Step], intent: Intent) -> Vec<&Step> {
 
 /// Checks that every step can be taken: by some of these tools, and after steps that do not wait for it themselves. The error
 /// is a sentence about the preset.
-pub(crate) fn check(all: &[Step], entries: &[Entry]) -> Result<(), String> {
+pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), String> {
     let mut reached = BTreeSet::new();
     for entry in entries {
         if takes_requests(entry) {
@@ -99,7 +100,7 @@ pub(crate) fn check(all: &[Step], entries: &[Entry]) -> Result<(), String> {
             reached.insert(intent_of(&entry.declared));
         }
     }
-    let taken: Vec<&Step> = reached.into_iter().flat_map(|intent| steps_for(all, intent)).collect();
+    let taken: Vec<&WorkflowStep> = reached.into_iter().flat_map(|intent| steps_for(all, intent)).collect();
     if let Some(step) = all.iter().find(|step| !taken.contains(step)) {
         return Err(format!(
             "no tool can take the step {} of workflow '{}'. Add a tool that does so, or the tool request: gates.proxy = \
@@ -108,9 +109,9 @@ pub(crate) fn check(all: &[Step], entries: &[Entry]) -> Result<(), String> {
             step.workflow
         ));
     }
-    let mut open: Vec<&Step> = all.iter().collect();
+    let mut open: Vec<&WorkflowStep> = all.iter().collect();
     loop {
-        let left: Vec<&Step> =
+        let left: Vec<&WorkflowStep> =
             open.iter().filter(|step| waits_for(step, all, &open).is_some()).copied().collect();
         match left.first() {
             None => return Ok(()),
@@ -128,9 +129,9 @@ pub(crate) fn check(all: &[Step], entries: &[Entry]) -> Result<(), String> {
 }
 
 /// The file of a mark that a step needs and that only open steps leave. A mark that no step leaves is made outside.
-fn waits_for(step: &Step, all: &[Step], open: &[&Step]) -> Option<String> {
-    step.requires.iter().map(|mark| step.file(mark)).find(|file| {
-        let mut leaving = all.iter().filter(|one| one.leaves(file)).peekable();
+fn waits_for(step: &WorkflowStep, all: &[WorkflowStep], open: &[&WorkflowStep]) -> Option<String> {
+    step.requires.iter().map(|mark| step.mark_file(mark)).find(|file| {
+        let mut leaving = all.iter().filter(|one| one.produces_file(file)).peekable();
         leaving.peek().is_some() && leaving.all(|one| open.contains(&one))
     })
 }

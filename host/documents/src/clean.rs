@@ -6,7 +6,7 @@ use gatehouse_core::clean;
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     // A title of a megabyte is not worth cleaning whole: each character is four bytes at most.
     let mut head = prefix(text, limit.saturating_mul(8)).to_owned();
-    clean::text(&mut head);
+    clean::strip_text(&mut head);
     let mut line = String::with_capacity(head.len());
     for word in head.split_whitespace() {
         if !line.is_empty() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    page::Fit,
+    page::MatchQuality,
     ports::documents::{
         Document, DocumentHit, DocumentSearch, DocumentStore, Documents, FileHead, Lines, NewFile,
         Repository, RepositoryState, SearchMode,
@@ -50,7 +50,7 @@ impl Documents for Shelf {
         let texts = self.texts();
         let found =
             texts.into_iter().filter(|(_, text)| words.iter().all(|word| text.to_lowercase().contains(word)));
-        let hit = |path| DocumentHit { path, score: 1.0, fit: Fit::Good, tokens: 1, best: None };
+        let hit = |path| DocumentHit { path, score: 1.0, fit: MatchQuality::Good, tokens: 1, best: None };
         Ok(DocumentSearch {
             hits: found.map(|(path, _)| hit(path)).take(limit).collect(),
             ..DocumentSearch::default()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Catalog, Exposure,
+    Catalog, CompiledPreset,
     catalog::SourceListing,
     gather::{LastListings, ServerWait},
     ports::Clock,
@@ -225,13 +225,13 @@ impl Composition {
 
     /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,
     /// which may say why it does not.
-    pub(crate) async fn views(&self, chosen: &Exposure, all: bool) -> Result<PresetViews, String> {
+    pub(crate) async fn views(&self, chosen: &CompiledPreset, all: bool) -> Result<PresetViews, String> {
         let default = self.view(chosen).await?;
         let mut presets = BTreeMap::new();
         let named = self.config.served_presets().map(String::as_str);
         let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
         for name in named.into_iter().filter(|_| all) {
-            let view = match Exposure::compile(&self.config.presets, name) {
+            let view = match CompiledPreset::compile(&self.config.presets, name) {
                 Ok(exposure) => self.view(&exposure).await,
                 Err(error) => Err(error.to_string()),
             };
@@ -240,7 +240,7 @@ impl Composition {
         Ok(PresetViews { default, presets })
     }
 
-    async fn view(&self, exposure: &Exposure) -> Result<PresetView, String> {
+    async fn view(&self, exposure: &CompiledPreset) -> Result<PresetView, String> {
         let offers = self.offers(exposure, ServerWait::None).await?;
         let starting = offers
             .iter()
@@ -270,18 +270,20 @@ impl Composition {
     }
 
     /// Everything callable under one preset. The error names preset, gate and file.
-    pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
+    pub(crate) async fn catalog(&self, exposure: &CompiledPreset) -> Result<Catalog, String> {
         let offers = self.offers(exposure, COMMAND_WAIT).await?;
         self.check_changes(exposure, &offers)?;
         self.build(exposure, offers)
     }
 
-    fn build(&self, exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Catalog, String> {
+    fn build(&self, exposure: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, String> {
         let mut exposure = exposure.clone();
         exposure.filters_on = self.config.intelligence.enabled;
         let mut catalog = Catalog::build(&exposure, offers)
             .map_err(|error| self.config.catalog_error(&exposure.preset, &error))?;
-        self.reachable_servers(&exposure).into_iter().for_each(|server| catalog.offered.link(server));
+        self.reachable_servers(&exposure)
+            .into_iter()
+            .for_each(|server| catalog.resources_and_prompts.add_linked(server));
         Ok(catalog)
     }
 
@@ -289,7 +291,7 @@ impl Composition {
     pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, String>)> {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {
-            let catalog = match Exposure::compile(&self.config.presets, name) {
+            let catalog = match CompiledPreset::compile(&self.config.presets, name) {
                 Ok(exposure) => self.catalog(&exposure).await,
                 Err(error) => Err(error.to_string()),
             };

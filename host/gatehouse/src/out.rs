@@ -86,7 +86,7 @@ pub(crate) fn screen(lines: &[String]) {
 
 /// True for what a terminal obeys, or what changes the order in which it shows its neighbors.
 fn obeyed(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t')) || clean::reorders(c)
+    (c.is_control() && !matches!(c, '\n' | '\t')) || clean::reorders_text(c)
 }
 
 /// The text without what a terminal would obey: it may hold names that a stranger's gate chose.

@@ -123,8 +123,8 @@ mod tests {
         let SharedMemory { guests, host, bytes } =
             Capacity::new(SystemLimits { memory: Some(200 << 20), address_space: None }).memory;
         assert_eq!(bytes, Some(102 << 20));
-        assert!(guests.hold().take(68 << 20) && !guests.hold().take((68 << 20) + 1));
-        assert!(host.hold().take(34 << 20) && !host.hold().take((34 << 20) + 1));
+        assert!(guests.reserve().take(68 << 20) && !guests.reserve().take((68 << 20) + 1));
+        assert!(host.reserve().take(34 << 20) && !host.reserve().take((34 << 20) + 1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! at safely.
 
 use gatehouse_core::{
-    capability::{Ask, Capability},
+    capability::{Capability, RequestedCapabilities},
     hash::sha256_hex,
     names::quoted,
 };
@@ -29,7 +29,7 @@ pub struct ComponentInfo {
     /// SHA-256 of the file, hexadecimal.
     pub digest: String,
     /// What it asks for.
-    pub ask: Ask,
+    pub ask: RequestedCapabilities,
     /// Everything it imports, by full name, in its order.
     pub imports: Vec<String>,
     /// Everything it exports, by full name, in its order.
@@ -114,8 +114,8 @@ fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), Not
 }
 
 /// Sorts an import list into our capabilities and the rest.
-fn ask(imports: &[String]) -> Ask {
-    let mut ask = Ask::default();
+fn ask(imports: &[String]) -> RequestedCapabilities {
+    let mut ask = RequestedCapabilities::default();
     for name in imports {
         let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
         match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {

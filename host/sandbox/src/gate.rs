@@ -4,9 +4,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     SourceId,
-    capability::{Ask, Grants},
-    fair::FairTurn,
-    http::{Redactor, Rules},
+    capability::{Grants, RequestedCapabilities},
+    fair::FairPermit,
+    http::{HttpRules, Redactor},
     nesting::MAX_DEPTH,
     outcome::Fault,
     source::Listing,
@@ -48,7 +48,7 @@ pub struct GateInfo {
     /// SHA-256 of the file, hexadecimal.
     pub digest: String,
     /// What it imports.
-    pub ask: Ask,
+    pub ask: RequestedCapabilities,
     /// What presets.toml grants it.
     pub grants: Grants,
     /// Hosts that it may send HTTP requests to.
@@ -65,7 +65,7 @@ pub struct Gate {
     name: Arc<str>,
     info: GateInfo,
     grants: Arc<Grants>,
-    http: Arc<Rules>,
+    http: Arc<HttpRules>,
     limits: Limits,
     shared: Arc<Shared>,
     version: Arc<Version>,
@@ -87,7 +87,7 @@ impl Gate {
         let pin = settings.sha256.as_deref();
         pinned(pin, &version.digest).map_err(|why| LoadError::new(&version.file, why))?;
         let GateSettings { grants, http, limits, folders, reuse, .. } = settings;
-        let http = http.unwrap_or_else(|| Arc::new(Rules::none(name)));
+        let http = http.unwrap_or_else(|| Arc::new(HttpRules::deny_all(name)));
         let info = GateInfo {
             name: name.to_owned(),
             file: version.file.clone(),
@@ -222,7 +222,10 @@ impl Gate {
 
     /// Waits for a turn of this gate and a place in the pool. What waits for a turn has no place meanwhile; only what
     /// a tool calls has one, of its caller's share, so that a caller with many calls stands in no other's way.
-    pub(crate) async fn admit(&self, within: &[SourceId]) -> Result<(SemaphorePermit<'_>, FairTurn), Fault> {
+    pub(crate) async fn admit(
+        &self,
+        within: &[SourceId],
+    ) -> Result<(SemaphorePermit<'_>, FairPermit), Fault> {
         let closing = |_| Fault::unavailable(format!("Gate '{}' is closing.", self.name));
         let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
         if within.is_empty() {

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use gatehouse_core::{capability::Ask, source::Listing};
+use gatehouse_core::{capability::RequestedCapabilities, source::Listing};
 use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl Stamp {
 /// What was learnt about one component.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct KnownComponent {
-    pub(crate) ask: Ask,
+    pub(crate) ask: RequestedCapabilities,
     /// By the parameters' JSON text.
     pub(crate) listings: BTreeMap<String, Arc<Listing>>,
 }
@@ -102,7 +102,7 @@ impl Index {
     }
 
     /// What a component asks for.
-    pub(crate) fn ask(&self, digest: &str) -> Option<Ask> {
+    pub(crate) fn ask(&self, digest: &str) -> Option<RequestedCapabilities> {
         self.with(|c| c.components.get(digest).map(|known| known.ask.clone()))
     }
 
@@ -111,7 +111,7 @@ impl Index {
         self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
     }
 
-    pub(crate) fn learn_file(&self, file: &Path, stamp: Stamp, digest: &str, ask: Ask) {
+    pub(crate) fn learn_file(&self, file: &Path, stamp: Stamp, digest: &str, ask: RequestedCapabilities) {
         self.with(|c| {
             c.files.insert(file.to_owned(), (stamp, digest.to_owned()));
             c.components.entry(digest.to_owned()).or_default().ask = ask;
@@ -209,7 +209,7 @@ mod tests {
         for (index, file) in [&one, &two].into_iter().zip(&files) {
             fs::write(file, "x").expect("written");
             let stamp = Stamp::read(file).expect("a stamp");
-            index.learn_file(file, stamp, &file.display().to_string(), Ask::default());
+            index.learn_file(file, stamp, &file.display().to_string(), RequestedCapabilities::default());
         }
         let both = Index::open(path.clone());
         let known = |file: &PathBuf| both.digest(file, &Stamp::read(file).expect("a stamp")).is_some();
@@ -217,8 +217,13 @@ mod tests {
         // One of them has seen a later content of a file.
         fs::write(&files[0], "longer").expect("written");
         let now = Stamp::read(&files[0]).expect("a stamp");
-        two.learn_file(&files[0], now.clone(), "later", Ask::default());
-        one.learn_file(&files[1], Stamp::read(&files[1]).expect("a stamp"), "b", Ask::default());
+        two.learn_file(&files[0], now.clone(), "later", RequestedCapabilities::default());
+        one.learn_file(
+            &files[1],
+            Stamp::read(&files[1]).expect("a stamp"),
+            "b",
+            RequestedCapabilities::default(),
+        );
         assert_eq!(Index::open(path).digest(&files[0], &now).as_deref(), Some("later"));
     }
 }

@@ -123,7 +123,7 @@ impl Ready {
         store.set_epoch_deadline(1);
         // Yielding at every tick keeps a busy guest from starving its neighbours until its time is up.
         store.epoch_deadline_callback(|store| {
-            if store.data().deadline.has_passed() {
+            if store.data().deadline.is_expired() {
                 return Err(wasmtime::Error::new(DeadlinePassed));
             }
             Ok(UpdateDeadline::Yield(1))

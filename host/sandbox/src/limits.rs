@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::question::MAX_PER_CALL;
+use gatehouse_core::question::MAX_QUESTIONS_PER_CALL;
 pub use words::{parse_bytes, parse_duration, shown_bytes};
 
 /// Bytes in a kibibyte, a mebibyte.
@@ -66,7 +66,7 @@ impl Default for Limits {
             concurrency: 64,
             log_lines: 200,
             http_requests: 64,
-            model_calls: MAX_PER_CALL,
+            model_calls: MAX_QUESTIONS_PER_CALL,
             calls: 64,
             output: 64 * KIB,
             kv: 16 << 20,

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use gatehouse_core::{capability::Grants, http::Rules, lock, names::quoted};
+use gatehouse_core::{capability::Grants, http::HttpRules, lock, names::quoted};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -59,7 +59,7 @@ pub struct GateSettings {
     /// What it may reach.
     pub grants: Grants,
     /// Whom it may send HTTP requests to; none is nobody.
-    pub http: Option<Arc<Rules>>,
+    pub http: Option<Arc<HttpRules>>,
     /// What it may use up.
     pub limits: Limits,
     /// The only content it may have, as a SHA-256 in hexadecimal.

@@ -9,25 +9,25 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     SourceId,
-    fair::{FairTurn, FairTurns},
+    fair::{FairPermit, FairSemaphore},
     nesting::MAX_DEPTH,
 };
 
 /// The places of all gates.
-pub(crate) struct Places([FairTurns; MAX_DEPTH + 1]);
+pub(crate) struct Places([FairSemaphore; MAX_DEPTH + 1]);
 
 impl Places {
     /// So many for calls of each depth.
     pub(crate) fn new(places: [usize; MAX_DEPTH + 1]) -> Self {
-        Self(places.map(FairTurns::new))
+        Self(places.map(FairSemaphore::new))
     }
 
     /// A place for a call of this gate, nested in calls of these; waits when its share is taken.
-    pub(crate) async fn take(&self, gate: &Arc<str>, within: &[SourceId]) -> FairTurn {
+    pub(crate) async fn take(&self, gate: &Arc<str>, within: &[SourceId]) -> FairPermit {
         let places = &self.0[within.len().min(MAX_DEPTH)];
         match within.last() {
-            None => places.take(gate).await,
-            Some(caller) => places.take(&format!("{caller}: {gate}").into()).await,
+            None => places.acquire(gate).await,
+            Some(caller) => places.acquire(&format!("{caller}: {gate}").into()).await,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Reply,
-    catalog::Entry,
-    completion::{Suggestions, Typed},
+    catalog::ToolEntry,
+    completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -42,7 +42,7 @@ impl Request for ToolCall {
 pub(crate) struct FilterReply {
     /// The call that it is the reply of.
     pub(crate) call: ToolCall,
-    pub(crate) tool: Arc<Entry>,
+    pub(crate) tool: Arc<ToolEntry>,
     pub(crate) reply: Reply,
 }
 
@@ -123,13 +123,13 @@ impl Request for GetPrompt<'_> {
 /// What is typed is completed.
 pub(crate) struct Complete<'a> {
     pub(crate) params: &'a str,
-    pub(crate) typed: Typed,
+    pub(crate) typed: CompletionRequest,
 }
 
 impl Request for Complete<'_> {
-    type Answer = Suggestions;
+    type Answer = Completions;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Suggestions, GuestError> {
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Completions, GuestError> {
         gate.complete(store, self.params, self.typed).await
     }
 }

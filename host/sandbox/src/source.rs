@@ -6,15 +6,15 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatehouse_core::{
     Call, CallContext, CallDeadline, Outcome, Principal, Reply, Source, SourceId,
-    catalog::Entry,
+    catalog::ToolEntry,
     checks,
-    completion::{Suggestions, Typed},
+    completion::{CompletionRequest, Completions},
     names::quoted,
     outcome::{EmbeddedResource, Fault},
     prompt::PromptMessage,
     resource::ResourcePage,
     schema::Schema,
-    source::{Filtering, Listing},
+    source::{FilterRequest, Listing},
 };
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ impl Gate {
         request: impl FnOnce() -> R + Send,
     ) -> Result<R::Answer, Fault> {
         let ready = self.ready().await?;
-        let _admitted = self.admit(&context.within).await?;
+        let _admitted = self.admit(&context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = self.facts(Arc::clone(params), Some(running));
         self.prepare_folders().await?;
@@ -50,7 +50,7 @@ impl Gate {
 /// A call as the gate that serves it sees it.
 fn as_seen(
     context: &CallContext,
-    tool: &Entry,
+    tool: &ToolEntry,
     arguments: &Value,
     params: &str,
     deadline: &CallDeadline,
@@ -81,7 +81,7 @@ impl Source for Gate {
     }
 
     fn redact(&self, text: String) -> String {
-        self.secrets().text(text)
+        self.secrets().redact_text(text)
     }
 
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
@@ -105,14 +105,14 @@ impl Source for Gate {
         Ok(self.said(listing))
     }
 
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let (context, deadline) = (&call.context, call.deadline());
         let seen = || as_seen(context, tool, &call.arguments, &tool.params, deadline);
         self.serve(context, deadline, &tool.params, seen).await
     }
 
-    async fn filter(&self, asked: Filtering) -> Result<Option<Reply>, Fault> {
-        let Filtering { context, tool, arguments, params, reply, deadline } = asked;
+    async fn filter(&self, asked: FilterRequest) -> Result<Option<Reply>, Fault> {
+        let FilterRequest { context, tool, arguments, params, reply, deadline } = asked;
         let (context, params) = (&context, &params);
         let request = || FilterReply {
             call: as_seen(context, &tool, &arguments, params, &deadline),
@@ -141,7 +141,7 @@ impl Source for Gate {
         self.serve(&call.context, call.deadline(), params, || ReadResource { params, uri }).await
     }
 
-    async fn resource_changes_in(
+    async fn resource_ttl(
         &self,
         call: &Call,
         params: &Arc<str>,
@@ -163,7 +163,12 @@ impl Source for Gate {
         self.serve(&call.context, call.deadline(), params, request).await
     }
 
-    async fn complete(&self, call: &Call, params: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {
+    async fn complete(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        typed: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
         let request = || Complete { params, typed: typed.clone() };
         self.serve(&call.context, call.deadline(), params, request).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     CallDeadline,
-    budget::{ByteBudget, Held},
+    budget::{ByteBudget, ByteReservation},
     outcome::Fault,
 };
 use wasmtime::ResourceLimiter;
@@ -145,7 +145,7 @@ pub(crate) struct Caps {
     /// Elements, all tables together.
     elements_left: usize,
     /// What this instance takes of the memory that all instances share.
-    shared: Held,
+    shared: ByteReservation,
     pub(crate) memory_refused: bool,
     /// True if other instances have the memory.
     pub(crate) shared_refused: bool,
@@ -158,7 +158,7 @@ impl Caps {
             memory: limits.memory,
             memory_left: limits.memory,
             elements_left: limits.table_elements,
-            shared: shared.hold(),
+            shared: shared.reserve(),
             memory_refused: false,
             shared_refused: false,
             elements_refused: false,

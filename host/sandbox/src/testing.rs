@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, Principal,
-    http::Rules,
+    http::HttpRules,
     ports::{
         Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
         artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
@@ -13,8 +13,8 @@ use gatehouse_core::{
         embed::{EmbedFor, Vector},
         http::{HttpRequest, HttpResponse},
         knowledge::{
-            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
-            SearchResult, Statistics,
+            EngineStatistics, IndexOptions, IndexReport, PageChanges, PageDraft, PageFilters, PageLookup,
+            PageNeighbor, PageSearchResult, PatchReport, Progress,
         },
         llm::{Completion, OnProgress, Prompt},
         text::{Compact, Digest, Encoding, Extract},
@@ -50,16 +50,16 @@ macro_rules! nothing_of {
 
 nothing_of! {
     Knowledge {
-        search(&str, &Filters, usize) -> SearchResult;
-        page(&str) -> Lookup;
-        neighbours(&str) -> Vec<Neighbour>;
-        upsert(Vec<Draft>) -> IndexReport;
-        patch(&str, Changes, Option<std::path::PathBuf>, bool) -> PatchReport;
+        search(&str, &PageFilters, usize) -> PageSearchResult;
+        page(&str) -> PageLookup;
+        neighbours(&str) -> Vec<PageNeighbor>;
+        upsert(Vec<PageDraft>) -> IndexReport;
+        patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
         index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
-        preview_upsert(Vec<Draft>) -> IndexReport;
-        preview_patch(&str, Changes, Option<std::path::PathBuf>, bool) -> PatchReport;
+        preview_upsert(Vec<PageDraft>) -> IndexReport;
+        preview_patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
         preview_index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
-        stats() -> Statistics;
+        stats() -> EngineStatistics;
     }
     Documents {
         repositories(bool) -> Vec<Repository>;
@@ -101,7 +101,7 @@ impl Text for Nothing {
 
 #[async_trait]
 impl Http for Nothing {
-    async fn fetch(&self, _: &Rules, _: HttpRequest) -> Result<HttpResponse, Fault> {
+    async fn fetch(&self, _: &HttpRules, _: HttpRequest) -> Result<HttpResponse, Fault> {
         nothing()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatehouse_core::capability::Ask;
+use gatehouse_core::capability::RequestedCapabilities;
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -21,7 +21,7 @@ pub(crate) struct Version {
     /// SHA-256 of the file, hexadecimal.
     pub(crate) digest: String,
     /// What it imports.
-    pub(crate) ask: Ask,
+    pub(crate) ask: RequestedCapabilities,
     /// How its calls end.
     pub(crate) traps: Arc<Traps>,
     ready: OnceCell<Ready>,
@@ -32,7 +32,7 @@ impl Version {
     pub(crate) fn new(
         (file, stamp): (PathBuf, Stamp),
         digest: String,
-        ask: Ask,
+        ask: RequestedCapabilities,
         traps: Arc<Traps>,
         ready: Option<Ready>,
     ) -> Arc<Self> {

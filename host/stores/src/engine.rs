@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Page, PageType, Statistics},
+    ports::knowledge::{EngineStatistics, KnowledgePage, PageType},
     search::{NameMatch, NameQuery, POOL, Query, Scored},
 };
 use serde_json::{Map, Value};
@@ -240,7 +240,7 @@ pub(crate) trait Engine: Send + Sync {
     async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault>;
 
     /// The pages with these ids, in their order; none where there is no such page.
-    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault>;
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault>;
 
     /// The ids of the pages with this title (compared as titles are), sorted.
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault>;
@@ -261,7 +261,7 @@ pub(crate) trait Engine: Send + Sync {
     fn vectors(&self) -> Arc<dyn VectorStore>;
 
     /// Counts.
-    async fn stats(&self) -> Result<Statistics, Fault>;
+    async fn stats(&self) -> Result<EngineStatistics, Fault>;
 
     /// Waits until search sees every stored page; false where that fails or takes longer than this.
     async fn settle(&self, _limit: Duration) -> bool {

@@ -21,8 +21,8 @@ use gatehouse_core::{
     ports::{
         Clock, Embedder, Knowledge,
         knowledge::{
-            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, Page, PatchReport,
-            Progress, SearchResult, Statistics,
+            EngineStatistics, IndexOptions, IndexReport, KnowledgePage, PageChanges, PageDraft, PageFilters,
+            PageLookup, PageNeighbor, PageSearchResult, PatchReport, Progress,
         },
     },
 };
@@ -190,7 +190,7 @@ impl WikiKnowledge {
 
     /// The page that an id or a title names, and the ids of the others with that title. An id is preferred to a title;
     /// of several pages with one title the first by id is meant.
-    async fn lookup(&self, text: &str) -> Result<Option<(Page, Vec<String>)>, Fault> {
+    async fn lookup(&self, text: &str) -> Result<Option<(KnowledgePage, Vec<String>)>, Fault> {
         let mut ids = vec![text.to_owned()];
         ids.extend(ids::split_loose(text).map(|(kind, name)| ids::join(kind, name)));
         if let Some(page) = self.engine.pages(&ids).await?.into_iter().flatten().next() {
@@ -206,37 +206,42 @@ impl WikiKnowledge {
 
 #[async_trait]
 impl Knowledge for WikiKnowledge {
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
+    async fn search(
+        &self,
+        query: &str,
+        filters: &PageFilters,
+        limit: usize,
+    ) -> Result<PageSearchResult, Fault> {
         let unknown_domains = self.unknown_domains(&filters.domains).await?;
         let result = self.find(query, filters, limit.max(1)).await?;
         // Not at the same time: a search that is given up must leave nothing behind on the engine.
         let newer = self.newer_files().await;
         let notes: Vec<String> = result.note.into_iter().chain(newer).collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(SearchResult { unknown_domains, note, ..result })
+        Ok(PageSearchResult { unknown_domains, note, ..result })
     }
 
-    async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
+    async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault> {
         if let Some((page, namesakes)) = self.lookup(id_or_title).await? {
             let page = self.with_unfinished_edit(page).await?;
-            return Ok(Lookup::Found { page: Box::new(page), namesakes });
+            return Ok(PageLookup::Found { page: Box::new(page), namesakes });
         }
-        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
+        Ok(PageLookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
+    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
         let page = self.engine.pages(&[id.to_owned()]).await?.pop().flatten();
         Ok(page.map(|page| page.neighbours).unwrap_or_default())
     }
 
-    async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
         self.write_pages(drafts, WriteMode::Apply).await
     }
 
     async fn patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
@@ -252,14 +257,14 @@ impl Knowledge for WikiKnowledge {
         self.index_folder(root, options, progress, WriteMode::Apply).await
     }
 
-    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+    async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
         self.write_pages(drafts, WriteMode::Preview).await
     }
 
     async fn preview_patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
@@ -275,7 +280,7 @@ impl Knowledge for WikiKnowledge {
         self.index_folder(root, options, progress, WriteMode::Preview).await
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         self.engine.stats().await
     }
 }

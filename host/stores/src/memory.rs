@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, lock,
-    page::{Page, PageType, Statistics},
+    page::{EngineStatistics, KnowledgePage, PageType},
 };
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ impl Engine for MemoryEngine {
         Ok(ids.iter().filter_map(|id| Some(graph.pages.get(&ids::key(id))?.record.clone())).collect())
     }
 
-    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let graph = lock(&self.0.0);
         Ok(ids.iter().map(|id| graph.page(id)).collect())
     }
@@ -80,12 +80,12 @@ impl Engine for MemoryEngine {
         Arc::clone(&self.0) as _
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         let graph = lock(&self.0.0);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let of = |kind: PageType| graph.pages.values().filter(|page| page.record.page_type == kind).count();
         let by_type = PageType::ALL.into_iter().map(|kind| (kind, count(of(kind)))).filter(|(_, n)| *n > 0);
-        Ok(Statistics {
+        Ok(EngineStatistics {
             engine: self.name().to_owned(),
             pages: count(graph.pages.len()),
             links: count(graph.links().len()),

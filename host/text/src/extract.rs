@@ -16,7 +16,7 @@ mod vectors;
 
 use gatehouse_core::{
     outcome::Fault,
-    page::Fit,
+    page::MatchQuality,
     ports::{
         Text, TokenCounter,
         text::{Compact, Digest, Encoding, Extract},
@@ -82,7 +82,7 @@ impl Text for Extractor {
         let ranked = Ranked::of(text, &layout, &chunks);
         let found = asked.map(|query| rank::ranks(&ranked.texts(), query, budget));
         let named = asked.is_some_and(|query| rank::names(text, &layout, query));
-        let fit = found.as_ref().map(|found| if named { Fit::Names } else { found.fit });
+        let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
         if fits {
             return Ok(Extract {
                 text: text.into(),

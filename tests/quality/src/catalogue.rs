@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_core::{
     Effect, Intent, SourceId, ToolSpec,
-    page::Fit,
+    page::MatchQuality,
     search::{
         Rows, dense,
         tools::{Asked, Found, FoundTool, ToolSearch, ToolSegment, Tools, asked, embedded_tool},
@@ -120,7 +120,7 @@ impl Catalogue {
     pub(crate) fn fits(&self, set: &str, questions: &[Question], elsewhere: &[Asking]) -> Value {
         let others: Vec<Found> =
             elsewhere.iter().skip(1).step_by(2).map(|asking| self.search(&asking.q, DEFAULT)).collect();
-        let nothing = |found: &&Found| found.tools.iter().all(|tool| tool.fit == Fit::Weak);
+        let nothing = |found: &&Found| found.tools.iter().all(|tool| tool.fit == MatchQuality::Weak);
         let (mut own, mut own_nothing, mut empty, mut lost, mut hits) = (0, 0, 0, 0, Vec::new());
         for question in questions.iter().filter(|question| held_out(question)) {
             let found = self.search(&question.q, DEFAULT);

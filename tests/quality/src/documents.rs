@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use gatehouse_core::{
-    page::Fit,
+    page::MatchQuality,
     ports::{Text as _, TokenCounter as _, text::Encoding},
 };
 use gatehouse_text::{Extractor, Tokens};
@@ -92,7 +92,7 @@ fn kept(name: &str, text: &str, set: &Set) -> Result<Vec<Value>> {
 fn fits(name: &str, text: &str, set: &Set, elsewhere: &[String]) -> Result<Value> {
     let nothing = |question: &str| -> Result<bool> {
         let extract = Extractor.extract(text, question, 2_000).map_err(|fault| anyhow!("{fault}"))?;
-        Ok(extract.fit == Some(Fit::Nothing))
+        Ok(extract.fit == Some(MatchQuality::Nothing))
     };
     let count = |questions: &[&str]| -> Result<usize> {
         questions.iter().try_fold(0, |sum, question| Ok(sum + usize::from(nothing(question)?)))

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 use gatehouse_core::{
     ports::{
         Clock, Embedder, Knowledge as _,
-        knowledge::{Filters, IndexOptions, Lookup},
+        knowledge::{IndexOptions, PageFilters, PageLookup},
     },
     search::{Block, embedded_text},
 };
@@ -52,7 +52,7 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
     for (way, graph) in [("words", &words), ("both", &both)] {
         let mut recall = Recall::default();
         for question in questions {
-            let found = graph.search(&question.q, &Filters::default(), LIMIT).await.map_err(said)?;
+            let found = graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(said)?;
             ensure!(found.note.is_none(), "{set}: {:?}", found.note);
             let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.id).collect();
             recall.add(&found, &question.rel);
@@ -84,7 +84,7 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
     let mut block = Block::new(gatehouse_text::DIMENSION);
     let mut rows = Vec::new();
     for id in ids {
-        let Lookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };
+        let PageLookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };
         let text = embedded_text(&page.title, &page.overview, &page.domains, &page.content);
         if let Some(vector) = LocalEmbedder.vector(&text)
             && block.push(&vector).is_some()

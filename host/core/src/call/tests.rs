@@ -69,12 +69,12 @@ async fn a_nested_call_ends_shortly_before_the_attempt_that_made_it() {
     let call = Call::new(context, json!({})).attempt(Duration::from_secs(3));
     source.hangs.store(1, Ordering::Relaxed);
     let begun = Instant::now();
-    let nested = call.context.nested(call.deadline(), "search", json!({})).await;
+    let nested = call.context.call_nested(call.deadline(), "search", json!({})).await;
     let fault = nested.expect_err("too slow");
     assert_eq!(fault.kind, FaultKind::TimedOut);
     assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
     assert_eq!(begun.elapsed(), Duration::from_millis(2_850), "the caller has time left to report it");
-    let deep = call.context.nested(call.deadline(), "search", json!({"nested": "search"})).await;
+    let deep = call.context.call_nested(call.deadline(), "search", json!({"nested": "search"})).await;
     assert!(deep.expect_err("too deep").message.contains("nest at most 4 deep"));
 }
 

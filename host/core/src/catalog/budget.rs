@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::Entry;
+use super::ToolEntry;
 use crate::{json, tool::SourceId};
 
 /// Maximum tokens that one server's tools take in a list of tools, four bytes counted as one. The largest server among 18
@@ -33,8 +33,8 @@ impl fmt::Display for CrowdedServer {
 }
 
 /// Leaves tools of servers out of the list once those before them take too much, in the order of the server.
-pub(super) fn apply(entries: &mut [Entry]) -> Vec<CrowdedServer> {
-    let mut order: Vec<&mut Entry> = entries
+pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<CrowdedServer> {
+    let mut order: Vec<&mut ToolEntry> = entries
         .iter_mut()
         .filter(|entry| entry.listed && matches!(entry.id.source, SourceId::Server(_)))
         .collect();
@@ -42,7 +42,7 @@ pub(super) fn apply(entries: &mut [Entry]) -> Vec<CrowdedServer> {
     let mut servers: BTreeMap<SourceId, (usize, usize)> = BTreeMap::new();
     for entry in order {
         let (tokens, unlisted) = servers.entry(entry.id.source.clone()).or_default();
-        *tokens += tokens_of(entry);
+        *tokens += estimate_tokens(entry);
         if *tokens > MAX_SERVER_TOKENS {
             entry.listed = false;
             *unlisted += 1;
@@ -52,19 +52,19 @@ pub(super) fn apply(entries: &mut [Entry]) -> Vec<CrowdedServer> {
     crowded.map(|(source, (tokens, unlisted))| CrowdedServer { source, unlisted, tokens }).collect()
 }
 
-fn tokens_of(entry: &Entry) -> usize {
+fn estimate_tokens(entry: &ToolEntry) -> usize {
     let spec = &entry.spec;
     let texts =
         entry.name.as_str().len() + spec.title.as_ref().map_or(0, String::len) + spec.description.len();
-    let schemas = json::length(&*spec.input_schema)
-        + spec.output_schema.as_ref().map_or(0, |schema| json::length(&**schema));
-    (texts + schemas + spec.meta.as_ref().map_or(0, |meta| json::length(&**meta))) / 4
+    let schemas = json::encoded_len(&*spec.input_schema)
+        + spec.output_schema.as_ref().map_or(0, |schema| json::encoded_len(&**schema));
+    (texts + schemas + spec.meta.as_ref().map_or(0, |meta| json::encoded_len(&**meta))) / 4
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{
-        Catalog, Exposure, SourceId, ToolSpec,
+        Catalog, CompiledPreset, SourceId, ToolSpec,
         testing::{Fixture, tool},
     };
 
@@ -73,7 +73,7 @@ mod tests {
         let fat = |name: &str| ToolSpec { description: "x".repeat(60_000), ..tool(name, None) };
         let crowd = Fixture::new(SourceId::Server("crowd".into()), ["a", "b", "c", "d", "e"].map(fat).into());
         let other = Fixture::new(SourceId::Server("other".into()), vec![fat("a")]);
-        let exposure = Exposure::of_sources("p", Vec::new());
+        let exposure = CompiledPreset::from_sources("p", Vec::new());
         let listings = vec![crowd.listed().await, other.listed().await];
         let catalog = Catalog::build(&exposure, listings).expect("a catalog");
         let listed =

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::CatalogError;
 use crate::{
-    approval::Remembered,
-    effect::{Annotations, Effect},
+    approval::ApprovalScope,
+    effect::{Effect, ToolHints},
     filters::AttachedFilter,
     overrides::ToolOverride,
     pipeline::has_own_markers,
-    preset::Exposure,
+    preset::CompiledPreset,
     schema::Schema,
     source::{Listing, Source},
     tool::{ExposedName, SourceId, ToolId, ToolSpec},
@@ -19,7 +19,7 @@ use crate::{
 
 /// One tool under one name.
 #[derive(Clone)]
-pub struct Entry {
+pub struct ToolEntry {
     /// The name the client sees.
     pub name: ExposedName,
     /// Whose tool it is.
@@ -45,16 +45,16 @@ pub struct Entry {
     /// Whether clients are shown it; one that they are not can be called all the same.
     pub listed: bool,
     /// How long the approval of a person holds that its calls need; none where they need none.
-    pub(crate) approval: Option<Remembered>,
+    pub(crate) approval: Option<ApprovalScope>,
     /// Whether its schema has a property of its own that is called as what stands for a part of an artifact.
     pub(crate) has_own_markers: bool,
     /// Where it stands when tools are told in the order of the preset's sources.
     pub rank: usize,
 }
 
-impl Entry {
+impl ToolEntry {
     /// Returns the hints for clients. A gate says with its effect that it reaches outside; a server says so by itself.
-    pub fn annotations(&self) -> Annotations {
+    pub fn annotations(&self) -> ToolHints {
         let mut hints = self.spec.annotations();
         hints.open_world |=
             matches!(self.id.source, SourceId::Gate(_)) && self.spec.effect == Effect::ExternalExec;
@@ -68,8 +68,9 @@ impl Entry {
         params: &Arc<str>,
     ) -> Result<Self, CatalogError> {
         let id = source.id();
-        let name =
-            id.exposes(&tool.name).map_err(|why| CatalogError::BadName { source_id: id.to_string(), why })?;
+        let name = id
+            .exposed_name(&tool.name)
+            .map_err(|why| CatalogError::BadName { source_id: id.to_string(), why })?;
         Ok(Self {
             name,
             id: ToolId { source: id.clone(), name: Arc::clone(&tool.name) },
@@ -91,8 +92,8 @@ impl Entry {
 
     /// A tool as this exposure names and changes it; none where it is hidden. What the exposure denies is not taken away
     /// here, because aliases may point to it.
-    pub(crate) fn exposed(
-        exposure: &Exposure,
+    pub(crate) fn from_listing(
+        exposure: &CompiledPreset,
         source: &Arc<dyn Source>,
         listing: &Listing,
         tool: &Arc<ToolSpec>,
@@ -101,18 +102,18 @@ impl Entry {
         let entry = Self::new(source, listing, tool, params)?;
         match exposure.tools.get(entry.name.as_str()) {
             Some(change) if change.hidden => Ok(None),
-            Some(change) => entry.overridden(change).map(Some),
+            Some(change) => entry.with_override(change).map(Some),
             None => Ok(Some(entry)),
         }
     }
 
     /// How often a person has to approve calls of it; none where nobody is asked.
-    pub fn approval(&self) -> Option<Remembered> {
+    pub fn approval(&self) -> Option<ApprovalScope> {
         self.approval
     }
 
     /// The same as a preset changes it.
-    fn overridden(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
+    fn with_override(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
         if let Some(name) = &change.name {
             let source_id = self.id.source.to_string();
             self.name = ExposedName::new(name).map_err(|why| CatalogError::BadName { source_id, why })?;
@@ -125,7 +126,7 @@ impl Entry {
     }
 
     /// What clients are told that its data looks like; nothing where a filter may put a short form in its place.
-    pub fn output_for_clients(&self) -> Option<&Arc<Map<String, Value>>> {
+    pub fn client_output_schema(&self) -> Option<&Arc<Map<String, Value>>> {
         self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
     }
 
@@ -138,7 +139,7 @@ impl Entry {
     }
 
     /// Sets the arguments that the preset fixes.
-    pub(crate) fn fix(&self, arguments: &mut Value) {
+    pub(crate) fn apply_fixed_arguments(&self, arguments: &mut Value) {
         if let Some(arguments) = arguments.as_object_mut().filter(|_| !self.fixed.is_empty()) {
             arguments.extend(self.fixed.clone());
         }

@@ -3,19 +3,19 @@
 use std::ops::Range;
 
 /// A piece of text without escapes.
-pub(super) struct Unescaped {
+pub(super) struct UnescapedText {
     pub(super) bytes: Vec<u8>,
     /// Where each byte begins in the original, and behind the last one where the original ends.
     starts: Vec<usize>,
 }
 
-impl Unescaped {
-    pub(super) fn plain(text: &[u8]) -> Self {
+impl UnescapedText {
+    pub(super) fn from_bytes(text: &[u8]) -> Self {
         Self { bytes: text.to_vec(), starts: (0..=text.len()).collect() }
     }
 
     /// Takes one layer of escapes off; says whether there was one.
-    pub(super) fn peel(&mut self) -> bool {
+    pub(super) fn unescape_layer(&mut self) -> bool {
         if memchr::memchr3(b'%', b'\\', b'&', &self.bytes).is_none() {
             return false;
         }
@@ -24,15 +24,15 @@ impl Unescaped {
         let mut at = 0;
         let mut escaped = false;
         while let Some(&byte) = self.bytes.get(at) {
-            let (length, text) = match escape(&self.bytes[at..]) {
+            let (length, text) = match parse_escape(&self.bytes[at..]) {
                 Some((length, c)) => (length, Some(c)),
                 None => (1, None),
             };
             escaped |= text.is_some();
             let mut buffer = [byte, 0, 0, 0];
             let text = match text {
-                Some(Escaped::Char(c)) => c.encode_utf8(&mut buffer).as_bytes(),
-                Some(Escaped::Byte(byte)) => {
+                Some(DecodedEscape::Char(c)) => c.encode_utf8(&mut buffer).as_bytes(),
+                Some(DecodedEscape::Byte(byte)) => {
                     buffer[0] = byte;
                     &buffer[..1]
                 }
@@ -47,22 +47,22 @@ impl Unescaped {
         escaped
     }
 
-    pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
+    pub(super) fn original_range(&self, range: Range<usize>) -> Range<usize> {
         self.starts[range.start]..self.starts[range.end]
     }
 }
 
-enum Escaped {
+enum DecodedEscape {
     Char(char),
     Byte(u8),
 }
 
 /// The escape that a text begins with, and its length.
-fn escape(text: &[u8]) -> Option<(usize, Escaped)> {
+fn parse_escape(text: &[u8]) -> Option<(usize, DecodedEscape)> {
     match text.first()? {
         b'%' => {
             let byte = hex(text.get(1..3)?)?;
-            Some((3, Escaped::Byte(byte as u8)))
+            Some((3, DecodedEscape::Byte(byte as u8)))
         }
         b'\\' => match text.get(1)? {
             b'u' => {
@@ -70,25 +70,25 @@ fn escape(text: &[u8]) -> Option<(usize, Escaped)> {
                 // A pair for what lies beyond the first plane.
                 let low = text.get(6..8).filter(|next| *next == b"\\u").and(text.get(8..12)).and_then(hex);
                 match (char::from_u32(unit), low) {
-                    (Some(c), _) => Some((length, Escaped::Char(c))),
+                    (Some(c), _) => Some((length, DecodedEscape::Char(c))),
                     (None, Some(low @ 0xdc00..=0xdfff)) if unit < 0xdc00 => {
                         let c = char::from_u32(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00))?;
-                        Some((12, Escaped::Char(c)))
+                        Some((12, DecodedEscape::Char(c)))
                     }
                     _ => None,
                 }
             }
-            b'x' => Some((4, Escaped::Byte(hex(text.get(2..4)?)? as u8))),
-            escaped @ (b'"' | b'\'' | b'\\' | b'/') => Some((2, Escaped::Byte(*escaped))),
+            b'x' => Some((4, DecodedEscape::Byte(hex(text.get(2..4)?)? as u8))),
+            escaped @ (b'"' | b'\'' | b'\\' | b'/') => Some((2, DecodedEscape::Byte(*escaped))),
             _ => None,
         },
-        b'&' => reference(&text[1..text.len().min(12)]),
+        b'&' => parse_html_reference(&text[1..text.len().min(12)]),
         _ => None,
     }
 }
 
 /// A character reference of HTML, after its `&`. Of the names, those that escaping uses.
-fn reference(text: &[u8]) -> Option<(usize, Escaped)> {
+fn parse_html_reference(text: &[u8]) -> Option<(usize, DecodedEscape)> {
     let end = memchr::memchr(b';', text)?;
     let name = &text[..end];
     let c = match name {
@@ -104,7 +104,7 @@ fn reference(text: &[u8]) -> Option<(usize, Escaped)> {
         b"equals" => '=',
         _ => return None,
     };
-    Some((end + 2, Escaped::Char(c)))
+    Some((end + 2, DecodedEscape::Char(c)))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {
@@ -127,18 +127,18 @@ mod tests {
                 "100% \\n & &nosuch; %zz \\u12 \\ud83d &#xffffffffff; %",
             ),
         ] {
-            let mut text = Unescaped::plain(escaped.as_bytes());
-            assert_eq!(text.peel(), escaped != plain, "{escaped}");
+            let mut text = UnescapedText::from_bytes(escaped.as_bytes());
+            assert_eq!(text.unescape_layer(), escaped != plain, "{escaped}");
             assert_eq!(String::from_utf8_lossy(&text.bytes), plain);
-            assert_eq!(text.origin(0..text.bytes.len()), 0..escaped.len());
+            assert_eq!(text.original_range(0..text.bytes.len()), 0..escaped.len());
         }
     }
 
     #[test]
     fn layers_come_off_one_after_the_other() {
-        let mut text = Unescaped::plain(b"x%26amp%3By");
-        assert!(text.peel() && text.peel() && !text.peel());
+        let mut text = UnescapedText::from_bytes(b"x%26amp%3By");
+        assert!(text.unescape_layer() && text.unescape_layer() && !text.unescape_layer());
         assert_eq!(text.bytes, b"x&y");
-        assert_eq!(text.origin(1..2), 1..10);
+        assert_eq!(text.original_range(1..2), 1..10);
     }
 }

@@ -1,7 +1,7 @@
 //! Header lines: what may be one, and which are the host's own.
 
 /// Headers that say how a message is framed, or where it goes; a gate's own are left out.
-const FRAMING: [&str; 11] = [
+const FRAMING_HEADERS: [&str; 11] = [
     "accept-encoding",
     "connection",
     "content-length",
@@ -16,17 +16,17 @@ const FRAMING: [&str; 11] = [
 ];
 
 /// Headers that a browser does not carry to another origin, for they speak to the first one alone.
-const PERSONAL: [&str; 2] = ["authorization", "cookie"];
+const CREDENTIAL_HEADERS: [&str; 2] = ["authorization", "cookie"];
 
 /// Whether a header frames the message, so that only the client may write it.
 pub fn is_framing(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    FRAMING.contains(&name.as_str()) || name.starts_with("proxy-")
+    FRAMING_HEADERS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
 /// Whether a header must not follow a redirect to another origin.
-pub fn is_personal(name: &str) -> bool {
-    PERSONAL.iter().any(|personal| personal.eq_ignore_ascii_case(name))
+pub fn is_credential_header(name: &str) -> bool {
+    CREDENTIAL_HEADERS.iter().any(|personal| personal.eq_ignore_ascii_case(name))
 }
 
 /// Whether this is a field name (a token, RFC 9110 section 5.6.2) of at most 256 bytes.
@@ -50,7 +50,11 @@ mod tests {
             assert!(is_framing(name), "{name}");
         }
         assert!(!is_framing("Cookie") && !is_framing("Authorization"));
-        assert!(is_personal("cookie") && is_personal("Authorization") && !is_personal("accept"));
+        assert!(
+            is_credential_header("cookie")
+                && is_credential_header("Authorization")
+                && !is_credential_header("accept")
+        );
     }
 
     #[test]

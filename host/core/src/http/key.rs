@@ -8,10 +8,10 @@ use crate::names::quoted;
 
 /// One place on the network, or every subdomain of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
-    scheme: Scheme,
+pub struct HostPattern {
+    scheme: HttpScheme,
     /// Whether names that end in a dot and the host are meant, instead of the host.
-    below: bool,
+    subdomains: bool,
     /// A name is in lower case, punycode, without a trailing dot.
     host: Host,
     port: u16,
@@ -19,12 +19,12 @@ pub struct Key {
 
 /// The schemes there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
+enum HttpScheme {
     Http,
     Https,
 }
 
-impl Scheme {
+impl HttpScheme {
     const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -33,7 +33,7 @@ impl Scheme {
     }
 }
 
-impl Key {
+impl HostPattern {
     /// Reads a key of presets.toml; the error says what is wrong and how one is written.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |why: &str| {
@@ -55,25 +55,25 @@ impl Key {
         if host.contains('*') {
             return bad("has a star in a place where none may be");
         }
-        match Url::parse(&format!("{scheme}://{host}/")).ok().and_then(|url| Self::of(&url)) {
+        match Url::parse(&format!("{scheme}://{host}/")).ok().and_then(|url| Self::from_url(&url)) {
             None => bad("is not a host"),
             Some(key) if below && !matches!(key.host, Host::Domain(_)) => {
                 bad("is an address, which has no subdomains")
             }
-            Some(key) => Ok(Self { below, ..key }),
+            Some(key) => Ok(Self { subdomains: below, ..key }),
         }
     }
 
     /// The key that names exactly the host of a URL that somebody typed.
-    pub fn of_text(url: &str) -> Option<Self> {
-        Self::of(&Url::parse(url).ok()?)
+    pub fn parse_url(url: &str) -> Option<Self> {
+        Self::from_url(&Url::parse(url).ok()?)
     }
 
     /// The key that names exactly the host of this URL, if it is one of http or https.
-    pub fn of(url: &Url) -> Option<Self> {
+    pub fn from_url(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
+            "http" => HttpScheme::Http,
+            "https" => HttpScheme::Https,
             _ => return None,
         };
         let host = match url.host()?.to_owned() {
@@ -86,17 +86,17 @@ impl Key {
             }
             address => address,
         };
-        Some(Self { scheme, below: false, host, port: url.port().unwrap_or(scheme.default_port()) })
+        Some(Self { scheme, subdomains: false, host, port: url.port().unwrap_or(scheme.default_port()) })
     }
 
     /// How well this key fits the host that another one names exactly: the longer the better. None where it
     /// does not fit.
-    pub(super) fn fits(&self, exact: &Self) -> Option<usize> {
+    pub(super) fn match_length(&self, exact: &Self) -> Option<usize> {
         if self.scheme != exact.scheme || self.port != exact.port {
             return None;
         }
         match (&self.host, &exact.host) {
-            (Host::Domain(suffix), Host::Domain(name)) if self.below => {
+            (Host::Domain(suffix), Host::Domain(name)) if self.subdomains => {
                 let label = name.strip_suffix(suffix.as_str())?.strip_suffix('.')?;
                 (!label.is_empty()).then_some(suffix.len())
             }
@@ -105,18 +105,18 @@ impl Key {
     }
 
     /// Whether the key names an address, or this machine: then nobody can be led there by a name.
-    pub(super) fn names_its_address(&self) -> bool {
+    pub(super) fn is_fixed_address(&self) -> bool {
         match &self.host {
-            Host::Domain(name) => !self.below && name == "localhost",
+            Host::Domain(name) => !self.subdomains && name == "localhost",
             Host::Ipv4(_) | Host::Ipv6(_) => true,
         }
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.scheme == Scheme::Http { "http://" } else { "" };
-        write!(f, "{scheme}{}", if self.below { "*." } else { "" })?;
+        let scheme = if self.scheme == HttpScheme::Http { "http://" } else { "" };
+        write!(f, "{scheme}{}", if self.subdomains { "*." } else { "" })?;
         match &self.host {
             // The crate writes an IPv4 address within in hexadecimal.
             Host::Ipv6(address) => write!(f, "[{address}]")?,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        Key::parse(text).map_or_else(|why| why, |key| key.to_string())
+        HostPattern::parse(text).map_or_else(|why| why, |key| key.to_string())
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             "\\a",
         ];
         for text in bad {
-            assert!(Key::parse(text).is_err(), "{text:?} is {}", shown(text));
+            assert!(HostPattern::parse(text).is_err(), "{text:?} is {}", shown(text));
         }
     }
 }

@@ -13,7 +13,7 @@ pub mod secret;
 #[cfg(test)]
 mod tests;
 
-pub use key::Key;
+pub use key::HostPattern;
 pub use redact::Redactor;
-pub use rules::{Permit, Reach, Rule, Rules};
-pub use secret::{Secret, Template};
+pub use rules::{AddressScope, AllowedUrl, HostRule, HttpRules};
+pub use secret::{Secret, SecretTemplate};

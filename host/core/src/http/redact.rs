@@ -5,25 +5,25 @@ use std::{fmt, ops::Range};
 
 use memchr::memmem::Finder;
 
-use super::{escapes::Unescaped, secret::Secret};
+use super::{escapes::UnescapedText, secret::Secret};
 
-const MARK: &[u8] = b"[redacted]";
+const REDACTION_MARK: &[u8] = b"[redacted]";
 
 /// A shorter secret is looked for in headers alone: in a body it would be found by chance.
-const MIN_IN_BODY: usize = 8;
+const MIN_BODY_SECRET: usize = 8;
 
 /// A shorter value is no secret at all.
-const MIN: usize = 4;
+const MIN_SECRET: usize = 4;
 
 /// Layers of escapes that are looked under: JSON in HTML in a URL.
-const LAYERS: usize = 3;
+const MAX_ESCAPE_LAYERS: usize = 3;
 
 /// Bytes that are looked at under their escapes at once; what is found there is remembered with eight bytes for
 /// each.
-const WINDOW: usize = 256 << 10;
+const WINDOW_BYTES: usize = 256 << 10;
 
 /// The most bytes that one byte becomes by all its escapes, as a rule.
-const GROWTH: usize = 24;
+const MAX_ESCAPE_GROWTH: usize = 24;
 
 /// Finds the secrets of a gate's rules, also escaped for JSON, HTML and URLs.
 #[derive(Clone, Default)]
@@ -37,13 +37,13 @@ impl Redactor {
         let mut needles: Vec<Vec<u8>> = Vec::new();
         for secret in secrets {
             let whole = std::iter::once(secret.reveal().trim());
-            let words = secret.reveal().split_whitespace().filter(|word| word.len() >= MIN_IN_BODY);
-            for value in whole.chain(words).filter(|value| value.len() >= MIN) {
+            let words = secret.reveal().split_whitespace().filter(|word| word.len() >= MIN_BODY_SECRET);
+            for value in whole.chain(words).filter(|value| value.len() >= MIN_SECRET) {
                 needles.push(value.into());
                 // What looks like an escape in the secret itself is gone where layers were taken off.
-                let mut inner = Unescaped::plain(value.as_bytes());
-                let layers = (0..LAYERS).take_while(|_| inner.peel()).count();
-                if layers > 0 && inner.bytes.len() >= MIN {
+                let mut inner = UnescapedText::from_bytes(value.as_bytes());
+                let layers = (0..MAX_ESCAPE_LAYERS).take_while(|_| inner.unescape_layer()).count();
+                if layers > 0 && inner.bytes.len() >= MIN_SECRET {
                     needles.push(inner.bytes);
                 }
             }
@@ -54,19 +54,19 @@ impl Redactor {
     }
 
     /// Returns one that finds this secret as well.
-    pub fn with(&self, secret: &Secret) -> Self {
+    pub fn with_secret(&self, secret: &Secret) -> Self {
         let mut needles = self.needles.clone();
         needles.extend(Self::new([secret]).needles);
         Self { needles }
     }
 
     /// A header's value without secrets.
-    pub fn header(&self, value: Vec<u8>) -> Vec<u8> {
-        self.without(value, MIN)
+    pub fn redact_header(&self, value: Vec<u8>) -> Vec<u8> {
+        self.redact(value, MIN_SECRET)
     }
 
     /// Whether the name of a header says a secret; on their way names lose their capitals.
-    pub fn is_in_name(&self, name: &str) -> bool {
+    pub fn name_has_secret(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         self.needles.iter().any(|needle| {
             let needle = needle.needle().to_ascii_lowercase();
@@ -75,31 +75,31 @@ impl Redactor {
     }
 
     /// A body without secrets.
-    pub fn body(&self, body: Vec<u8>) -> Vec<u8> {
-        self.without(body, MIN_IN_BODY)
+    pub fn redact_body(&self, body: Vec<u8>) -> Vec<u8> {
+        self.redact(body, MIN_BODY_SECRET)
     }
 
     /// An address or a message without secrets.
-    pub fn text(&self, text: String) -> String {
-        let bytes = self.without(text.into_bytes(), MIN_IN_BODY);
+    pub fn redact_text(&self, text: String) -> String {
+        let bytes = self.redact(text.into_bytes(), MIN_BODY_SECRET);
         String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    fn without(&self, text: Vec<u8>, min: usize) -> Vec<u8> {
+    fn redact(&self, text: Vec<u8>, min: usize) -> Vec<u8> {
         let needles: Vec<_> = self.needles.iter().filter(|needle| needle.needle().len() >= min).collect();
         let Some(longest) = needles.iter().map(|needle| needle.needle().len()).max() else { return text };
         let mut found = Vec::new();
         // Windows overlap by what the longest secret may be escaped to.
-        let overlap = longest * GROWTH;
+        let overlap = longest * MAX_ESCAPE_GROWTH;
         let mut from = 0;
         loop {
-            let end = text.len().min(from + WINDOW + overlap);
+            let end = text.len().min(from + WINDOW_BYTES + overlap);
             find(&needles, &text[from..end], from, &mut found);
             if end == text.len() {
                 break;
             }
-            from += WINDOW;
+            from += WINDOW_BYTES;
         }
         if found.is_empty() {
             return text;
@@ -111,7 +111,7 @@ impl Redactor {
             // Of those that overlap, one stands for all.
             if start >= done {
                 clean.extend_from_slice(&text[done..start]);
-                clean.extend_from_slice(MARK);
+                clean.extend_from_slice(REDACTION_MARK);
             }
             done = done.max(end);
         }
@@ -129,15 +129,15 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec
     if !may_hide(needles, piece) {
         return;
     }
-    let mut layer = Unescaped::plain(piece);
-    for _ in 0..LAYERS {
-        if !layer.peel() {
+    let mut layer = UnescapedText::from_bytes(piece);
+    for _ in 0..MAX_ESCAPE_LAYERS {
+        if !layer.unescape_layer() {
             return;
         }
         for needle in needles {
             let length = needle.needle().len();
             found.extend(needle.find_iter(&layer.bytes).map(|at| {
-                let origin = layer.origin(at..at + length);
+                let origin = layer.original_range(at..at + length);
                 from + origin.start..from + origin.end
             }));
         }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn clean(secret: &str, text: &str) -> String {
-        Redactor::new([&Secret::new(secret)]).text(text.to_owned())
+        Redactor::new([&Secret::new(secret)]).redact_text(text.to_owned())
     }
 
     #[test]
@@ -195,19 +195,26 @@ mod tests {
     #[test]
     fn a_name_that_says_a_secret_is_known_in_any_case() {
         let redactor = Redactor::new([&Secret::new("S3cret-Token")]);
-        assert!(redactor.is_in_name("s3cret-token") && redactor.is_in_name("X-S3CRET-TOKEN-1"));
-        assert!(!redactor.is_in_name("x-token") && !Redactor::default().is_in_name("x"));
+        assert!(redactor.name_has_secret("s3cret-token") && redactor.name_has_secret("X-S3CRET-TOKEN-1"));
+        assert!(!redactor.name_has_secret("x-token") && !Redactor::default().name_has_secret("x"));
     }
 
     #[test]
     fn a_secret_is_found_wherever_windows_meet() {
         let redactor = Redactor::new([&Secret::new("s3cret&token")]);
-        for at in [0, 1, WINDOW - 8, WINDOW, WINDOW + 12 * GROWTH - 9, 2 * WINDOW - 3] {
+        for at in [
+            0,
+            1,
+            WINDOW_BYTES - 8,
+            WINDOW_BYTES,
+            WINDOW_BYTES + 12 * MAX_ESCAPE_GROWTH - 9,
+            2 * WINDOW_BYTES - 3,
+        ] {
             let mut body = vec![b'%'; at];
             body.extend_from_slice(b"s3cret&amp;tokens3cret&token");
-            body.extend_from_slice(&vec![b'%'; 3 * WINDOW - at]);
-            let clean = redactor.body(body);
-            assert_eq!(clean.len(), 3 * WINDOW + 20, "{at}");
+            body.extend_from_slice(&vec![b'%'; 3 * WINDOW_BYTES - at]);
+            let clean = redactor.redact_body(body);
+            assert_eq!(clean.len(), 3 * WINDOW_BYTES + 20, "{at}");
             assert!(memchr::memmem::find(&clean, b"s3cret").is_none(), "{at}");
         }
     }
@@ -215,9 +222,9 @@ mod tests {
     #[test]
     fn short_secrets_are_looked_for_in_headers_alone() {
         let redactor = Redactor::new([&Secret::new("12345")]);
-        assert_eq!(redactor.header(b"x 12345".to_vec()), b"x [redacted]");
-        assert_eq!(redactor.body(b"x 12345".to_vec()), b"x 12345");
-        assert_eq!(Redactor::new([&Secret::new("1"), &Secret::new("")]).header(b"1".to_vec()), b"1");
+        assert_eq!(redactor.redact_header(b"x 12345".to_vec()), b"x [redacted]");
+        assert_eq!(redactor.redact_body(b"x 12345".to_vec()), b"x 12345");
+        assert_eq!(Redactor::new([&Secret::new("1"), &Secret::new("")]).redact_header(b"1".to_vec()), b"1");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::{Key, Redactor, Secret};
+use super::{HostPattern, Redactor, Secret};
 use crate::{names::quoted, outcome::Fault};
 
 /// The longest URL, in bytes; servers take less.
@@ -13,7 +13,7 @@ const MAX_URL: usize = 16 << 10;
 
 /// A header that the host adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct AddedHeader {
     /// Its name as it is typed.
     pub name: String,
     /// Its value, or what keeps it from having one.
@@ -24,18 +24,18 @@ pub struct Header {
 
 /// One line of `[gates.<name>.http]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct HostRule {
     /// Which hosts.
-    pub key: Key,
+    pub key: HostPattern,
     /// What is added to requests there.
-    pub headers: Vec<Header>,
+    pub headers: Vec<AddedHeader>,
     /// Whether its name may stand for an address that is not public.
     pub private: bool,
 }
 
 /// Which addresses a name may stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum AddressScope {
     /// Those of the public internet.
     Public,
     /// Any.
@@ -44,13 +44,13 @@ pub enum Reach {
 
 /// All rules of one gate. The empty set denies everything.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct HttpRules {
     gate: Arc<str>,
-    rules: Vec<Rule>,
+    rules: Vec<HostRule>,
     redactor: Redactor,
 }
 
-impl PartialEq for Rules {
+impl PartialEq for HttpRules {
     /// The redactor is made of the rules.
     fn eq(&self, other: &Self) -> bool {
         self.gate == other.gate && self.rules == other.rules
@@ -59,11 +59,11 @@ impl PartialEq for Rules {
 
 /// A URL that a rule allows.
 #[derive(Debug)]
-pub struct Permit<'a> {
+pub struct AllowedUrl<'a> {
     /// The URL, canonical, without fragment.
     pub url: Url,
     /// Which addresses its name may stand for.
-    pub reach: Reach,
+    pub scope: AddressScope,
     /// What the host adds, name and value.
     pub headers: Vec<(&'a str, &'a Secret)>,
     /// The host as presets.toml would name it, for messages.
@@ -71,14 +71,14 @@ pub struct Permit<'a> {
     gate: &'a Arc<str>,
 }
 
-impl Rules {
+impl HttpRules {
     /// The rules of a gate, and the secrets in them.
-    pub fn new<'a>(gate: &str, rules: Vec<Rule>, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+    pub fn new<'a>(gate: &str, rules: Vec<HostRule>, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         Self { gate: gate.into(), rules, redactor: Redactor::new(secrets) }
     }
 
     /// The rules of a gate without a block: nothing is allowed.
-    pub fn none(gate: &str) -> Self {
+    pub fn deny_all(gate: &str) -> Self {
         Self::new(gate, Vec::new(), [])
     }
 
@@ -93,7 +93,7 @@ impl Rules {
     }
 
     /// The lines themselves, for people who look at what is reached.
-    pub fn lines(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[HostRule] {
         &self.rules
     }
 
@@ -103,18 +103,18 @@ impl Rules {
     }
 
     /// What keeps requests from being sent, though a rule allows them: for people who look for mistakes.
-    pub fn complaints(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<String> {
         let missing = self.rules.iter().flat_map(|rule| {
             let broken =
                 rule.headers.iter().filter_map(|header| Some((header, header.value.as_ref().err()?)));
-            broken.map(|(header, why)| complaint(header, &rule.key, why))
+            broken.map(|(header, why)| header_problem(header, &rule.key, why))
         });
         missing.collect()
     }
 
-    /// Whether a URL may be asked for. This is the only way to a [`Permit`], and each hop of a redirect
+    /// Whether a URL may be asked for. This is the only way to a [`AllowedUrl`], and each hop of a redirect
     /// takes it anew.
-    pub fn check(&self, url: &str) -> Result<Permit<'_>, Fault> {
+    pub fn check(&self, url: &str) -> Result<AllowedUrl<'_>, Fault> {
         if url.len() > MAX_URL {
             return Err(Fault::invalid(format!("The URL has {} bytes, the most is {MAX_URL}.", url.len())));
         }
@@ -122,8 +122,8 @@ impl Rules {
         self.check_url(Url::parse(url).map_err(|error| no_url(error.to_string()))?)
     }
 
-    /// [`Rules::check`] for a URL that has been read.
-    pub fn check_url(&self, mut url: Url) -> Result<Permit<'_>, Fault> {
+    /// [`HttpRules::check`] for a URL that has been read.
+    pub fn check_url(&self, mut url: Url) -> Result<AllowedUrl<'_>, Fault> {
         let gate = &*self.gate;
         if !url.username().is_empty() || url.password().is_some() {
             let message = format!("Gate '{gate}' asked for a URL with a user name in it, which is refused.");
@@ -131,7 +131,7 @@ impl Rules {
                 "Take it out of the URL; credentials stand in headers under [gates.{gate}.http] in presets.toml."
             )));
         }
-        let Some(exact) = Key::of(&url) else {
+        let Some(exact) = HostPattern::from_url(&url) else {
             // The scheme alone: a redirect could hold what must not be shown, and half of it would not be found.
             let scheme = quoted(url.scheme(), 32);
             return Err(Fault::invalid(format!(
@@ -139,10 +139,10 @@ impl Rules {
             )));
         };
         let host = quoted(&exact.to_string(), 300);
-        let fitting = self.rules.iter().filter_map(|rule| Some((rule.key.fits(&exact)?, rule)));
+        let fitting = self.rules.iter().filter_map(|rule| Some((rule.key.match_length(&exact)?, rule)));
         let Some((_, rule)) = fitting.max_by_key(|(length, _)| *length) else {
             return Err(Fault::denied(format!("Gate '{gate}' may not reach {host}."))
-                .hint(to_allow(gate, &host, "{}")));
+                .hint(allow_hint(gate, &host, "{}")));
         };
         let mut headers = Vec::with_capacity(rule.headers.len());
         for header in &rule.headers {
@@ -150,8 +150,10 @@ impl Rules {
                 Ok(value) => headers.push((header.name.as_str(), value)),
                 Err(why) => {
                     // Nothing that the caller does again would set it.
-                    let fault =
-                        Fault { retryable: false, ..Fault::unavailable(complaint(header, &rule.key, why)) };
+                    let fault = Fault {
+                        retryable: false,
+                        ..Fault::unavailable(header_problem(header, &rule.key, why))
+                    };
                     return Err(fault.hint("Set it where the host is started, and start the host again."));
                 }
             }
@@ -161,32 +163,32 @@ impl Rules {
             url.set_host(Some(&bare)).map_err(|error| Fault::invalid(format!("'{host}': {error}.")))?;
         }
         url.set_fragment(None);
-        let any = rule.private || rule.key.names_its_address();
-        let reach = if any { Reach::Any } else { Reach::Public };
-        Ok(Permit { url, reach, headers, host, gate: &self.gate })
+        let any = rule.private || rule.key.is_fixed_address();
+        let reach = if any { AddressScope::Any } else { AddressScope::Public };
+        Ok(AllowedUrl { url, scope: reach, headers, host, gate: &self.gate })
     }
 }
 
-impl Permit<'_> {
+impl AllowedUrl<'_> {
     /// Whose request it is.
     pub fn gate(&self) -> &Arc<str> {
         self.gate
     }
 
     /// What is said when the name stands for no public address.
-    pub fn private(&self) -> Fault {
+    pub fn private_address_fault(&self) -> Fault {
         Fault::denied(format!(
             "Gate '{}' may reach {}, but that name stands for a private address.",
             self.gate, self.host
         ))
-        .hint(to_allow(self.gate, &self.host, "{ private = true }"))
+        .hint(allow_hint(self.gate, &self.host, "{ private = true }"))
     }
 }
 
-fn complaint(header: &Header, key: &Key, why: &str) -> String {
+fn header_problem(header: &AddedHeader, key: &HostPattern, why: &str) -> String {
     format!("header {} for {key} {why}", header.name)
 }
 
-fn to_allow(gate: &str, host: &str, value: &str) -> String {
+fn allow_hint(gate: &str, host: &str, value: &str) -> String {
     format!("To allow it, add \"{host}\" = {value} under [gates.{gate}.http] in presets.toml.")
 }

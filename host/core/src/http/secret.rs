@@ -29,18 +29,18 @@ impl fmt::Debug for Secret {
 
 /// A piece of a header's value as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum SecretTemplatePart {
     Text(String),
     Variable(String),
 }
 
 /// A header's value as it is typed: `Bearer ${WEATHER_TOKEN}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
+pub struct SecretTemplate(Vec<SecretTemplatePart>);
 
 /// A template with the environment filled in.
 #[derive(Debug, Clone)]
-pub struct Filled {
+pub struct FilledTemplate {
     /// The header's value, or what keeps it from being one: `needs the environment variable X, which is
     /// not set`.
     pub value: Result<Secret, String>,
@@ -48,17 +48,17 @@ pub struct Filled {
     pub secrets: Vec<Secret>,
 }
 
-impl Template {
+impl SecretTemplate {
     /// Reads a header's value; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !header::is_value(text.as_bytes()) {
             return Err("a header's value has no line breaks and no control characters".into());
         }
-        Self::of_text(text)
+        Self::parse_text(text)
     }
 
     /// Reads any text with variables in it; the error says what is wrong with it.
-    pub fn of_text(text: &str) -> Result<Self, String> {
+    pub fn parse_text(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -71,11 +71,11 @@ impl Template {
                 let shown = quoted(name, 64);
                 return Err(format!("'{shown}' is not the name of a variable; one is written ${{NAME}}"));
             }
-            pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Variable(name.to_owned()));
+            pieces.push(SecretTemplatePart::Text(before.to_owned()));
+            pieces.push(SecretTemplatePart::Variable(name.to_owned()));
             rest = after;
         }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(SecretTemplatePart::Text(rest.to_owned()));
         Ok(Self(pieces))
     }
 
@@ -84,8 +84,10 @@ impl Template {
         let mut value = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => value.push_str(text),
-                Piece::Variable(variable) => value.push_str(lookup(variable).ok_or(&**variable)?.reveal()),
+                SecretTemplatePart::Text(text) => value.push_str(text),
+                SecretTemplatePart::Variable(variable) => {
+                    value.push_str(lookup(variable).ok_or(&**variable)?.reveal())
+                }
             }
         }
         Ok(value)
@@ -94,20 +96,20 @@ impl Template {
     /// The variables that it names, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Variable(variable) => Some(variable.as_str()),
-            Piece::Text(_) => None,
+            SecretTemplatePart::Variable(variable) => Some(variable.as_str()),
+            SecretTemplatePart::Text(_) => None,
         })
     }
 
     /// Puts the values of variables in. A header of this name whose value stands in presets.toml itself
     /// is taken for a secret where the name says so.
-    pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> Filled {
+    pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
         let mut value = String::new();
         let mut secrets = Vec::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => value.push_str(text),
-                Piece::Variable(variable) => match lookup(variable) {
+                SecretTemplatePart::Text(text) => value.push_str(text),
+                SecretTemplatePart::Variable(variable) => match lookup(variable) {
                     Some(secret) if header::is_value(secret.reveal().as_bytes()) => {
                         value.push_str(secret.reveal());
                         secrets.push(secret);
@@ -117,30 +119,30 @@ impl Template {
                             "cannot hold the value of the environment variable {variable}: a line break or \
                              control character is in it"
                         );
-                        return Filled { value: Err(why), secrets: Vec::new() };
+                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
                     }
                     None => {
                         let why = format!("needs the environment variable {variable}, which is not set");
-                        return Filled { value: Err(why), secrets: Vec::new() };
+                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
                     }
                 },
             }
         }
-        if secrets.is_empty() && sounds_secret(name) {
+        if secrets.is_empty() && is_secret_name(name) {
             secrets.push(Secret::new(value.as_str()));
         }
-        Filled { value: Ok(Secret::new(value)), secrets }
+        FilledTemplate { value: Ok(Secret::new(value)), secrets }
     }
 }
 
 /// Whether a header or variable of this name is likely to carry a credential.
-pub fn sounds_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
 }
 
 /// The beginnings of tokens of well-known issuers.
-const TOKENS: [&str; 12] = [
+const TOKEN_PREFIXES: [&str; 12] = [
     "sk-",
     "ghp_",
     "gho_",
@@ -159,7 +161,7 @@ const TOKENS: [&str; 12] = [
 pub fn is_token(value: &str) -> bool {
     value.len() >= 16
         && !value.contains(char::is_whitespace)
-        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
+        && TOKEN_PREFIXES.iter().any(|beginning| value.starts_with(beginning))
 }
 
 #[cfg(test)]
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn variables_are_filled_in_and_kept_from_view() {
         let filled =
-            Template::parse("Bearer ${TOKEN}").expect("a template").fill("Authorization", environment);
+            SecretTemplate::parse("Bearer ${TOKEN}").expect("a template").fill("Authorization", environment);
         assert_eq!(filled.value.as_ref().map(Secret::reveal), Ok("Bearer s3cret-value"));
         assert_eq!(filled.secrets, [Secret::new("s3cret-value")]);
         assert!(!format!("{filled:?}").contains("s3cret"), "{filled:?}");
@@ -185,31 +187,33 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let fill = |text: &str| Template::parse(text).expect("a template").fill("X-A", environment).value;
+        let fill =
+            |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
         assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
         assert_eq!(fill("${BROKEN}").map_err(|why| why.contains("BROKEN: a line break")), Err(true));
     }
 
     #[test]
     fn any_text_is_expanded_whatever_its_variables_hold() {
-        let template = Template::of_text("a\n${BROKEN}-${TOKEN}").expect("a template");
+        let template = SecretTemplate::parse_text("a\n${BROKEN}-${TOKEN}").expect("a template");
         assert_eq!(template.expand(environment).as_deref(), Ok("a\nline\nbreak-s3cret-value"));
         assert_eq!(template.variables().collect::<Vec<_>>(), ["BROKEN", "TOKEN"]);
-        let template = Template::of_text("${TOKEN}${NONE}").expect("a template");
+        let template = SecretTemplate::parse_text("${TOKEN}${NONE}").expect("a template");
         assert_eq!(template.expand(environment), Err("NONE"));
     }
 
     #[test]
     fn bad_templates_are_refused() {
         for bad in ["${", "${}", "${1A}", "${A B}", "a\nb"] {
-            assert!(Template::parse(bad).is_err(), "{bad:?}");
+            assert!(SecretTemplate::parse(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn a_literal_is_secret_where_its_header_says_so() {
-        let fill =
-            |name: &str| Template::parse("abcdefgh").expect("a template").fill(name, environment).secrets;
+        let fill = |name: &str| {
+            SecretTemplate::parse("abcdefgh").expect("a template").fill(name, environment).secrets
+        };
         assert_eq!(fill("X-Api-Key").len(), 1);
         assert_eq!(fill("Accept").len(), 0);
     }

@@ -5,22 +5,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use url::Url;
 
-use super::{Key, Reach, Rule, Rules, Secret, address::is_public, rules::Header};
+use super::{AddressScope, HostPattern, HostRule, HttpRules, Secret, address::is_public, rules::AddedHeader};
 use crate::outcome::FaultKind;
 
-fn rule(key: &str) -> Rule {
-    Rule { key: Key::parse(key).expect("a key"), headers: Vec::new(), private: false }
+fn rule(key: &str) -> HostRule {
+    HostRule { key: HostPattern::parse(key).expect("a key"), headers: Vec::new(), private: false }
 }
 
-fn rules() -> Rules {
+fn rules() -> HttpRules {
     let keys = ["api.example.com", "*.wild.example", "http://127.0.0.1:8080", "http://localhost:3000"];
-    let mut rules: Vec<Rule> = keys.map(rule).into();
-    rules.push(Rule { private: true, ..rule("wiki.corp") });
-    Rules::new("weather", rules, [])
+    let mut rules: Vec<HostRule> = keys.map(rule).into();
+    rules.push(HostRule { private: true, ..rule("wiki.corp") });
+    HttpRules::new("weather", rules, [])
 }
 
-fn reach(url: &str) -> Result<Reach, FaultKind> {
-    rules().check(url).map(|permit| permit.reach).map_err(|fault| fault.kind)
+fn reach(url: &str) -> Result<AddressScope, FaultKind> {
+    rules().check(url).map(|permit| permit.scope).map_err(|fault| fault.kind)
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn what_is_named_is_allowed_in_every_spelling() {
         "https://a.wild.example/",
         "https://a.b.WILD.example/",
     ] {
-        assert_eq!(reach(url), Ok(Reach::Public), "{url}");
+        assert_eq!(reach(url), Ok(AddressScope::Public), "{url}");
     }
     for url in [
         "http://127.0.0.1:8080/",
@@ -42,7 +42,7 @@ fn what_is_named_is_allowed_in_every_spelling() {
         "http://localhost:3000/",
         "https://wiki.corp/",
     ] {
-        assert_eq!(reach(url), Ok(Reach::Any), "{url}");
+        assert_eq!(reach(url), Ok(AddressScope::Any), "{url}");
     }
 }
 
@@ -85,9 +85,9 @@ fn a_denial_says_which_line_to_add() {
         denied.hint.as_deref(),
         Some("To allow it, add \"http://other.example:81\" = {} under [gates.weather.http] in presets.toml.")
     );
-    let permit = rules().check("https://api.example.com/").expect("allowed").private();
+    let permit = rules().check("https://api.example.com/").expect("allowed").private_address_fault();
     assert!(permit.hint.is_some_and(|hint| hint.contains("\"api.example.com\" = { private = true }")));
-    assert!(Rules::none("weather").check("https://api.example.com/").is_err());
+    assert!(HttpRules::deny_all("weather").check("https://api.example.com/").is_err());
 }
 
 #[test]
@@ -98,9 +98,10 @@ fn what_was_compared_is_what_is_asked_for() {
 
 #[test]
 fn the_nearest_rule_counts() {
-    let header = Header { name: "X-Api-Key".into(), value: Ok(Secret::new("k")), variables: Vec::new() };
-    let wild = Rule { headers: vec![header], ..rule("*.example.com") };
-    let rules = Rules::new("weather", vec![wild, rule("plain.example.com"), rule("*.deep.example.com")], []);
+    let header = AddedHeader { name: "X-Api-Key".into(), value: Ok(Secret::new("k")), variables: Vec::new() };
+    let wild = HostRule { headers: vec![header], ..rule("*.example.com") };
+    let rules =
+        HttpRules::new("weather", vec![wild, rule("plain.example.com"), rule("*.deep.example.com")], []);
     let headers = |url: &str| rules.check(url).expect("allowed").headers.len();
     assert_eq!(headers("https://a.example.com/"), 1);
     assert_eq!(headers("https://plain.example.com/"), 0);
@@ -110,15 +111,15 @@ fn the_nearest_rule_counts() {
 #[test]
 fn a_header_without_its_variable_is_a_fault_of_its_host_alone() {
     let why = "needs the environment variable TOKEN, which is not set".to_owned();
-    let header = Header { name: "Authorization".into(), value: Err(why), variables: Vec::new() };
-    let broken = Rule { headers: vec![header], ..rule("api.example.com") };
-    let rules = Rules::new("weather", vec![broken, rule("other.example.com")], []);
+    let header = AddedHeader { name: "Authorization".into(), value: Err(why), variables: Vec::new() };
+    let broken = HostRule { headers: vec![header], ..rule("api.example.com") };
+    let rules = HttpRules::new("weather", vec![broken, rule("other.example.com")], []);
     let fault = rules.check("https://api.example.com/").expect_err("unavailable");
     let message =
         "header Authorization for api.example.com needs the environment variable TOKEN, which is not set";
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Unavailable, message));
     assert!(rules.check("https://other.example.com/").is_ok());
-    assert_eq!(rules.complaints(), [message]);
+    assert_eq!(rules.problems(), [message]);
 }
 
 /// A host that is put together to look like one that is allowed.

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Page, PageType};
+use super::{KnowledgePage, PageType};
 
 /// What a search is narrowed to; empty lists narrow nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Filters {
+pub struct PageFilters {
     /// Only pages of these types.
     pub page_types: Vec<PageType>,
     /// Only pages with any of these domains (case ignored, `_` as space).
@@ -18,7 +18,7 @@ pub struct Filters {
 /// How well a page answers the question that found it, best first. Unlike scores it may be compared across searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fit {
+pub enum MatchQuality {
     /// The question names the page.
     Names,
     /// It is about what was asked.
@@ -31,15 +31,15 @@ pub enum Fit {
 
 /// One page that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hit {
+pub struct PageHit {
     /// The page; its neighbours are those that exist, sorted.
     #[serde(flatten)]
-    pub page: Page,
+    pub page: KnowledgePage,
     /// 0 to 1, comparable within one search: half is the share of the best by words, half that of the best by
     /// meaning; 1 for a page that the query names. Without a model the best hit has 1.
     pub score: f64,
     /// How well it answers, whatever the other hits.
-    pub fit: Fit,
+    pub fit: MatchQuality,
 }
 
 /// A domain that a search was narrowed to and that no page has.
@@ -53,9 +53,9 @@ pub struct UnknownDomain {
 
 /// What a search found, best first; the same query gives the same order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SearchResult {
+pub struct PageSearchResult {
     /// At most as many as were asked for.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<PageHit>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
     /// Domains of the filters that no page has.
@@ -67,11 +67,11 @@ pub struct SearchResult {
 
 /// A page, or what comes near.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Lookup {
+pub enum PageLookup {
     /// The page, and where it was asked for by a title, the ids of the others with that title, sorted.
     Found {
         /// The page that is meant: of several with one title the first by id.
-        page: Box<Page>,
+        page: Box<KnowledgePage>,
         /// Ids of the others.
         namesakes: Vec<String>,
     },

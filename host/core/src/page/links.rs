@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A link as a page declares it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Link {
+pub struct PageLink {
     /// One of [`EDGES`].
     pub edge: String,
     /// Id of the target, `Type/Name`.
@@ -31,7 +31,7 @@ pub const EDGES: [&str; 11] = [
 
 /// A page at the other end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Neighbour {
+pub struct PageNeighbor {
     /// The edge, as it is kept.
     pub edge: String,
     /// Whether the page that was asked for is where the edge starts.
@@ -42,11 +42,11 @@ pub struct Neighbour {
     pub title: String,
 }
 
-impl Neighbour {
+impl PageNeighbor {
     /// The neighbours of a page, sorted, each pair of pages once for what their edge means: an edge and its inverse say
     /// one thing, and so do two pages that name each other as related. What starts at the page that was asked for is
     /// kept.
-    pub fn each_once(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
+    pub fn deduplicate(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut once: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
         let mut others = BTreeSet::new();
         for near in found {
@@ -73,8 +73,8 @@ impl Neighbour {
 mod tests {
     use super::*;
 
-    fn near(edge: &str, outgoing: bool, id: &str) -> Neighbour {
-        Neighbour { edge: edge.into(), outgoing, id: id.into(), title: String::new() }
+    fn near(edge: &str, outgoing: bool, id: &str) -> PageNeighbor {
+        PageNeighbor { edge: edge.into(), outgoing, id: id.into(), title: String::new() }
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
             near("related", true, "Principle/B"),
             near("step", false, "Workflow/W"),
         ];
-        assert_eq!(Neighbour::each_once(both.clone()), kept);
-        assert_eq!(Neighbour::each_once(both.into_iter().rev()), kept);
+        assert_eq!(PageNeighbor::deduplicate(both.clone()), kept);
+        assert_eq!(PageNeighbor::deduplicate(both.into_iter().rev()), kept);
     }
 }

@@ -6,7 +6,7 @@ use super::PageType;
 
 /// A link to a page that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Unresolved {
+pub struct UnresolvedLink {
     /// Id of the page that declares it.
     pub page: String,
     /// The edge as declared.
@@ -28,7 +28,7 @@ pub struct UnknownEdge {
 
 /// Pages that now follow another file than before, because two folders hold the same ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TakenOver {
+pub struct TakenOverPages {
     /// The wiki folder that they came from; none where a caller wrote them.
     pub from: Option<String>,
     /// Their ids, sorted.
@@ -37,7 +37,7 @@ pub struct TakenOver {
 
 /// Where a page lives that a caller wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Written {
+pub struct PageLocation {
     /// Its id.
     pub page: String,
     /// Its file, whole path; none where it lives in the store alone.
@@ -58,15 +58,15 @@ pub struct IndexReport {
     /// Links that the pages of this run declare.
     pub links: u32,
     /// Those of them that point nowhere, sorted.
-    pub unresolved_links: Vec<Unresolved>,
+    pub unresolved_links: Vec<UnresolvedLink>,
     /// Files left out, each with the reason.
     pub skipped: Vec<String>,
     /// Edges of the pages of this run that are none of the known ones, sorted.
     pub unknown_edges: Vec<UnknownEdge>,
     /// Pages of this run that another folder, or a caller, held before, by where they came from.
-    pub taken_over: Vec<TakenOver>,
+    pub taken_over: Vec<TakenOverPages>,
     /// Where the pages of this run live; empty where a folder was indexed.
-    pub written: Vec<Written>,
+    pub written: Vec<PageLocation>,
 }
 
 /// What a patch did.
@@ -84,14 +84,14 @@ pub struct PatchReport {
     /// The page's date afterwards.
     pub last_updated: Option<String>,
     /// Links of the page that point nowhere.
-    pub unresolved_links: Vec<Unresolved>,
+    pub unresolved_links: Vec<UnresolvedLink>,
     /// Its edges that are none of the known ones, sorted.
     pub unknown_edges: Vec<UnknownEdge>,
 }
 
 /// How much an engine holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statistics {
+pub struct EngineStatistics {
     /// Name of the engine, `sqlite` for example.
     pub engine: String,
     /// Pages.

@@ -14,7 +14,7 @@ pub struct Admit;
 impl Stage for Admit {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let entry = call.context.entry()?;
-        if let Some(ceiling) = &call.context.ceiling {
+        if let Some(ceiling) = &call.context.effect_limit {
             ceiling.admits(&entry.spec)?;
         }
         next.run(call).await

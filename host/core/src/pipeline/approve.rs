@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use super::{Next, Stage};
 use crate::{
-    approval::{Approval, Approvals, Remembered},
+    approval::{ApprovalKey, ApprovalScope, ApprovalStore},
     call::{Call, CallContext},
-    catalog::Entry,
+    catalog::ToolEntry,
     clean,
     hash::sha256_hex,
     lock,
     outcome::{Fault, Outcome},
-    question::Question,
+    question::ClientQuestion,
 };
 
 /// Characters of the arguments that a person is shown: a screen. Of longer ones the beginning and the end.
@@ -28,7 +28,7 @@ const SHOWN_END: usize = 400;
 #[derive(Default)]
 pub struct Approve {
     /// What holds beyond a session.
-    approved: Approvals,
+    approved: ApprovalStore,
 }
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl Stage for Approve {
         if let Some(remembered) = entry.approval {
             let mut arguments = Cow::Borrowed(&call.arguments);
             if !entry.fixed.is_empty() {
-                entry.fix(arguments.to_mut());
+                entry.apply_fixed_arguments(arguments.to_mut());
             }
             self.approved(&context, entry, remembered, &arguments).await?;
         }
@@ -52,26 +52,26 @@ impl Approve {
     async fn approved(
         &self,
         context: &CallContext,
-        entry: &Entry,
-        remembered: Remembered,
+        entry: &ToolEntry,
+        remembered: ApprovalScope,
         arguments: &Value,
     ) -> Result<(), Fault> {
         let preset = &context.catalog.preset;
-        let approval = Approval::of(&context.principal, preset, entry, remembered, arguments);
+        let approval = ApprovalKey::new(&context.principal, preset, entry, remembered, arguments);
         let is_approved = || {
-            context.caused.approved.has(&approval)
-                || context.client.approvals().is_some_and(|session| session.has(&approval))
-                || self.approved.has(&approval)
+            context.call_tree.approvals.is_approved(&approval)
+                || context.client.approvals().is_some_and(|session| session.is_approved(&approval))
+                || self.approved.is_approved(&approval)
         };
         if is_approved() {
             return Ok(());
         }
         // One question after the other: the answer to one may be that to the next.
-        let _turn = context.caused.asking.lock().await;
+        let _turn = context.call_tree.approval_lock.lock().await;
         if is_approved() {
             return Ok(());
         }
-        let declined = || lock(&context.caused.declined);
+        let declined = || lock(&context.call_tree.declined_tools);
         if declined().contains(&entry.id) {
             return Err(was_declined(entry));
         }
@@ -80,21 +80,21 @@ impl Approve {
             return Err(was_declined(entry));
         }
         match remembered {
-            Remembered::Call => {}
-            Remembered::Session => {
+            ApprovalScope::Call => {}
+            ApprovalScope::Session => {
                 if let Some(session) = context.client.approvals() {
                     session.add(approval.clone(), None);
                 }
             }
-            Remembered::For(time) => self.approved.add(approval.clone(), Some(time)),
+            ApprovalScope::For(time) => self.approved.add(approval.clone(), Some(time)),
         }
-        context.caused.approved.add(approval, None);
+        context.call_tree.approvals.add(approval, None);
         Ok(())
     }
 }
 
 /// Asks, and says whether it may run. A fault where there is nobody to ask, or no answer.
-async fn ask(context: &CallContext, entry: &Entry, message: String) -> Result<bool, Fault> {
+async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
     let (tool, preset) = (&entry.name, &context.catalog.preset);
     let abilities = context.client.abilities();
     if !abilities.forms {
@@ -105,7 +105,7 @@ async fn ask(context: &CallContext, entry: &Entry, message: String) -> Result<bo
              [presets.{preset}.approve] in presets.toml."
         )));
     }
-    let question = Question::approval(&message)?;
+    let question = ClientQuestion::approval(&message)?;
     let answers = context.ask_client(&[question]).await?;
     let member = |name: &str| answers.first().and_then(|answer| answer.get(name));
     match member("action").and_then(Value::as_str) {
@@ -116,7 +116,7 @@ async fn ask(context: &CallContext, entry: &Entry, message: String) -> Result<bo
     }
 }
 
-fn was_declined(entry: &Entry) -> Fault {
+fn was_declined(entry: &ToolEntry) -> Fault {
     Fault::denied(format!("A person was asked whether '{}' may run, and declined.", entry.name))
         .hint("Ask them what to do instead; do not try it another way.")
 }
@@ -124,22 +124,22 @@ fn was_declined(entry: &Entry) -> Fault {
 /// What a person is asked: first the tool and what it may do, then the arguments, which are JSON and so one line.
 fn message(
     context: &CallContext,
-    entry: &Entry,
-    remembered: Remembered,
-    approval: &Approval,
+    entry: &ToolEntry,
+    remembered: ApprovalScope,
+    approval: &ApprovalKey,
     arguments: &Value,
 ) -> String {
     let (tool, effect) = (&entry.name, entry.declared.effect.as_str());
     let of = format!("{} of {}", entry.id.name, entry.id.source);
-    let by = match &context.ceiling {
+    let by = match &context.effect_limit {
         Some(above) => format!(", called by '{}'", above.tool),
         None => String::new(),
     };
-    let holds = match (remembered, approval.is_of_arguments()) {
-        (Remembered::Call, _) => "for this call".to_owned(),
+    let holds = match (remembered, approval.is_bound_to_arguments()) {
+        (ApprovalScope::Call, _) => "for this call".to_owned(),
         (memory, alone) => {
             let time = match memory {
-                Remembered::For(time) => format!("for {} min", time.as_secs().div_ceil(60)),
+                ApprovalScope::For(time) => format!("for {} min", time.as_secs().div_ceil(60)),
                 _ => "until the session ends".to_owned(),
             };
             format!("{time}, with {} arguments", if alone { "these" } else { "any" })

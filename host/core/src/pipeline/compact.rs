@@ -26,9 +26,9 @@ use crate::{
     hash, json,
     log_limit::LogLimit,
     names,
-    outcome::{Content, EmbeddedResource, Fault, FaultKind, Outcome, Reply, ResourceBody},
+    outcome::{ContentPart, EmbeddedResource, Fault, FaultKind, Outcome, Reply, ResourceBody},
     single_flight::SingleFlight,
-    source::Filtering,
+    source::FilterRequest,
     tool::SourceId,
 };
 
@@ -71,11 +71,11 @@ impl Stage for Compact {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let mut reply = next.run(call).await?;
         let entry = call.context.entry()?;
-        if entry.filters.is_empty() || reply.is_error || !call.context.within.is_empty() {
+        if entry.filters.is_empty() || reply.is_error || !call.context.enclosing_sources.is_empty() {
             return Ok(reply);
         }
         if text_bytes(&reply) >= LEAST {
-            let origin = ReplyOrigin::of(call, entry);
+            let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {
                 if text_bytes(&reply) >= LEAST {
                     reply = self.filtered(call, &origin, filter, reply).await;
@@ -135,7 +135,7 @@ impl Compact {
             called: origin.called.clone(),
             content: digest(reply, &arguments).await?,
         };
-        let asked = Filtering {
+        let asked = FilterRequest {
             context: Arc::new(context.for_filter(origin.meta())),
             tool: Arc::clone(&origin.entry),
             arguments,
@@ -151,7 +151,7 @@ impl Compact {
 
     fn report(&self, call: &Call, filter: &AttachedFilter, fault: &Fault) {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(left_out) = FAILED.line() {
+        if let Some(left_out) = FAILED.admit_line() {
             let tool = names::quoted(&call.context.name, 64);
             let why = names::quoted(&fault.in_one_line(), 300);
             tracing::warn!(
@@ -176,13 +176,13 @@ async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fa
 
 /// Bytes of the text of a reply, or of its data where it has no text.
 fn text_bytes(reply: &Reply) -> usize {
-    let text = |block: &Content| match block {
-        Content::Text(text) => text.len(),
-        Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
+    let text = |block: &ContentPart| match block {
+        ContentPart::Text(text) => text.len(),
+        ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
         _ => 0,
     };
     let data = reply.structured.as_ref().filter(|_| reply.content.is_empty());
-    reply.content.iter().map(text).sum::<usize>() + data.map_or(0, json::length)
+    reply.content.iter().map(text).sum::<usize>() + data.map_or(0, json::encoded_len)
 }
 
 /// A reply that may stand for another one: it says something, calls itself no error, and has all that is no text.
@@ -201,17 +201,17 @@ fn checked(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
     Ok(new)
 }
 
-fn is_text(block: &Content) -> bool {
+fn is_text(block: &ContentPart) -> bool {
     matches!(
         block,
-        Content::Text(_) | Content::Embedded(EmbeddedResource { body: ResourceBody::Text(_), .. })
+        ContentPart::Text(_) | ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(_), .. })
     )
 }
 
 /// The same without data; what was said by data alone is said as text.
 fn without_data(mut reply: Reply) -> Reply {
     if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
-        reply.content.push(Content::Text(data.to_string()));
+        reply.content.push(ContentPart::Text(data.to_string()));
     }
     reply
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{Next, Stage};
 use crate::{
     call::Call,
-    catalog::Entry,
+    catalog::ToolEntry,
     checks, names,
     outcome::{Fault, Outcome, Reply},
-    schema::{Refusal, Schema, StepBudget, too_long},
+    schema::{Schema, StepBudget, ValidationError, too_many_steps},
 };
 
 /// See the module.
@@ -29,18 +29,20 @@ impl Stage for Conform {
             return Err(broken(entry, "has no structured data, though the tool declares a schema of it"));
         };
         let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
-            schema.check_within(value, "member", steps)
+            schema.check_with_budget(value, "member", steps)
         };
         let (structured, checked) = checks::check(&entry.id.source, schema, structured, true, check).await?;
         checked.map_err(|refusal| match refusal {
-            Refusal::Wrong(why) => broken(entry, &format!("does not match its output schema: {why}")),
-            Refusal::Stopped(_) => broken(entry, &format!("has data that {}", too_long())),
+            ValidationError::Invalid(why) => {
+                broken(entry, &format!("does not match its output schema: {why}"))
+            }
+            ValidationError::Stopped(_) => broken(entry, &format!("has data that {}", too_many_steps())),
         })?;
         Ok(Reply { structured: Some(structured), ..reply })
     }
 }
 
-fn broken(entry: &Entry, why: &str) -> Fault {
+fn broken(entry: &ToolEntry, why: &str) -> Fault {
     let (source, tool) = (entry.id.source.to_string(), &entry.id.name);
     let mut letters = source.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase()).into_iter();

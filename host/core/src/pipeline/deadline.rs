@@ -23,7 +23,7 @@ impl Stage for Deadline {
         let ended = tokio::select! {
             biased;
             outcome = next.run(call) => return outcome,
-            () = deadline.passes() => context.or_passed_on(timed_out(&context)),
+            () = deadline.expired() => context.relayed_reply_or(timed_out(&context)),
             () = context.cancel.cancelled() => Err(cancelled(&context.name)),
         };
         ended

@@ -78,7 +78,7 @@ impl Next<'_> {
         }
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
-        entry.fix(&mut call.arguments);
+        entry.apply_fixed_arguments(&mut call.arguments);
         let _in_source = InSource { context: &context, since: Instant::now(), waited: context.waited() };
         entry.source.call(call, entry).await
     }

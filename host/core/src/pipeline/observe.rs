@@ -114,7 +114,7 @@ impl Observe {
 
     async fn observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        let bytes_in = json::length(&call.arguments);
+        let bytes_in = json::encoded_len(&call.arguments);
         let (id, tool, preset) = (context.id, &context.name, &context.catalog.preset);
         let generation = context.catalog.generation.0;
         let span = tracing::debug_span!("tools/call", call = %id, tool = %names::quoted(tool, 64), %preset, generation);
@@ -152,7 +152,7 @@ impl Stage for Observe {
             next.run(call).await
         };
         if matches!(&outcome, Err(fault) if fault.kind == FaultKind::UnknownTool)
-            && let Some(left_out) = UNKNOWN.line()
+            && let Some(left_out) = UNKNOWN.admit_line()
         {
             let (tool, preset) = (names::quoted(&call.context.name, 64), &call.context.catalog.preset);
             tracing::info!(%tool, %preset, left_out, "unknown tool called");

@@ -24,7 +24,7 @@ impl Stage for Rescue {
             Err(fault)
                 if matches!(fault.kind, FaultKind::Exhausted | FaultKind::Internal | FaultKind::TimedOut) =>
             {
-                context.or_passed_on(fault)
+                context.relayed_reply_or(fault)
             }
             outcome => outcome,
         }
@@ -42,7 +42,7 @@ mod tests {
         catalog::Catalog,
         outcome::Fault,
         pipeline::{Deadline, Pipeline},
-        preset::Exposure,
+        preset::CompiledPreset,
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 
@@ -69,7 +69,8 @@ mod tests {
         );
         let server = Fixture::new(SourceId::Server("s".into()), vec![tool("look", None)]);
         let listings = vec![gate.listed().await, server.listed().await];
-        let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");
+        let catalog =
+            Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), listings).expect("a catalog");
         let looked = catalog
             .entries()
             .iter()

@@ -9,7 +9,7 @@ use super::{Next, Stage};
 use crate::{
     call::Call,
     envelope,
-    outcome::{Content, Outcome, Reply},
+    outcome::{ContentPart, Outcome, Reply},
     workflow::takes_requests,
 };
 
@@ -23,14 +23,14 @@ impl Stage for Respond {
         if !context.entry().is_ok_and(|entry| takes_requests(entry)) {
             return next.run(call).await;
         }
-        let repeated = envelope::repeated(&call.arguments);
+        let repeated = envelope::echoed_members(&call.arguments);
         let fault = match next.run(call).await {
             Ok(reply) => return Ok(reply),
             Err(fault) => fault,
         };
         let took = context.started.elapsed().saturating_sub(context.waited());
-        let text = envelope::refused(&fault, &repeated, took).to_string();
-        Ok(Reply { content: vec![Content::Text(text)], is_error: true, ..Reply::default() })
+        let text = envelope::fault_response(&fault, &repeated, took).to_string();
+        Ok(Reply { content: vec![ContentPart::Text(text)], is_error: true, ..Reply::default() })
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
 
     fn told(outcome: Outcome) -> Value {
         let reply = outcome.expect("a reply");
-        let [Content::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
+        let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
         assert!(reply.is_error);
         serde_json::from_str(text).expect("JSON")
     }

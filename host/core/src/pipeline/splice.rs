@@ -50,7 +50,9 @@ pub struct Splice {
 impl Stage for Splice {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        if context.within.is_empty() && may_have_markers(&call.arguments) && !context.entry()?.has_own_markers
+        if context.enclosing_sources.is_empty()
+            && may_have_markers(&call.arguments)
+            && !context.entry()?.has_own_markers
         {
             self.splice(&context.principal, call).await?;
         }
@@ -77,17 +79,17 @@ impl Splice {
                 "The arguments have {count} parts of artifacts; the most is {MAX_PARTS}."
             )));
         }
-        let texts = self.texts(owner, &markers, json::length(&sent)).await?;
+        let texts = self.texts(owner, &markers, json::encoded_len(&sent)).await?;
         let mut arguments = sent.clone();
         let short = texts.iter().map(String::len).sum::<usize>() <= SHORT;
         let work = move || {
-            let mut reader = json::Reader::new(&ByteBudget::new(MAX_MEMORY));
+            let mut reader = json::JsonReader::new(&ByteBudget::new(MAX_MEMORY));
             let mut values = Vec::new();
             for (marker, text) in markers.iter().zip(texts) {
                 values.push(marker.value(text, &mut reader)?);
             }
             replace(&mut arguments, &mut values.into_iter());
-            if json::length(&arguments) > MAX_BYTES { Err(too_large()) } else { Ok(arguments) }
+            if json::encoded_len(&arguments) > MAX_BYTES { Err(too_large()) } else { Ok(arguments) }
         };
         call.arguments = if short { work()? } else { off_the_runtime(work).await?? };
         call.sent = Some(Arc::new(sent));

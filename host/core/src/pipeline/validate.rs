@@ -13,7 +13,7 @@ use crate::{
     call::Call,
     checks, json,
     outcome::{Fault, Outcome},
-    schema::{Refusal, Schema, StepBudget, kind_of, too_long},
+    schema::{Schema, StepBudget, ValidationError, kind_of, too_many_steps},
 };
 
 /// A longer schema costs the client more tokens than it helps; tools/list has it.
@@ -35,8 +35,10 @@ impl Stage for Validate {
         let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
         let (arguments, settled) = checks::check(&entry.id.source, schema, arguments, short, settle).await?;
         settled.map_err(|refusal| match refusal {
-            Refusal::Wrong(why) => refused(&why, schema),
-            Refusal::Stopped(_) => Fault::invalid(format!("Invalid arguments: they {}.", too_long())),
+            ValidationError::Invalid(why) => refused(&why, schema),
+            ValidationError::Stopped(_) => {
+                Fault::invalid(format!("Invalid arguments: they {}.", too_many_steps()))
+            }
         })?;
         call.arguments = arguments;
         next.run(call).await
@@ -45,12 +47,12 @@ impl Stage for Validate {
 
 /// Makes arguments what the gate is given: an object that matches the schema. Where the check was stopped
 /// they still are what they were, or the same without nulls.
-fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) -> Result<(), Refusal> {
+fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) -> Result<(), ValidationError> {
     if !arguments.is_object() {
-        *arguments = object(arguments).map_err(Refusal::Wrong)?;
+        *arguments = object(arguments).map_err(ValidationError::Invalid)?;
     }
-    let refusal = match schema.check_within(arguments, "argument", steps) {
-        Err(Refusal::Wrong(why)) => Refusal::Wrong(why),
+    let refusal = match schema.check_with_budget(arguments, "argument", steps) {
+        Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
         other => return other,
     };
     // Many clients write null for what they do not set.
@@ -60,8 +62,8 @@ fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) ->
     if members.len() == given {
         return Err(refusal);
     }
-    match schema.check_within(arguments, "argument", steps) {
-        Err(Refusal::Wrong(_)) => Err(refusal),
+    match schema.check_with_budget(arguments, "argument", steps) {
+        Err(ValidationError::Invalid(_)) => Err(refusal),
         other => other,
     }
 }
@@ -111,13 +113,13 @@ mod tests {
             "query": {"type": "string"}, "top_k": {"type": "integer"}, "any": {}}});
         let schema = Schema::new(Arc::new(source.as_object().cloned().expect("object")));
         let settled = |mut arguments: Value| {
-            settle(&schema, &mut arguments, &mut StepBudget::awaited()).map(|()| arguments)
+            settle(&schema, &mut arguments, &mut StepBudget::new_awaited()).map(|()| arguments)
         };
         assert_eq!(settled(json!({"query": "x", "top_k": null})), Ok(json!({"query": "x"})));
         assert_eq!(settled(json!({"query": "x", "any": null})), Ok(json!({"query": "x", "any": null})));
         assert_eq!(
             settled(json!({"query": null})),
-            Err(Refusal::Wrong("'query' must be a string, got null.".into())),
+            Err(ValidationError::Invalid("'query' must be a string, got null.".into())),
             "the first mistake is told"
         );
         assert!(settled(json!({"query": 5})).is_err());

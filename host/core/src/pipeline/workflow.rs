@@ -13,13 +13,13 @@ use url::Url;
 use super::{Next, Stage};
 use crate::{
     call::{Call, CallContext},
-    catalog::Entry,
+    catalog::ToolEntry,
     effect::Intent,
     envelope::RequestClaim,
     forwarding::forwards,
-    outcome::{Content, Fault, Outcome, Reply},
+    outcome::{ContentPart, Fault, Outcome, Reply},
     ports::Marks,
-    workflow::{Step, intent_of, steps_for, takes_requests},
+    workflow::{WorkflowStep, intent_of, steps_for, takes_requests},
 };
 
 /// See the module.
@@ -48,7 +48,12 @@ impl Workflow {
     }
 
     /// Returns the project if every mark is there that these steps require.
-    async fn begun(&self, context: &CallContext, turn: &Turn<'_>, steps: &[&Step]) -> Result<PathBuf, Fault> {
+    async fn begun(
+        &self,
+        context: &CallContext,
+        turn: &Turn<'_>,
+        steps: &[&WorkflowStep],
+    ) -> Result<PathBuf, Fault> {
         let named = if steps.is_empty() { None } else { named(context, turn.claim).await? };
         let mut project = PathBuf::new();
         for step in steps {
@@ -60,7 +65,7 @@ impl Workflow {
                     .ok_or_else(|| no_project(context, turn, step))?,
             };
             for mark in &step.requires {
-                let file = step.file(mark);
+                let file = step.mark_file(mark);
                 if !self.marks.is_there(&project, &file).await? {
                     return Err(missing(
                         step,
@@ -75,16 +80,22 @@ impl Workflow {
     }
 
     /// The working directory of whoever called. `None` if it is not on this machine, or not where projects may be.
-    async fn working_directory(&self, context: &CallContext, step: &Step) -> Option<PathBuf> {
+    async fn working_directory(&self, context: &CallContext, step: &WorkflowStep) -> Option<PathBuf> {
         let directory = context.working_directory.as_ref()?.to_str()?;
         self.marks.project("the working directory", directory, &step.roots).await.ok()
     }
 
     /// Leaves the marks of these steps. The answer to a request names them, and those that could not be left.
-    async fn leave(&self, steps: &[&Step], project: &std::path::Path, is_request: bool, reply: &mut Reply) {
+    async fn leave(
+        &self,
+        steps: &[&WorkflowStep],
+        project: &std::path::Path,
+        is_request: bool,
+        reply: &mut Reply,
+    ) {
         let (mut left, mut failed) = (Vec::new(), Vec::new());
         for step in steps {
-            let Some(file) = step.produces.as_ref().map(|mark| step.file(mark)) else { continue };
+            let Some(file) = step.produces.as_ref().map(|mark| step.mark_file(mark)) else { continue };
             match self.marks.make(project, &file).await {
                 Ok(()) => left.push(file),
                 Err(fault) => failed.push(format!("the mark {file} was not left: {}", fault.in_one_line())),
@@ -94,7 +105,7 @@ impl Workflow {
             return;
         }
         for why in failed {
-            reply.content.push(Content::Text(why));
+            reply.content.push(ContentPart::Text(why));
         }
     }
 }
@@ -129,7 +140,7 @@ impl Stage for Workflow {
 /// Returns what decides about a call. `None` if the calls that it makes, or the request that it serves, are checked instead.
 fn turn<'a>(
     context: &'a CallContext,
-    entry: &Entry,
+    entry: &ToolEntry,
     claim: Option<&'a Arc<RequestClaim>>,
     arguments: &Value,
 ) -> Option<Turn<'a>> {
@@ -166,7 +177,7 @@ async fn named(context: &CallContext, claim: Option<&Arc<RequestClaim>>) -> Resu
     Ok(path.map(|path| (path.display().to_string(), "the client's root")))
 }
 
-fn no_project(context: &CallContext, turn: &Turn<'_>, step: &Step) -> Fault {
+fn no_project(context: &CallContext, turn: &Turn<'_>, step: &WorkflowStep) -> Fault {
     let why = format!("The workflow '{}' has to know the project.", step.workflow);
     let fault = if turn.is_request { Fault::invalid(why) } else { Fault::denied(why) };
     let preset = &context.catalog.preset;
@@ -178,7 +189,7 @@ fn no_project(context: &CallContext, turn: &Turn<'_>, step: &Step) -> Fault {
 /// Names marks in the `meta` of an answer. Returns false if the answer is not the object that it was, because it is told in
 /// short.
 fn answered(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
-    let Some(Content::Text(text)) = reply.content.first_mut() else { return false };
+    let Some(ContentPart::Text(text)) = reply.content.first_mut() else { return false };
     let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
     let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut) else { return false };
     if !left.is_empty() {
@@ -193,9 +204,9 @@ fn answered(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
     true
 }
 
-fn missing(step: &Step, all: &[Step], mark: &str, file: &str) -> Fault {
-    let name = step.file(mark);
-    let how = match all.iter().find(|one| one.leaves(&name) && !one.intents.is_empty()) {
+fn missing(step: &WorkflowStep, all: &[WorkflowStep], mark: &str, file: &str) -> Fault {
+    let name = step.mark_file(mark);
+    let how = match all.iter().find(|one| one.produces_file(&name) && !one.intents.is_empty()) {
         Some(one) => format!("A request with the intent {} that succeeds leaves it.", one.intents_in_words()),
         None => format!("Whoever does that step makes the file {file}."),
     };

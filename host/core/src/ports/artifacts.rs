@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-pub use crate::page::Fit;
+pub use crate::page::MatchQuality;
 use crate::{call::Principal, outcome::Fault};
 
 /// What ids begin with.
@@ -111,7 +111,7 @@ pub struct ArtifactHit {
     /// 0 to 1, comparable within one search.
     pub score: f64,
     /// How well its summary answers, whatever the other hits.
-    pub fit: Fit,
+    pub fit: MatchQuality,
 }
 
 /// What changes about an artifact.

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    approval::Approvals,
+    approval::ApprovalStore,
     outcome::Fault,
-    question::{Question, QuestionKind},
+    question::{ClientQuestion, QuestionKind},
 };
 
 /// How much a message to the client matters, as RFC 5424 has it.
@@ -65,13 +65,13 @@ pub trait Client: Send + Sync {
     }
 
     /// What was approved in its session; none where it has none.
-    fn approvals(&self) -> Option<&Approvals> {
+    fn approvals(&self) -> Option<&ApprovalStore> {
         None
     }
 
     /// Asks, and waits for as long as it takes: an answer to each question, as the protocol has it, in their order. Asked
     /// only what the client can do. Dropping the future takes the questions back.
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault>;
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault>;
 
     /// Asks for the directories that it works in, as `file:` addresses. Empty if it does not say. Dropping the future takes
     /// the question back.
@@ -95,7 +95,7 @@ impl Client for NoClient {
         Abilities::default()
     }
 
-    async fn ask(&self, _: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, _: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         Err(Fault::denied("Whoever made this call cannot be asked anything."))
     }
 

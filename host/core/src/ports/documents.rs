@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Fault;
-pub use crate::page::Fit;
+pub use crate::page::MatchQuality;
 
 /// A folder or checkout that was indexed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct DocumentHit {
     /// 0 to 1, comparable within one search.
     pub score: f64,
     /// How well it answers, whatever the other hits.
-    pub fit: Fit,
+    pub fit: MatchQuality,
     /// Tokens (o200k_base) of the whole document.
     pub tokens: u32,
     /// Where in it the best answer stands, where that is known.

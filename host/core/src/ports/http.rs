@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::{
-    budget::{ByteBudget, Held},
-    http::Rules,
+    budget::{ByteBudget, ByteReservation},
+    http::HttpRules,
     outcome::Fault,
 };
 
@@ -63,7 +63,7 @@ pub struct HttpResponse {
     /// The body, whole.
     pub body: Vec<u8>,
     /// What the body takes of the budget, for as long as somebody keeps it.
-    pub held: Held,
+    pub held: ByteReservation,
 }
 
 impl fmt::Debug for HttpRequest {
@@ -86,5 +86,5 @@ pub trait Http: Send + Sync {
     /// Sends one request under these rules, hop by hop. Any status is an answer; a fault is `denied` where
     /// a rule forbids it, `unavailable` where the server cannot be reached, `timed-out` where it is too
     /// slow, `exhausted` where the answer is too large.
-    async fn fetch(&self, rules: &Rules, request: HttpRequest) -> Result<HttpResponse, Fault>;
+    async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault>;
 }

@@ -27,22 +27,27 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 #[async_trait]
 pub trait Knowledge: Send + Sync {
     /// Finds pages. Any text is a valid query; `limit` is at least 1.
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault>;
+    async fn search(
+        &self,
+        query: &str,
+        filters: &PageFilters,
+        limit: usize,
+    ) -> Result<PageSearchResult, Fault>;
 
     /// One page by id or title; `_` and space are the same.
-    async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault>;
+    async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault>;
 
     /// Pages one link away; empty where there is no such page.
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault>;
+    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault>;
 
     /// Writes pages, all or none.
-    async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault>;
+    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
 
     /// Changes a page and the wiki file it came from; with `stamp` its date becomes now.
     async fn patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault>;
@@ -57,13 +62,13 @@ pub trait Knowledge: Send + Sync {
     ) -> Result<IndexReport, Fault>;
 
     /// Reports what [`Knowledge::upsert`] would do, and changes nothing.
-    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault>;
+    async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
 
     /// Reports what [`Knowledge::patch`] would do, and changes nothing.
     async fn preview_patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault>;
@@ -77,5 +82,5 @@ pub trait Knowledge: Send + Sync {
     ) -> Result<IndexReport, Fault>;
 
     /// Counts.
-    async fn stats(&self) -> Result<Statistics, Fault>;
+    async fn stats(&self) -> Result<EngineStatistics, Fault>;
 }

@@ -1,6 +1,6 @@
 //! Making text fit, and counting what it costs.
 
-use crate::{outcome::Fault, page::Fit};
+use crate::{outcome::Fault, page::MatchQuality};
 
 /// Text that was made to fit a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Extract {
     /// Whether anything was left out.
     pub shortened: bool,
     /// How well the text answers the query; none where there was none.
-    pub fit: Option<Fit>,
+    pub fit: Option<MatchQuality>,
 }
 
 /// A text in a form that takes fewer tokens and leaves nothing out.

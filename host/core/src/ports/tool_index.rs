@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-pub use crate::page::Fit;
+pub use crate::page::MatchQuality;
 use crate::{
     definition::DefinitionKind,
     outcome::Fault,
     ports::servers::RefreshReport,
     source::Listing,
     tool::{ToolId, ToolSpec},
-    tool_policy::Promise,
+    tool_policy::ToolPromise,
 };
 
 /// What tools are for, as far as their server's tags or their words tell. The last is everything else.
@@ -90,9 +90,9 @@ pub struct HeldChange {
     /// True if it is not served until it is approved.
     pub held_back: bool,
     /// What a tool counts as until it is approved, if that is not what the server says.
-    pub counts_as: Option<Promise>,
+    pub counts_as: Option<ToolPromise>,
     /// What the server says of a tool.
-    pub says: Option<Promise>,
+    pub says: Option<ToolPromise>,
 }
 
 impl HeldChange {
@@ -123,7 +123,7 @@ pub struct ToolHit {
     /// 0 to 1, comparable within one search.
     pub score: f64,
     /// How well it answers, whatever the other hits.
-    pub fit: Fit,
+    pub fit: MatchQuality,
 }
 
 /// What a search found.

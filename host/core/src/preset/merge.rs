@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Preset, PresetError, alternatives};
+use super::{Preset, PresetError, suggest_presets};
 
 /// Lays the lines of a preset, after those of what it extends, over what is there.
 pub(super) fn merge(
@@ -20,7 +20,7 @@ pub(super) fn merge(
         return Err(PresetError::UnknownBase {
             preset,
             name: name.into(),
-            known: alternatives(presets, name),
+            known: suggest_presets(presets, name),
         });
     };
     path.push(name.to_owned());

@@ -12,7 +12,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{MAX_PER_CALL, MAX_TOGETHER, MAX_TOLD, Question, QuestionKind, start};
+use super::{
+    ClientQuestion, MAX_CLIENT_MESSAGE_BYTES, MAX_QUESTIONS_AT_ONCE, MAX_QUESTIONS_PER_CALL, QuestionKind,
+    sentence_subject,
+};
 use crate::{
     call::CallContext,
     clean, json as bounds, lock, names,
@@ -32,18 +35,18 @@ pub(crate) struct QuestionCount {
 }
 
 impl QuestionCount {
-    fn add(&self, server: &SourceId, questions: &[Question]) -> Result<(), Fault> {
-        let to_model = |question: &&Question| question.kind == QuestionKind::Sampling;
+    fn add(&self, server: &SourceId, questions: &[ClientQuestion]) -> Result<(), Fault> {
+        let to_model = |question: &&ClientQuestion| question.kind == QuestionKind::Sampling;
         let models = questions.iter().filter(to_model).count() as u32;
         let users = questions.len() as u32 - models;
         for (count, more, whom) in
             [(&self.to_model, models, "the client's model"), (&self.to_user, users, "the user")]
         {
-            let add = |count: u32| count.checked_add(more).filter(|count| *count <= MAX_PER_CALL);
+            let add = |count: u32| count.checked_add(more).filter(|count| *count <= MAX_QUESTIONS_PER_CALL);
             if more > 0 && count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
-                let server = start(server);
+                let server = sentence_subject(server);
                 return Err(Fault::exhausted(format!(
-                    "{server} may ask {whom} {MAX_PER_CALL} times in one call."
+                    "{server} may ask {whom} {MAX_QUESTIONS_PER_CALL} times in one call."
                 )));
             }
         }
@@ -54,23 +57,25 @@ impl QuestionCount {
 impl CallContext {
     /// Asks the client of this call, and gives an answer to each question in their order. The time of the call stands still
     /// meanwhile. `denied` where the client cannot be asked that, `timed-out` where nobody answers.
-    pub async fn ask_client(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
-        if questions.is_empty() || questions.len() > MAX_TOGETHER {
-            return Err(Fault::invalid(format!("1 to {MAX_TOGETHER} questions can be asked at once.")));
+    pub async fn ask_client(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        if questions.is_empty() || questions.len() > MAX_QUESTIONS_AT_ONCE {
+            return Err(Fault::invalid(format!(
+                "1 to {MAX_QUESTIONS_AT_ONCE} questions can be asked at once."
+            )));
         }
         let abilities = self.client.abilities();
-        if let Some(question) = questions.iter().find(|question| !question.kind.within(&abilities)) {
+        if let Some(question) = questions.iter().find(|question| !question.kind.is_supported(&abilities)) {
             self.client.lacks(question.kind);
-            return Err(cannot(&abilities, question.kind));
+            return Err(unsupported_fault(&abilities, question.kind));
         }
-        let server = questions.iter().find_map(Question::server);
+        let server = questions.iter().find_map(ClientQuestion::server);
         let _turn = match server {
-            Some(server) => self.admit(server, questions).await?,
+            Some(server) => self.admit_questions(server, questions).await?,
             None => None,
         };
-        let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;
+        let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
         let asked = timeout_at(pause.until, self.client.ask(questions)).await;
-        let answers = asked.unwrap_or_else(|_| Err(nobody_answers(&self.name)));
+        let answers = asked.unwrap_or_else(|_| Err(unanswered_fault(&self.name)));
         drop(pause);
         let declined = match &answers {
             Ok(answers) => {
@@ -79,26 +84,26 @@ impl CallContext {
             Err(fault) => fault.kind == FaultKind::Denied,
         };
         if let (true, Some(server)) = (declined, server) {
-            lock(&self.caused.refused_askers).push(server.clone());
+            lock(&self.call_tree.declined_servers).push(server.clone());
         }
         let answers = answers?;
         if answers.len() != questions.len() {
             return Err(Fault::internal("The client answered another number of questions."));
         }
-        questions.iter().zip(answers).map(|(question, answer)| question.checked(answer)).collect()
+        questions.iter().zip(answers).map(|(question, answer)| question.check_answer(answer)).collect()
     }
 
     /// Passes questions of a server within its limits. Those to the user wait for their turn, so that none is open when an
     /// earlier one is declined.
-    async fn admit(
+    async fn admit_questions(
         &self,
         server: &SourceId,
-        questions: &[Question],
+        questions: &[ClientQuestion],
     ) -> Result<Option<MutexGuard<'_, ()>>, Fault> {
         let to_user = questions.iter().any(|question| question.kind != QuestionKind::Sampling);
-        let turn = if to_user { Some(self.caused.asking_user.lock().await) } else { None };
-        if lock(&self.caused.refused_askers).contains(server) {
-            return Err(was_declined(server));
+        let turn = if to_user { Some(self.call_tree.question_lock.lock().await) } else { None };
+        if lock(&self.call_tree.declined_servers).contains(server) {
+            return Err(declined_fault(server));
         }
         self.questions.add(server, questions)?;
         Ok(turn)
@@ -109,7 +114,7 @@ impl CallContext {
         if !self.client.abilities().roots {
             return Ok(Vec::new());
         }
-        let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;
+        let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
         let until = pause.until.min(Instant::now() + MAX_ROOTS_WAIT);
         let asked = timeout_at(until, self.client.roots()).await;
         asked.unwrap_or_else(|_| {
@@ -118,29 +123,29 @@ impl CallContext {
     }
 
     /// Tells the client something, in the name of a gate or server, where it wants to hear of it.
-    pub fn tell_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
+    pub fn notify_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
         let wanted = self.client.abilities().messages.is_some_and(|least| level >= least);
-        if wanted && bounds::length(&data) <= MAX_TOLD {
-            clean::value(&mut data);
+        if wanted && bounds::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
+            clean::strip_value(&mut data);
             self.client.tell(level, teller.name(), data);
         }
     }
 }
 
-impl Question {
+impl ClientQuestion {
     fn server(&self) -> Option<&SourceId> {
         self.asker.as_ref().filter(|asker| matches!(asker, SourceId::Server(_)))
     }
 }
 
 /// Returns the fault of a question that comes after one that was declined.
-pub(super) fn was_declined(asker: &SourceId) -> Fault {
-    let asker = start(asker);
+pub(super) fn declined_fault(asker: &SourceId) -> Fault {
+    let asker = sentence_subject(asker);
     Fault::denied(format!("{asker} asked in this call and was declined, so it may ask nothing more in it."))
         .hint("Ask the user what to do instead.")
 }
 
-fn cannot(abilities: &Abilities, kind: QuestionKind) -> Fault {
+fn unsupported_fault(abilities: &Abilities, kind: QuestionKind) -> Fault {
     let client = match (abilities.protocol.is_empty(), abilities.name.is_empty()) {
         (true, _) => "Whoever made this call is no MCP client and".to_owned(),
         (false, true) => "The client".to_owned(),
@@ -152,7 +157,7 @@ fn cannot(abilities: &Abilities, kind: QuestionKind) -> Fault {
     ))
 }
 
-fn nobody_answers(tool: &str) -> Fault {
+fn unanswered_fault(tool: &str) -> Fault {
     let minutes = crate::call_time::MAX_PAUSE.as_secs() / 60;
     let tool = names::quoted(tool, 64);
     Fault::new(

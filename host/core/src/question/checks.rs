@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::{MAX_FIELDS, MAX_FORM, MAX_URL};
+use super::{MAX_FORM_BYTES, MAX_FORM_FIELDS, MAX_URL_BYTES};
 use crate::{json as bounds, names, schema::Schema};
 
 /// Checks that a form is an object of plain fields, as the protocol wants it: what clients can show.
-pub(super) fn form(form: &Map<String, Value>) -> Result<(), String> {
-    let size = bounds::length(form);
-    if size > MAX_FORM {
-        return Err(format!("its form has {size} bytes, the most is {MAX_FORM}"));
+pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), String> {
+    let size = bounds::encoded_len(form);
+    if size > MAX_FORM_BYTES {
+        return Err(format!("its form has {size} bytes, the most is {MAX_FORM_BYTES}"));
     }
     if form.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its form is no schema of type object".into());
@@ -20,8 +20,8 @@ pub(super) fn form(form: &Map<String, Value>) -> Result<(), String> {
     let Some(Value::Object(fields)) = form.get("properties") else {
         return Err("its form has no properties".into());
     };
-    if fields.len() > MAX_FIELDS {
-        return Err(format!("its form has {} fields, the most is {MAX_FIELDS}", fields.len()));
+    if fields.len() > MAX_FORM_FIELDS {
+        return Err(format!("its form has {} fields, the most is {MAX_FORM_FIELDS}", fields.len()));
     }
     for (name, field) in fields {
         let plain = match field.get("type").and_then(Value::as_str) {
@@ -48,10 +48,10 @@ fn is_choice(items: &Value) -> bool {
 }
 
 /// Checks that an address can be shown whole and opened without being listened to on the way.
-pub(super) fn url(url: &str) -> Result<(), String> {
-    if url.len() > MAX_URL || !url.is_ascii() || url.contains(|c: char| c.is_control()) {
+pub(super) fn check_url(url: &str) -> Result<(), String> {
+    if url.len() > MAX_URL_BYTES || !url.is_ascii() || url.contains(|c: char| c.is_control()) {
         return Err(format!(
-            "its address has to be at most {MAX_URL} bytes of ASCII without control characters"
+            "its address has to be at most {MAX_URL_BYTES} bytes of ASCII without control characters"
         ));
     }
     let parsed = Url::parse(url).map_err(|error| format!("its address is none: {error}"))?;

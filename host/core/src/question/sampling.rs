@@ -3,31 +3,33 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_SAMPLING, Question, QuestionKind, start};
+use super::{ClientQuestion, MAX_SAMPLING_BYTES, QuestionKind, sentence_subject};
 use crate::{clean, json as bounds, outcome::Fault, tool::SourceId};
 
-impl Question {
+impl ClientQuestion {
     /// What `sampling/createMessage` carries, in the words of a gate or server.
     pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
         params.remove("_meta");
-        let size = bounds::length(&params);
-        if size > MAX_SAMPLING {
+        let size = bounds::encoded_len(&params);
+        if size > MAX_SAMPLING_BYTES {
             return Err(Fault::exhausted(format!(
-                "{} may ask the client's model {MAX_SAMPLING} bytes; this is {size}.",
-                start(asker)
+                "{} may ask the client's model {MAX_SAMPLING_BYTES} bytes; this is {size}.",
+                sentence_subject(asker)
             )));
         }
-        clean::values(&mut params);
-        if let Some(name) = clean::in_schema(&params) {
-            let (asker, name) = (start(asker), name.escape_unicode());
+        clean::strip_values(&mut params);
+        if let Some(name) = clean::find_in_schema(&params) {
+            let (asker, name) = (sentence_subject(asker), name.escape_unicode());
             return Err(Fault::invalid(format!(
                 "{asker} asks the client's model with characters hidden in '{name}'."
             )));
         }
         // Parts of the conversation are for the user to show, not for a server to ask for.
         params.insert("includeContext".into(), "none".into());
-        let mut system =
-            format!("{} asks this through Gatehouse. The words are its own, not the user's.", start(asker));
+        let mut system = format!(
+            "{} asks this through Gatehouse. The words are its own, not the user's.",
+            sentence_subject(asker)
+        );
         if let Some(words) = params.get("systemPrompt").and_then(Value::as_str) {
             system = format!("{system}\n\n{words}");
         }

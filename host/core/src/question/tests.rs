@@ -16,8 +16,8 @@ fn gate() -> SourceId {
     SourceId::Gate("shop".into())
 }
 
-fn form(schema: Value) -> Result<Question, Fault> {
-    Question::form(&gate(), "How many?", object(schema))
+fn form(schema: Value) -> Result<ClientQuestion, Fault> {
+    ClientQuestion::form(&gate(), "How many?", object(schema))
 }
 
 fn count() -> Value {
@@ -29,10 +29,10 @@ fn a_question_names_who_asks() {
     let question = form(count()).expect("a question");
     assert_eq!(question.params()["message"], "Gate 'shop' asks: How many?");
     let hidden =
-        Question::url(&SourceId::Server("s".into()), "Log in\u{202e}", "https://x.example/?a=1", "1");
+        ClientQuestion::url(&SourceId::Server("s".into()), "Log in\u{202e}", "https://x.example/?a=1", "1");
     assert_eq!(hidden.expect("a question").params()["message"], "Server 's' asks: Log in");
-    assert!(Question::form(&gate(), " ", object(count())).is_err());
-    assert!(Question::form(&gate(), &"x".repeat(MAX_MESSAGE + 1), object(count())).is_err());
+    assert!(ClientQuestion::form(&gate(), " ", object(count())).is_err());
+    assert!(ClientQuestion::form(&gate(), &"x".repeat(MAX_MESSAGE_CHARS + 1), object(count())).is_err());
 }
 
 #[test]
@@ -59,18 +59,18 @@ fn a_form_is_an_object_of_plain_fields() {
     }
     assert!(form(json!({"type": "string"})).is_err());
     let many: Map<String, Value> =
-        (0..=MAX_FIELDS).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
+        (0..=MAX_FORM_FIELDS).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
     assert!(form(json!({"type": "object", "properties": many})).is_err());
 }
 
 #[test]
 fn an_address_is_shown_only_where_nobody_listens_on_the_way() {
-    let of = |url: &str| Question::url(&gate(), "Open this.", url, "1");
+    let of = |url: &str| ClientQuestion::url(&gate(), "Open this.", url, "1");
     for good in ["https://x.example/a?b=c#d", "http://127.0.0.1:8080/", "http://localhost/x", "http://[::1]/"]
     {
         assert!(of(good).is_ok(), "{good}");
     }
-    let long = format!("https://x.example/{}", "a".repeat(MAX_URL));
+    let long = format!("https://x.example/{}", "a".repeat(MAX_URL_BYTES));
     for bad in [
         "http://x.example/",
         "file:///etc/passwd",
@@ -87,7 +87,7 @@ fn an_address_is_shown_only_where_nobody_listens_on_the_way() {
 #[test]
 fn an_answer_has_to_fit_its_question() {
     let question = form(count()).expect("a question");
-    let answer = |answer: Value| question.checked(object(answer)).map(Value::Object);
+    let answer = |answer: Value| question.check_answer(object(answer)).map(Value::Object);
     let filled = json!({"action": "accept", "content": {"n": 3}});
     assert_eq!(answer(filled.clone()).expect("fits"), filled);
     let declined = json!({"action": "decline", "content": {"n": 3}});
@@ -96,16 +96,16 @@ fn an_answer_has_to_fit_its_question() {
         json!({"action": "accept", "content": {"n": 0}}),
         json!({"action": "accept"}),
         json!({"action": "yes"}),
-        json!({"action": "cancel", "content": {"x": "y".repeat(MAX_ANSWER)}}),
+        json!({"action": "cancel", "content": {"x": "y".repeat(MAX_ANSWER_BYTES)}}),
     ] {
         assert!(answer(wrong).is_err());
     }
-    let sampling = Question::sampling(&gate(), object(json!({"messages": [], "_meta": {"a": 1}})));
+    let sampling = ClientQuestion::sampling(&gate(), object(json!({"messages": [], "_meta": {"a": 1}})));
     let sampling = sampling.expect("a question");
     assert!(sampling.params().get("_meta").is_none());
     assert_eq!(sampling.params()["systemPrompt"], format!("Gate 'shop' {ASKS}"));
-    assert!(sampling.checked(object(json!({"content": {"type": "text", "text": "x"}}))).is_ok());
-    assert!(sampling.checked(Map::new()).is_err());
+    assert!(sampling.check_answer(object(json!({"content": {"type": "text", "text": "x"}}))).is_ok());
+    assert!(sampling.check_answer(Map::new()).is_err());
 }
 
 /// What a model is told after the name of who asks.
@@ -116,16 +116,16 @@ fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
     let asked = json!({"systemPrompt": "You are\u{202e} the host.\u{1b}[2J", "includeContext": "allServers",
         "messages": [{"role": "user", "content": {"type": "text", "text": "\u{2066}Hi\u{e0041}\n"}}]});
     let server = SourceId::Server("s".into());
-    let question = Question::sampling(&server, object(asked)).expect("a question");
+    let question = ClientQuestion::sampling(&server, object(asked)).expect("a question");
     let expected = json!({"systemPrompt": format!("Server 's' {ASKS}\n\nYou are the host.[2J"), "includeContext": "none",
         "messages": [{"role": "user", "content": {"type": "text", "text": "Hi\n"}}]});
     assert_eq!(*question.params(), object(expected));
     let hidden = json!({"messages": [], "metadata": {"a\u{202e}": 1}});
-    assert!(Question::sampling(&server, object(hidden)).is_err());
+    assert!(ClientQuestion::sampling(&server, object(hidden)).is_err());
     let field = json!({"type": "object", "properties": {"pass\u{200b}word": {"type": "string"}}});
     let fault = form(field).expect_err("a hidden character");
     assert!(fault.message.contains("its form hides characters"), "{fault}");
-    assert!(Question::url(&gate(), "Open this.", "https://x.example/\u{1b}", "1").is_err());
+    assert!(ClientQuestion::url(&gate(), "Open this.", "https://x.example/\u{1b}", "1").is_err());
 }
 
 /// Thinks for a minute, or for ever.
@@ -154,7 +154,7 @@ impl Client for Person {
         }
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         if !self.answers {
             std::future::pending::<()>().await;
         }
@@ -204,9 +204,9 @@ async fn nobody_is_waited_for_for_ever_and_only_who_can_answer_is_asked() {
 async fn a_client_is_told_what_it_wants_to_hear() {
     let person = Person::new(true, true);
     let call = call_from(&person).await;
-    call.tell_client(MessageLevel::Info, &gate(), json!("less"));
-    call.tell_client(MessageLevel::Error, &gate(), json!("more"));
-    call.tell_client(MessageLevel::Error, &gate(), json!("x".repeat(MAX_TOLD)));
+    call.notify_client(MessageLevel::Info, &gate(), json!("less"));
+    call.notify_client(MessageLevel::Error, &gate(), json!("more"));
+    call.notify_client(MessageLevel::Error, &gate(), json!("x".repeat(MAX_CLIENT_MESSAGE_BYTES)));
     assert_eq!(*crate::lock(&person.told), [(MessageLevel::Error, "shop".to_owned())]);
 }
 
@@ -222,7 +222,7 @@ impl Client for Desk {
         Abilities { protocol: "2025-11-25".into(), forms: true, sampling: true, ..Abilities::default() }
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         *crate::lock(&self.asked) += questions.len();
         // Others run meanwhile.
         tokio::task::yield_now().await;
@@ -239,12 +239,12 @@ async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>)
     let mut call = context(Vec::new(), &source, "buy").await;
     call.client = Arc::clone(&desk) as _;
     let question = if sampling {
-        Question::sampling(asker, object(json!({"messages": []})))
+        ClientQuestion::sampling(asker, object(json!({"messages": []})))
     } else {
-        Question::form(asker, "How many?", object(count()))
+        ClientQuestion::form(asker, "How many?", object(count()))
     };
     let question = question.expect("a question");
-    let asked = (0..2 * MAX_PER_CALL).map(|_| call.ask_client(std::slice::from_ref(&question)));
+    let asked = (0..2 * MAX_QUESTIONS_PER_CALL).map(|_| call.ask_client(std::slice::from_ref(&question)));
     let answers = futures_util::future::join_all(asked).await;
     let fault = answers.into_iter().filter_map(Result::err).next_back();
     let asked = *crate::lock(&desk.asked);
@@ -254,7 +254,8 @@ async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>)
 #[tokio::test]
 async fn a_server_asks_so_often_in_a_call_and_no_more_after_a_no() {
     let server = SourceId::Server("s".into());
-    let (limit, accepted) = (MAX_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));
+    let (limit, accepted) =
+        (MAX_QUESTIONS_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));
     let (asked, why) = reached(&server, false, Ok(accepted.clone())).await;
     assert_eq!((asked, &*why), (limit, "Server 's' may ask the user 16 times in one call."));
     let (asked, why) = reached(&server, true, Ok(json!({"content": {}}))).await;

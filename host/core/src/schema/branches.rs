@@ -3,54 +3,54 @@
 use serde_json::Value;
 
 use super::{
-    check::{Check, Failed},
+    check::{CheckError, SchemaChecker},
     kind_of,
-    node::{Id, If},
+    node::{IfKeyword, SchemaNodeId},
     violation::Violation,
 };
 
-impl Check<'_, '_, '_> {
-    pub(super) fn any_of(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
+impl SchemaChecker<'_, '_, '_> {
+    pub(super) fn any_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
         for branch in branches {
             if self.matches(*branch, value)? {
                 return Ok(());
             }
         }
-        self.no_branch(branches, value)
+        self.explain_no_match(branches, value)
     }
 
-    pub(super) fn one_of(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
+    pub(super) fn one_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
         let mut matched = 0;
         for branch in branches {
             matched += usize::from(self.matches(*branch, value)?);
             if matched == 2 {
-                return self.wrong(|| "matches two of the forms that exclude each other".into());
+                return self.fail(|| "matches two of the forms that exclude each other".into());
             }
         }
-        if matched == 1 { Ok(()) } else { self.no_branch(branches, value) }
+        if matched == 1 { Ok(()) } else { self.explain_no_match(branches, value) }
     }
 
     /// Why a value matches none of several schemas. Where its type leaves one of them, that one says why.
-    fn no_branch(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
+    fn explain_no_match(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
         if self.tries > 0 {
-            return Err(Failed::Wrong(Violation::default()));
+            return Err(CheckError::Invalid(Violation::default()));
         }
         let types: Vec<_> = branches.iter().map(|branch| self.tree.node(*branch).types()).collect();
         let open: Vec<_> = std::iter::zip(branches, &types)
-            .filter(|(_, types)| types.is_none_or(|types| types.admit(value)))
+            .filter(|(_, types)| types.is_none_or(|types| types.accepts(value)))
             .collect();
         match open[..] {
             [] if !types.is_empty() => {
-                let all = types.iter().flatten().copied().reduce(|all, one| all.with(one));
-                let words = all.map(|all| all.in_words()).unwrap_or_default();
-                self.wrong(|| format!("must be {words}, got {}", kind_of(value)))
+                let all = types.iter().flatten().copied().reduce(|all, one| all.union(one));
+                let words = all.map(|all| all.describe()).unwrap_or_default();
+                self.fail(|| format!("must be {words}, got {}", kind_of(value)))
             }
             [(branch, _)] => self.schema(*branch, value),
-            _ => self.wrong(|| "matches none of the forms that it may have".into()),
+            _ => self.fail(|| "matches none of the forms that it may have".into()),
         }
     }
 
-    pub(super) fn condition(&mut self, keyword: &If, value: &Value) -> Result<(), Failed> {
+    pub(super) fn condition(&mut self, keyword: &IfKeyword, value: &Value) -> Result<(), CheckError> {
         let next = if self.matches(keyword.condition, value)? { keyword.then } else { keyword.otherwise };
         next.map_or(Ok(()), |id| self.schema(id, value))
     }

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value};
 
 use super::{
-    assertions::{array, count, plain, text, texts, unlike},
-    node::{Contains, Id, If, Items, Keyword, Members},
-    pointer::{self, Below},
-    read::Reader,
+    assertions::{array, count, plain, text, texts, type_mismatch},
+    node::{ContainsKeyword, IfKeyword, ItemsKeyword, Keyword, MembersKeyword, SchemaNodeId},
+    pointer::{self, SubschemaShape},
+    read::SchemaReader,
 };
 
 /// Keywords that are read together with others.
-const READ_TOGETHER: [&str; 10] = [
+const GROUPED_KEYWORDS: [&str; 10] = [
     "properties",
     "patternProperties",
     "additionalProperties",
@@ -24,16 +24,16 @@ const READ_TOGETHER: [&str; 10] = [
     "contains",
 ];
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, String> {
         let mut keywords = Vec::new();
         for (keyword, value) in object {
-            self.at(keyword, |reader| {
+            self.with_path(keyword, |reader| {
                 keywords.extend(plain(keyword, value)?);
                 match keyword.as_str() {
                     "pattern" => keywords.push(Keyword::Pattern(reader.pattern(text(value)?)?)),
                     "dependencies" => keywords.extend(reader.dependencies(value)?),
-                    known if READ_TOGETHER.contains(&known) => {}
+                    known if GROUPED_KEYWORDS.contains(&known) => {}
                     _ => keywords.extend(reader.applicator(keyword, value)?),
                 }
                 Ok(())
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what stands one step further; where that fails, the path still leads there.
-    fn at<T>(
+    fn with_path<T>(
         &mut self,
         step: impl Into<String>,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
@@ -60,8 +60,8 @@ impl<'a> Reader<'a> {
 
     /// A keyword that stands alone and holds schemas.
     fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, String> {
-        Ok(match pointer::below(keyword) {
-            Below::Schema => {
+        Ok(match pointer::subschema_shape(keyword) {
+            SubschemaShape::Schema => {
                 let id = self.schema(value)?;
                 match keyword {
                     "not" => Some(Keyword::Not(id)),
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                     _ => None,
                 }
             }
-            Below::List => {
+            SubschemaShape::List => {
                 let list = self.list(value)?;
                 match keyword {
                     "allOf" => Some(Keyword::AllOf(list)),
@@ -80,45 +80,49 @@ impl<'a> Reader<'a> {
                     _ => None,
                 }
             }
-            Below::Map => {
+            SubschemaShape::Map => {
                 let map = self.map(value)?;
                 // Definitions are read, and counted where they are referred to.
                 (keyword == "dependentSchemas").then_some(Keyword::DependentSchemas(map))
             }
-            Below::Either | Below::Other => None,
+            SubschemaShape::Either | SubschemaShape::Other => None,
         })
     }
 
-    fn under(&mut self, object: &'a Map<String, Value>, keyword: &str) -> Result<Option<Id>, String> {
-        let read = |value| self.at(keyword, |reader| reader.schema(value));
+    fn read_keyword(
+        &mut self,
+        object: &'a Map<String, Value>,
+        keyword: &str,
+    ) -> Result<Option<SchemaNodeId>, String> {
+        let read = |value| self.with_path(keyword, |reader| reader.schema(value));
         object.get(keyword).map(read).transpose()
     }
 
-    fn list(&mut self, value: &'a Value) -> Result<Vec<Id>, String> {
+    fn list(&mut self, value: &'a Value) -> Result<Vec<SchemaNodeId>, String> {
         let items = array(value)?.iter().enumerate();
-        items.map(|(at, item)| self.at(at.to_string(), |reader| reader.schema(item))).collect()
+        items.map(|(at, item)| self.with_path(at.to_string(), |reader| reader.schema(item))).collect()
     }
 
-    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, Id)>, String> {
-        let map = value.as_object().ok_or_else(|| unlike(value, "an object"))?;
+    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, SchemaNodeId)>, String> {
+        let map = value.as_object().ok_or_else(|| type_mismatch(value, "an object"))?;
         map.iter()
-            .map(|(name, item)| Ok((name.clone(), self.at(name, |reader| reader.schema(item))?)))
+            .map(|(name, item)| Ok((name.clone(), self.with_path(name, |reader| reader.schema(item))?)))
             .collect()
     }
 
     fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
-        let mut members = Members::default();
+        let mut members = MembersKeyword::default();
         if let Some(value) = object.get("properties") {
-            members.named = self.at("properties", |reader| reader.map(value))?.into_iter().collect();
+            members.named = self.with_path("properties", |reader| reader.map(value))?.into_iter().collect();
         }
         if let Some(value) = object.get("patternProperties") {
-            members.matching = self.at("patternProperties", |reader| {
+            members.matching = self.with_path("patternProperties", |reader| {
                 let schemas = reader.map(value)?.into_iter().map(|(_, id)| id);
                 let sources = value.as_object().into_iter().flat_map(Map::keys);
                 sources.zip(schemas).map(|(source, id)| Ok((reader.pattern(source)?, id))).collect()
             })?;
         }
-        members.others = self.under(object, "additionalProperties")?;
+        members.others = self.read_keyword(object, "additionalProperties")?;
         let said = members.others.is_some() || !members.named.is_empty() || !members.matching.is_empty();
         Ok(said.then_some(Keyword::Members(members)))
     }
@@ -131,32 +135,32 @@ impl<'a> Reader<'a> {
         }
         let (first, rest) = if tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
         let ids = match object.get(first) {
-            Some(value) => self.at(first, |reader| reader.list(value))?,
+            Some(value) => self.with_path(first, |reader| reader.list(value))?,
             None => Vec::new(),
         };
-        let rest = self.under(object, rest)?;
-        Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(Items { first: ids, rest })))
+        let rest = self.read_keyword(object, rest)?;
+        Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(ItemsKeyword { first: ids, rest })))
     }
 
     fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
         let (least, most) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
-        let what = self.under(object, "contains")?;
-        Ok(what.map(|what| Keyword::Contains(Contains { what, least, most })))
+        let what = self.read_keyword(object, "contains")?;
+        Ok(what.map(|what| Keyword::Contains(ContainsKeyword { schema: what, least, most })))
     }
 
     fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
-        let condition = self.under(object, "if")?;
-        let then = self.under(object, "then")?;
-        let otherwise = self.under(object, "else")?;
-        Ok(condition.map(|condition| Keyword::If(Box::new(If { condition, then, otherwise }))))
+        let condition = self.read_keyword(object, "if")?;
+        let then = self.read_keyword(object, "then")?;
+        let otherwise = self.read_keyword(object, "else")?;
+        Ok(condition.map(|condition| Keyword::If(Box::new(IfKeyword { condition, then, otherwise }))))
     }
 
     /// What `dependentRequired` and `dependentSchemas` were called before they were two.
     fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], String> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
-        for (name, needs) in value.as_object().ok_or_else(|| unlike(value, "an object"))? {
-            self.at(name, |reader| {
+        for (name, needs) in value.as_object().ok_or_else(|| type_mismatch(value, "an object"))? {
+            self.with_path(name, |reader| {
                 if needs.is_array() {
                     required.push((name.clone(), texts(needs)?));
                 } else {

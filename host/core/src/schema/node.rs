@@ -4,28 +4,28 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Number, Value};
 
-use super::pattern::Pattern;
+use super::pattern::SchemaPattern;
 
 /// Where a schema stands among those that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Id(pub(super) u32);
+pub(super) struct SchemaNodeId(pub(super) u32);
 
 /// A whole schema.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
-    pub(super) root: Id,
+pub(super) struct SchemaTree {
+    pub(super) nodes: Vec<SchemaNode>,
+    pub(super) root: SchemaNodeId,
 }
 
-impl Tree {
-    pub(super) fn node(&self, id: Id) -> &Node {
+impl SchemaTree {
+    pub(super) fn node(&self, id: SchemaNodeId) -> &SchemaNode {
         &self.nodes[id.0 as usize]
     }
 }
 
 /// One schema within: all its keywords must hold.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct SchemaNode {
     /// The cheap ones first, and those last that ask what the others have seen.
     pub(super) keywords: Vec<Keyword>,
     /// How many schemas it is with those below it, one for each way that leads to it.
@@ -34,16 +34,16 @@ pub(super) struct Node {
     pub(super) height: u32,
 }
 
-impl Node {
+impl SchemaNode {
     /// The members that it names, if it says something about members.
-    pub(super) fn members(&self) -> Option<&Members> {
+    pub(super) fn members(&self) -> Option<&MembersKeyword> {
         self.keywords.iter().find_map(|keyword| match keyword {
             Keyword::Members(members) => Some(members),
             _ => None,
         })
     }
 
-    pub(super) fn types(&self) -> Option<Types> {
+    pub(super) fn types(&self) -> Option<TypeSet> {
         self.keywords.iter().find_map(|keyword| match keyword {
             Keyword::Type(types) => Some(*types),
             _ => None,
@@ -60,38 +60,38 @@ impl Node {
 pub(super) enum Keyword {
     /// The schema `false`.
     Never,
-    Type(Types),
+    Type(TypeSet),
     Const(Value),
     Enum(Vec<Value>),
-    Number(Bound, Number),
-    Size(Size),
+    Number(BoundKind, Number),
+    Size(SizeLimit),
     Required(Vec<String>),
     DependentRequired(Vec<(String, Vec<String>)>),
-    Pattern(Arc<Pattern>),
+    Pattern(Arc<SchemaPattern>),
     UniqueItems,
-    Members(Members),
-    PropertyNames(Id),
-    Items(Items),
-    Contains(Contains),
-    DependentSchemas(Vec<(String, Id)>),
-    AllOf(Vec<Id>),
-    AnyOf(Vec<Id>),
-    OneOf(Vec<Id>),
-    Not(Id),
-    If(Box<If>),
-    UnevaluatedItems(Id),
-    UnevaluatedProperties(Id),
+    Members(MembersKeyword),
+    PropertyNames(SchemaNodeId),
+    Items(ItemsKeyword),
+    Contains(ContainsKeyword),
+    DependentSchemas(Vec<(String, SchemaNodeId)>),
+    AllOf(Vec<SchemaNodeId>),
+    AnyOf(Vec<SchemaNodeId>),
+    OneOf(Vec<SchemaNodeId>),
+    Not(SchemaNodeId),
+    If(Box<IfKeyword>),
+    UnevaluatedItems(SchemaNodeId),
+    UnevaluatedProperties(SchemaNodeId),
 }
 
 impl Keyword {
     /// The schemas that are evaluated with it.
-    pub(super) fn schemas(&self) -> Vec<Id> {
+    pub(super) fn schemas(&self) -> Vec<SchemaNodeId> {
         match self {
-            Self::Members(Members { named, matching, others }) => {
+            Self::Members(MembersKeyword { named, matching, others }) => {
                 named.values().chain(matching.iter().map(|(_, id)| id)).chain(others).copied().collect()
             }
             Self::Items(items) => items.first.iter().chain(&items.rest).copied().collect(),
-            Self::Contains(contains) => vec![contains.what],
+            Self::Contains(contains) => vec![contains.schema],
             Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
             Self::AllOf(all) | Self::AnyOf(all) | Self::OneOf(all) => all.clone(),
             Self::If(keyword) => {
@@ -124,7 +124,7 @@ impl Keyword {
 
 /// What a number must be to the one that a keyword has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum BoundKind {
     AtLeast,
     AtMost,
     MoreThan,
@@ -132,8 +132,8 @@ pub(super) enum Bound {
     MultipleOf,
 }
 
-impl Bound {
-    pub(super) const fn in_words(self) -> &'static str {
+impl BoundKind {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::AtLeast => "at least",
             Self::AtMost => "at most",
@@ -146,16 +146,16 @@ impl Bound {
 
 /// How many parts a value must have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct SizeLimit {
     /// `AtLeast` or `AtMost`.
-    pub(super) bound: Bound,
-    pub(super) part: Part,
+    pub(super) bound: BoundKind,
+    pub(super) part: CountedPart,
     pub(super) limit: u64,
 }
 
 /// What is counted: of a string, of an array, of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CountedPart {
     Character,
     Item,
     Member,
@@ -163,41 +163,41 @@ pub(super) enum Part {
 
 /// `properties`, `patternProperties` and `additionalProperties`, which look at each other.
 #[derive(Debug, Default)]
-pub(super) struct Members {
-    pub(super) named: HashMap<String, Id>,
-    pub(super) matching: Vec<(Arc<Pattern>, Id)>,
-    pub(super) others: Option<Id>,
+pub(super) struct MembersKeyword {
+    pub(super) named: HashMap<String, SchemaNodeId>,
+    pub(super) matching: Vec<(Arc<SchemaPattern>, SchemaNodeId)>,
+    pub(super) others: Option<SchemaNodeId>,
 }
 
 /// `prefixItems` and `items`.
 #[derive(Debug)]
-pub(super) struct Items {
-    pub(super) first: Vec<Id>,
-    pub(super) rest: Option<Id>,
+pub(super) struct ItemsKeyword {
+    pub(super) first: Vec<SchemaNodeId>,
+    pub(super) rest: Option<SchemaNodeId>,
 }
 
 /// `contains` with its bounds.
 #[derive(Debug)]
-pub(super) struct Contains {
-    pub(super) what: Id,
+pub(super) struct ContainsKeyword {
+    pub(super) schema: SchemaNodeId,
     pub(super) least: u64,
     pub(super) most: Option<u64>,
 }
 
 /// `if`, `then` and `else`.
 #[derive(Debug)]
-pub(super) struct If {
-    pub(super) condition: Id,
-    pub(super) then: Option<Id>,
-    pub(super) otherwise: Option<Id>,
+pub(super) struct IfKeyword {
+    pub(super) condition: SchemaNodeId,
+    pub(super) then: Option<SchemaNodeId>,
+    pub(super) otherwise: Option<SchemaNodeId>,
 }
 
 /// A set of the types of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Types(u8);
+pub(super) struct TypeSet(u8);
 
 /// In the order in which a message names them.
-const NAMES: [(&str, &str); 7] = [
+const TYPE_NAMES: [(&str, &str); 7] = [
     ("string", "a string"),
     ("integer", "an integer"),
     ("number", "a number"),
@@ -207,25 +207,25 @@ const NAMES: [(&str, &str); 7] = [
     ("null", "null"),
 ];
 
-const INTEGER: u8 = 1 << 1;
-const NUMBER: u8 = 1 << 2;
+const INTEGER_BIT: u8 = 1 << 1;
+const NUMBER_BIT: u8 = 1 << 2;
 
-impl Types {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        NAMES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
+impl TypeSet {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        TYPE_NAMES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
     }
 
-    pub(super) fn with(self, other: Self) -> Self {
+    pub(super) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub(super) fn admit(self, value: &Value) -> bool {
+    pub(super) fn accepts(self, value: &Value) -> bool {
         let own = match value {
             Value::String(_) => 1,
-            Value::Number(number) if self.0 & (INTEGER | NUMBER) == INTEGER => {
+            Value::Number(number) if self.0 & (INTEGER_BIT | NUMBER_BIT) == INTEGER_BIT => {
                 return super::number::is_integer(number);
             }
-            Value::Number(_) => NUMBER,
+            Value::Number(_) => NUMBER_BIT,
             Value::Bool(_) => 1 << 3,
             Value::Array(_) => 1 << 4,
             Value::Object(_) => 1 << 5,
@@ -234,8 +234,8 @@ impl Types {
         self.0 & own != 0
     }
 
-    pub(super) fn in_words(self) -> String {
-        let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & (1 << at) != 0);
+    pub(super) fn describe(self) -> String {
+        let named = TYPE_NAMES.iter().enumerate().filter(|(at, _)| self.0 & (1 << at) != 0);
         named.map(|(_, (_, words))| *words).collect::<Vec<_>>().join(" or ")
     }
 }

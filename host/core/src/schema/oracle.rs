@@ -150,11 +150,11 @@ proptest! {
     #[test]
     fn a_check_ends_with_its_steps(source in schema(), value in value()) {
         let schema = Schema::new(Arc::new(source));
-        let verdict = |steps| schema.check_within(&value, "member", &mut StepBudget::of(steps, &|| false));
+        let verdict = |steps| schema.check_with_budget(&value, "member", &mut StepBudget::with_steps(steps, &|| false));
         let full = verdict(MAX_STEPS);
         let mut steps = 1;
-        while let Err(Refusal::Stopped(stopped)) = verdict(steps) {
-            prop_assert_eq!(stopped, Stopped::Spent);
+        while let Err(ValidationError::Stopped(stopped)) = verdict(steps) {
+            prop_assert_eq!(stopped, CheckInterrupt::OutOfSteps);
             steps += 1 + steps / 8;
             prop_assert!(steps < 1_000_000, "a small schema and a small value");
         }

@@ -14,43 +14,44 @@ use regex_automata::{
     util::{primitives::StateID, syntax},
 };
 
-use super::step_budget::{StepBudget, Stopped};
+use super::step_budget::{CheckInterrupt, StepBudget};
 
 /// The most bytes of an automaton.
-const MAX_BYTES: usize = 256 << 10;
+const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 
 /// The most bytes of its deterministic form, and of what making that takes.
-const MAX_TABLE: usize = 32 << 10;
+const MAX_TABLE_BYTES: usize = 32 << 10;
 
 /// A compiled pattern. It matches where any part of a text does, as JSON Schema has it.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct SchemaPattern {
     source: Box<str>,
     states: NFA,
     table: Option<dense::DFA<Vec<u32>>>,
 }
 
-impl Pattern {
+impl SchemaPattern {
     /// Compiles an expression of ECMA-262. The error says what is wrong with it.
     pub(super) fn new(source: &str) -> Result<Self, String> {
         let wrong =
             |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
         let translated = jsonschema_regex::to_rust_regex(source)
             .map_err(|()| wrong("is no regular expression, or looks around or back"))?;
-        let config =
-            thompson::Config::new().nfa_size_limit(Some(MAX_BYTES)).which_captures(WhichCaptures::None);
+        let config = thompson::Config::new()
+            .nfa_size_limit(Some(MAX_AUTOMATON_BYTES))
+            .which_captures(WhichCaptures::None);
         let states = thompson::Compiler::new()
             .configure(config)
             .syntax(syntax::Config::new().nest_limit(64))
             .build(&translated);
         let states = states.map_err(|error| match error.size_limit() {
-            Some(_) => wrong(&format!("compiles to more than {MAX_BYTES} bytes")),
+            Some(_) => wrong(&format!("compiles to more than {MAX_AUTOMATON_BYTES} bytes")),
             None => wrong("is no regular expression, or looks around or back"),
         })?;
         let config = dense::Config::new()
             .start_kind(StartKind::Unanchored)
-            .dfa_size_limit(Some(MAX_TABLE))
-            .determinize_size_limit(Some(MAX_TABLE));
+            .dfa_size_limit(Some(MAX_TABLE_BYTES))
+            .determinize_size_limit(Some(MAX_TABLE_BYTES));
         let table = dense::Builder::new().configure(config).build_from_nfa(&states).ok();
         Ok(Self { source: source.into(), states, table })
     }
@@ -66,7 +67,7 @@ impl Pattern {
     }
 
     /// Whether a text matches.
-    pub(super) fn is_match(&self, text: &str, steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
+    pub(super) fn is_match(&self, text: &str, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
         if let Some(table) = &self.table {
             steps.spend(1 + text.len() as u64 / 4)?;
             // It gives up at bytes that the table has no way for, as Unicode word boundaries have it.
@@ -74,13 +75,13 @@ impl Pattern {
                 return Ok(found.is_some());
             }
         }
-        Search { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, steps }
+        NfaSearch { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, steps }
             .run(text.as_bytes())
     }
 }
 
 /// Follows all states side by side.
-struct Search<'p, 'e, 'a> {
+struct NfaSearch<'p, 'e, 'a> {
     states: &'p NFA,
     /// In which turn a state was last reached.
     seen: Vec<usize>,
@@ -88,8 +89,8 @@ struct Search<'p, 'e, 'a> {
     steps: &'e mut StepBudget<'a>,
 }
 
-impl Search<'_, '_, '_> {
-    fn run(&mut self, text: &[u8]) -> Result<bool, Stopped> {
+impl NfaSearch<'_, '_, '_> {
+    fn run(&mut self, text: &[u8]) -> Result<bool, CheckInterrupt> {
         self.steps.spend(1 + self.seen.len() as u64 / 8)?;
         let (mut now, mut next, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for at in 0..=text.len() {
@@ -136,7 +137,7 @@ impl Search<'_, '_, '_> {
         at: usize,
         waiting: &mut Vec<StateID>,
         open: &mut Vec<StateID>,
-    ) -> Result<bool, Stopped> {
+    ) -> Result<bool, CheckInterrupt> {
         open.clear();
         open.push(from);
         while let Some(id) = open.pop() {
@@ -168,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    fn matches(pattern: &Pattern, text: &str) -> bool {
-        pattern.is_match(text, &mut StepBudget::awaited()).expect("a verdict")
+    fn matches(pattern: &SchemaPattern, text: &str) -> bool {
+        pattern.is_match(text, &mut StepBudget::new_awaited()).expect("a verdict")
     }
 
     #[test]
@@ -188,22 +189,22 @@ mod tests {
             ("", "anything", true),
             ("^(?:a|b)*$", "abba", true),
         ] {
-            let pattern = Pattern::new(pattern).expect("a pattern");
+            let pattern = SchemaPattern::new(pattern).expect("a pattern");
             assert_eq!(matches(&pattern, text), expected, "{pattern:?} {text}");
         }
     }
 
     #[test]
     fn a_huge_automaton_is_followed_step_by_step_and_stops() {
-        let huge = Pattern::new("[ab]*a[ab]{1900}c").expect("within the limit");
+        let huge = SchemaPattern::new("[ab]*a[ab]{1900}c").expect("within the limit");
         assert!(huge.table.is_none());
         let fits = format!("{}c", "a".repeat(1_901));
         assert!(matches(&huge, &fits));
         assert!(!matches(&huge, &fits[1..]));
-        let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut StepBudget::awaited());
-        assert_eq!(stopped, Err(Stopped::Spent));
-        assert!(Pattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").table.is_some());
-        assert!(Pattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").table.is_some());
+        let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut StepBudget::new_awaited());
+        assert_eq!(stopped, Err(CheckInterrupt::OutOfSteps));
+        assert!(SchemaPattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").table.is_some());
+        assert!(SchemaPattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").table.is_some());
     }
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
             ("\\p{L}{500}", "more than 262144 bytes"),
             ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
         ] {
-            let told = Pattern::new(pattern).expect_err("refused");
+            let told = SchemaPattern::new(pattern).expect_err("refused");
             assert!(told.contains(why), "{told}");
         }
     }
@@ -227,7 +228,7 @@ mod tests {
             pattern in "(\\^)?([a-c]|\\[ab\\]|\\.|\\(a\\|bc\\)|\\(b\\|\\)|é|\\\\b)([*+?]|\\{1,3\\})?(a|\\[\\^b\\])?(\\$)?",
             text in "[abcé ]{0,12}",
         ) {
-            let mut compiled = Pattern::new(&pattern).expect("a pattern");
+            let mut compiled = SchemaPattern::new(&pattern).expect("a pattern");
             let expected = regex::Regex::new(&jsonschema_regex::to_rust_regex(&pattern).expect("a pattern"))
                 .expect("a pattern")
                 .is_match(&text);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-pub(super) enum Below {
+pub(super) enum SubschemaShape {
     Schema,
     List,
     Map,
@@ -13,7 +13,7 @@ pub(super) enum Below {
 }
 
 /// What stands below a keyword of JSON Schema.
-pub(super) fn below(keyword: &str) -> Below {
+pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
     match keyword {
         "not"
         | "if"
@@ -24,17 +24,17 @@ pub(super) fn below(keyword: &str) -> Below {
         | "additionalProperties"
         | "additionalItems"
         | "unevaluatedItems"
-        | "unevaluatedProperties" => Below::Schema,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Below::List,
+        | "unevaluatedProperties" => SubschemaShape::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SubschemaShape::List,
         "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
-        | "definitions" => Below::Map,
-        "items" => Below::Either,
-        _ => Below::Other,
+        | "definitions" => SubschemaShape::Map,
+        "items" => SubschemaShape::Either,
+        _ => SubschemaShape::Other,
     }
 }
 
 /// The schema that a reference leads to. The error ends a sentence that names the reference.
-pub(super) fn schema<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
+pub(super) fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
     let path = reference.strip_prefix("#/").ok_or("which is not a part of it")?;
     if path.contains('%') {
         return Err("which is not spelled plainly; write the name without '%'");
@@ -45,10 +45,12 @@ pub(super) fn schema<'a>(root: &'a Map<String, Value>, reference: &str) -> Resul
     loop {
         let keyword = steps.next().ok_or(NO_SCHEMA)?;
         let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
-        let found = match (below(&keyword), found) {
-            (Below::Schema | Below::Either, Value::Object(_) | Value::Bool(_)) => Some(found),
-            (Below::Map, Value::Object(map)) => steps.next().and_then(|name| map.get(&name)),
-            (Below::List | Below::Either, Value::Array(list)) => {
+        let found = match (subschema_shape(&keyword), found) {
+            (SubschemaShape::Schema | SubschemaShape::Either, Value::Object(_) | Value::Bool(_)) => {
+                Some(found)
+            }
+            (SubschemaShape::Map, Value::Object(map)) => steps.next().and_then(|name| map.get(&name)),
+            (SubschemaShape::List | SubschemaShape::Either, Value::Array(list)) => {
                 let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
                 digits.and_then(|digits| list.get(digits.parse::<usize>().ok()?))
             }

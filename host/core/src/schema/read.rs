@@ -14,8 +14,8 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
-    node::{Id, Keyword, Node, Tree},
-    pattern::Pattern,
+    node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
+    pattern::SchemaPattern,
     pointer,
 };
 use crate::names::quoted;
@@ -43,14 +43,14 @@ const DIALECTS: [&str; 5] = [
 
 /// What reading a schema gave, and what it takes in memory.
 pub(super) struct ReadSchema {
-    pub(super) tree: Tree,
+    pub(super) tree: SchemaTree,
     /// Bytes of its compiled patterns.
     pub(super) pattern_bytes: usize,
 }
 
 /// Reads a schema. The error says, as the rest of a sentence about it, why it is refused and where.
 pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         root,
         nodes: Vec::new(),
         known: HashMap::new(),
@@ -61,7 +61,7 @@ pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
     };
     match reader.object(root) {
         Ok(id) => Ok(ReadSchema {
-            tree: Tree { nodes: reader.nodes, root: id },
+            tree: SchemaTree { nodes: reader.nodes, root: id },
             pattern_bytes: reader.patterns.values().map(|pattern| pattern.bytes()).sum(),
         }),
         Err(why) if reader.path.is_empty() => Err(why),
@@ -69,12 +69,12 @@ pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct SchemaReader<'a> {
     root: &'a Map<String, Value>,
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// What references lead to, by their text; none while it is being read.
-    known: HashMap<&'a str, Option<Id>>,
-    patterns: HashMap<&'a str, Arc<Pattern>>,
+    known: HashMap<&'a str, Option<SchemaNodeId>>,
+    patterns: HashMap<&'a str, Arc<SchemaPattern>>,
     /// Names of the keywords and members on the way to what is being read.
     pub(super) path: Vec<String>,
     /// Schemas on that way, each reference a step of its own.
@@ -82,9 +82,9 @@ pub(super) struct Reader<'a> {
     dialect: Option<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     /// Reads what stands where a schema belongs.
-    pub(super) fn schema(&mut self, value: &'a Value) -> Result<Id, String> {
+    pub(super) fn schema(&mut self, value: &'a Value) -> Result<SchemaNodeId, String> {
         match value {
             Value::Bool(true) => self.add(vec![]),
             Value::Bool(false) => self.add(vec![Keyword::Never]),
@@ -93,14 +93,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, object: &'a Map<String, Value>) -> Result<Id, String> {
+    fn object(&mut self, object: &'a Map<String, Value>) -> Result<SchemaNodeId, String> {
         if self.depth >= MAX_DEPTH {
             return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
         }
         self.identity(object)?;
         self.depth += 1;
         let target = match object.get("$ref") {
-            Some(Value::String(target)) => Some(self.follow(target)?),
+            Some(Value::String(target)) => Some(self.resolve_reference(target)?),
             Some(_) => return Err("has a $ref that is not a string".into()),
             None => None,
         };
@@ -117,9 +117,9 @@ impl<'a> Reader<'a> {
 
     /// Refuses what would give this place another base, dialect or name than the one it is read under.
     fn identity(&self, object: &Map<String, Value>) -> Result<(), String> {
-        const ELSEWHERE: [&str; 5] =
+        const REBASING_KEYWORDS: [&str; 5] =
             ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
-        if let Some(keyword) = ELSEWHERE.iter().find(|keyword| object.contains_key(**keyword)) {
+        if let Some(keyword) = REBASING_KEYWORDS.iter().find(|keyword| object.contains_key(**keyword)) {
             return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
         }
         // A second name is harmless, as long as nothing refers to it: such a reference is none to a part of the schema.
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, target: &'a str) -> Result<Id, String> {
+    fn resolve_reference(&mut self, target: &'a str) -> Result<SchemaNodeId, String> {
         let shown = quoted(target, 80);
         match self.known.get(target) {
             Some(Some(id)) => return Ok(*id),
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
             return Err("refers to itself through '#'".into());
         }
         let found =
-            pointer::schema(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
+            pointer::resolve(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
         self.known.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
@@ -166,19 +166,19 @@ impl<'a> Reader<'a> {
         Ok(id)
     }
 
-    pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<Pattern>, String> {
+    pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<SchemaPattern>, String> {
         if let Some(known) = self.patterns.get(source) {
             return Ok(Arc::clone(known));
         }
         if self.patterns.len() == MAX_PATTERNS {
             return Err(format!("has more than {MAX_PATTERNS} patterns"));
         }
-        let pattern = Arc::new(Pattern::new(source)?);
+        let pattern = Arc::new(SchemaPattern::new(source)?);
         self.patterns.insert(source, Arc::clone(&pattern));
         Ok(pattern)
     }
 
-    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<Id, String> {
+    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<SchemaNodeId, String> {
         let (mut weight, mut height) = (1_u64, 0);
         for id in keywords.iter().flat_map(Keyword::schemas) {
             let node = &self.nodes[id.0 as usize];
@@ -193,8 +193,8 @@ impl<'a> Reader<'a> {
             return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
         }
         keywords.sort_by_key(Keyword::rank);
-        let id = Id(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node { keywords, weight, height: height + 1 });
+        let id = SchemaNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(SchemaNode { keywords, weight, height: height + 1 });
         Ok(id)
     }
 }

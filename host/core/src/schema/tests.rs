@@ -93,14 +93,14 @@ fn a_check_that_would_take_for_ever_is_stopped() {
     );
     let value = json!({"x": vec![0; 1_000]});
     assert_eq!(
-        heavy.check_within(&value, "member", &mut StepBudget::long(&|| true)),
-        Err(Stopped::Abandoned.into())
+        heavy.check_with_budget(&value, "member", &mut StepBudget::new_long(&|| true)),
+        Err(CheckInterrupt::Abandoned.into())
     );
     let doubling =
         (0..40).fold(json!({}), |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": true}));
     let nested = of(json!({"type": "object", "allOf": [doubling]}));
-    let ended = nested.check_within(&json!({}), "member", &mut StepBudget::awaited());
-    assert_eq!(ended, Err(Stopped::Spent.into()), "each level asks the one below twice");
+    let ended = nested.check_with_budget(&json!({}), "member", &mut StepBudget::new_awaited());
+    assert_eq!(ended, Err(CheckInterrupt::OutOfSteps.into()), "each level asks the one below twice");
 }
 
 #[test]

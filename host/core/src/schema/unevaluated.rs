@@ -6,14 +6,14 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{
-    check::{Check, Failed},
-    node::{Id, Keyword},
-    step_budget::Stopped,
+    check::{CheckError, SchemaChecker},
+    node::{Keyword, SchemaNodeId},
+    step_budget::CheckInterrupt,
 };
 
 /// What keywords have looked at in one value.
 #[derive(Default)]
-struct Evaluated<'v> {
+struct EvaluatedParts<'v> {
     members: HashSet<&'v str>,
     all_members: bool,
     /// So many items from the first on.
@@ -22,25 +22,35 @@ struct Evaluated<'v> {
     all_items: bool,
 }
 
-impl<'t> Check<'t, '_, '_> {
-    pub(super) fn unevaluated_members(&mut self, id: Id, rest: Id, value: &Value) -> Result<(), Failed> {
+impl<'t> SchemaChecker<'t, '_, '_> {
+    pub(super) fn unevaluated_members(
+        &mut self,
+        id: SchemaNodeId,
+        rest: SchemaNodeId,
+        value: &Value,
+    ) -> Result<(), CheckError> {
         let Value::Object(members) = value else { return Ok(()) };
-        let mut evaluated = Evaluated::default();
-        self.look(id, value, &mut evaluated, true)?;
+        let mut evaluated = EvaluatedParts::default();
+        self.mark_evaluated(id, value, &mut evaluated, true)?;
         if evaluated.all_members {
             return Ok(());
         }
         let unevaluated = members.iter().filter(|(name, _)| !evaluated.members.contains(name.as_str()));
         unevaluated.into_iter().try_for_each(|(name, part)| {
             self.steps.spend(1)?;
-            self.schema(rest, part).map_err(|failed| self.within(failed, name))
+            self.schema(rest, part).map_err(|failed| self.with_path_step(failed, name))
         })
     }
 
-    pub(super) fn unevaluated_items(&mut self, id: Id, rest: Id, value: &Value) -> Result<(), Failed> {
+    pub(super) fn unevaluated_items(
+        &mut self,
+        id: SchemaNodeId,
+        rest: SchemaNodeId,
+        value: &Value,
+    ) -> Result<(), CheckError> {
         let Value::Array(items) = value else { return Ok(()) };
-        let mut evaluated = Evaluated::default();
-        self.look(id, value, &mut evaluated, true)?;
+        let mut evaluated = EvaluatedParts::default();
+        self.mark_evaluated(id, value, &mut evaluated, true)?;
         if evaluated.all_items {
             return Ok(());
         }
@@ -48,19 +58,19 @@ impl<'t> Check<'t, '_, '_> {
             items.iter().enumerate().skip(evaluated.first).filter(|(at, _)| !evaluated.items.contains(at));
         unevaluated.into_iter().try_for_each(|(at, item)| {
             self.steps.spend(1)?;
-            self.schema(rest, item).map_err(|failed| self.within(failed, at))
+            self.schema(rest, item).map_err(|failed| self.with_path_step(failed, at))
         })
     }
 
     /// Notes what a schema that a value matches looks at. `own` is set for the schema whose unevaluated keyword
     /// asks; one of another schema below has looked at all there is.
-    fn look<'v>(
+    fn mark_evaluated<'v>(
         &mut self,
-        id: Id,
+        id: SchemaNodeId,
         value: &'v Value,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut EvaluatedParts<'v>,
         own: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), CheckInterrupt> {
         let tree = self.tree;
         for keyword in &tree.node(id).keywords {
             self.steps.spend(1)?;
@@ -68,33 +78,33 @@ impl<'t> Check<'t, '_, '_> {
                 Keyword::UnevaluatedProperties(_) => evaluated.all_members |= !own,
                 Keyword::UnevaluatedItems(_) => evaluated.all_items |= !own,
                 Keyword::Members(_) | Keyword::Items(_) | Keyword::Contains(_) => {
-                    self.look_at_parts(keyword, value, evaluated)?
+                    self.mark_evaluated_parts(keyword, value, evaluated)?
                 }
                 Keyword::AllOf(all) => {
                     for one in all {
-                        self.look(*one, value, evaluated, false)?;
+                        self.mark_evaluated(*one, value, evaluated, false)?;
                     }
                 }
                 Keyword::AnyOf(branches) | Keyword::OneOf(branches) => {
                     for branch in branches {
                         if self.matches(*branch, value)? {
-                            self.look(*branch, value, evaluated, false)?;
+                            self.mark_evaluated(*branch, value, evaluated, false)?;
                         }
                     }
                 }
                 Keyword::If(keyword) => {
                     let matched = self.matches(keyword.condition, value)?;
                     if matched {
-                        self.look(keyword.condition, value, evaluated, false)?;
+                        self.mark_evaluated(keyword.condition, value, evaluated, false)?;
                     }
                     if let Some(next) = if matched { keyword.then } else { keyword.otherwise } {
-                        self.look(next, value, evaluated, false)?;
+                        self.mark_evaluated(next, value, evaluated, false)?;
                     }
                 }
                 Keyword::DependentSchemas(all) => {
                     for (name, id) in all {
                         if value.get(name).is_some() {
-                            self.look(*id, value, evaluated, false)?;
+                            self.mark_evaluated(*id, value, evaluated, false)?;
                         }
                     }
                 }
@@ -104,12 +114,12 @@ impl<'t> Check<'t, '_, '_> {
         Ok(())
     }
 
-    fn look_at_parts<'v>(
+    fn mark_evaluated_parts<'v>(
         &mut self,
         keyword: &Keyword,
         value: &'v Value,
-        evaluated: &mut Evaluated<'v>,
-    ) -> Result<(), Stopped> {
+        evaluated: &mut EvaluatedParts<'v>,
+    ) -> Result<(), CheckInterrupt> {
         match (keyword, value) {
             (Keyword::Members(keyword), Value::Object(given)) => {
                 evaluated.all_members |= keyword.others.is_some();
@@ -130,7 +140,7 @@ impl<'t> Check<'t, '_, '_> {
             }
             (Keyword::Contains(keyword), Value::Array(items)) => {
                 for (at, item) in items.iter().enumerate() {
-                    if self.matches(keyword.what, item)? {
+                    if self.matches(keyword.schema, item)? {
                         evaluated.items.insert(at);
                     }
                 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{
     number,
-    step_budget::{StepBudget, Stopped},
+    step_budget::{CheckInterrupt, StepBudget},
 };
 
 /// Whether two values are the same; a step for each part that is compared.
-pub(super) fn same(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
+pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
     steps.spend(1)?;
     Ok(match (one, other) {
         (Value::String(one), Value::String(other)) => {
@@ -23,13 +23,13 @@ pub(super) fn same(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Re
         }
         (Value::Number(one), Value::Number(other)) => number::compare(one, other) == Ordering::Equal,
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && all(one.iter().zip(other), |(one, other)| same(one, other, steps))?
+            one.len() == other.len() && all(one.iter().zip(other), |(one, other)| equal(one, other, steps))?
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
                 && all(one.iter(), |(name, part)| {
                     steps.spend(1 + name.len() as u64 / 64)?;
-                    other.get(name).map_or(Ok(false), |twin| same(part, twin, steps))
+                    other.get(name).map_or(Ok(false), |twin| equal(part, twin, steps))
                 })?
         }
         _ => one == other,
@@ -37,13 +37,13 @@ pub(super) fn same(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Re
 }
 
 /// Whether no two of these values are the same.
-pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
+pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
     let keys = RandomState::new();
     let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
     for item in items {
         let alike = known.entry(digest(item, &keys, steps)?).or_default();
         for other in alike.iter() {
-            if same(item, other, steps)? {
+            if equal(item, other, steps)? {
                 return Ok(false);
             }
         }
@@ -53,7 +53,7 @@ pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<
 }
 
 /// The same for values that are the same, and hardly ever for others.
-fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Result<u64, Stopped> {
+fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Result<u64, CheckInterrupt> {
     steps.spend(2)?;
     Ok(match value {
         Value::Null => keys.hash_one(0),
@@ -84,8 +84,8 @@ fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Resu
 /// Whether all pass, until one does not.
 fn all<T>(
     mut parts: impl Iterator<Item = T>,
-    mut passes: impl FnMut(T) -> Result<bool, Stopped>,
-) -> Result<bool, Stopped> {
+    mut passes: impl FnMut(T) -> Result<bool, CheckInterrupt>,
+) -> Result<bool, CheckInterrupt> {
     for part in parts.by_ref() {
         if !passes(part)? {
             return Ok(false);
@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn values_are_unique_by_what_they_are() {
         let unique = |items: Value| {
-            are_unique(items.as_array().expect("an array"), &mut StepBudget::awaited()).expect("a verdict")
+            are_unique(items.as_array().expect("an array"), &mut StepBudget::new_awaited())
+                .expect("a verdict")
         };
         assert!(unique(
             json!([1, true, "1", null, [1], {"a": 1}, {"a": 2}, 9007199254740993_u64, 9007199254740992_u64])

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{
     kind_of,
-    node::{Id, Keyword, Tree},
-    step_budget::{StepBudget, Stopped},
+    node::{Keyword, SchemaNodeId, SchemaTree},
+    step_budget::{CheckInterrupt, StepBudget},
 };
 use crate::names;
 
@@ -17,46 +17,46 @@ const MAX_CHOICES: usize = 400;
 pub(super) struct Violation {
     /// From the place to the root.
     path: Vec<String>,
-    what: What,
+    kind: ViolationKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum ViolationKind {
     /// A member is not there.
     Missing(String),
     /// Said of the place: "must be …".
-    Unlike(String),
+    Mismatch(String),
 }
 
-impl Default for What {
+impl Default for ViolationKind {
     fn default() -> Self {
-        Self::Unlike(String::new())
+        Self::Mismatch(String::new())
     }
 }
 
 impl Violation {
-    pub(super) fn of(words: String) -> Self {
-        Self { path: Vec::new(), what: What::Unlike(words) }
+    pub(super) fn new(words: String) -> Self {
+        Self { path: Vec::new(), kind: ViolationKind::Mismatch(words) }
     }
 
     pub(super) fn missing(name: &str) -> Self {
-        Self { path: Vec::new(), what: What::Missing(name.to_owned()) }
+        Self { path: Vec::new(), kind: ViolationKind::Missing(name.to_owned()) }
     }
 
-    pub(super) fn within(mut self, step: String) -> Self {
+    pub(super) fn with_path_step(mut self, step: String) -> Self {
         self.path.push(step);
         self
     }
 
     /// The mistake as a sentence, `noun` being what to call a member ("argument", "parameter").
-    pub(super) fn in_words(mut self, noun: &str) -> String {
+    pub(super) fn into_message(mut self, noun: &str) -> String {
         self.path.reverse();
         let path = self.path.join(".");
-        match self.what {
-            What::Missing(name) => {
-                format!("missing required {noun} '{}'{}.", names::quoted(&name, 64), within(&path))
+        match self.kind {
+            ViolationKind::Missing(name) => {
+                format!("missing required {noun} '{}'{}.", names::quoted(&name, 64), location_suffix(&path))
             }
-            What::Unlike(words) => {
+            ViolationKind::Mismatch(words) => {
                 let end = if words.ends_with('?') { "" } else { "." };
                 match &*path {
                     "" => format!("the {noun}s {words}{end}"),
@@ -70,29 +70,33 @@ impl Violation {
 /// The member that a schema closed to others does not know, as a sentence, if there is one. Said before
 /// all else: a wrong name explains more than what it leaves missing.
 pub(super) fn unknown_member(
-    tree: &Tree,
+    tree: &SchemaTree,
     value: &Value,
     noun: &str,
     steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, Stopped> {
+) -> Result<Option<String>, CheckInterrupt> {
     let Some((mut path, name, id)) = find_unknown(tree, tree.root, value, steps)? else { return Ok(None) };
     path.reverse();
     let known = tree.node(id).members().into_iter().flat_map(|members| members.named.keys());
     let mut known: Vec<&str> = known.map(String::as_str).collect();
     known.sort_unstable();
     let near = names::did_you_mean(name, known);
-    Ok(Some(format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(&path.join(".")))))
+    Ok(Some(format!(
+        "unknown {noun} '{}'{}.{near}",
+        names::quoted(name, 64),
+        location_suffix(&path.join("."))
+    )))
 }
 
 /// Where it is, from there to the root; its name; and the schema that does not know it.
-type Unknown<'v> = (Vec<String>, &'v str, Id);
+type UnknownMember<'v> = (Vec<String>, &'v str, SchemaNodeId);
 
 fn find_unknown<'v>(
-    tree: &Tree,
-    id: Id,
+    tree: &SchemaTree,
+    id: SchemaNodeId,
     value: &'v Value,
     steps: &mut StepBudget<'_>,
-) -> Result<Option<Unknown<'v>>, Stopped> {
+) -> Result<Option<UnknownMember<'v>>, CheckInterrupt> {
     steps.spend(1)?;
     let node = tree.node(id);
     match value {
@@ -137,18 +141,18 @@ pub(super) fn not_a_choice(choices: &[Value], value: &Value) -> String {
         value.as_str().map(|given| names::did_you_mean(given, words.iter().copied())).unwrap_or_default();
     let listed = choices.iter().take(100).map(plain).collect::<Vec<_>>().join(", ");
     let end = if near.is_empty() { "" } else { "." };
-    format!("must be one of {}, got {}{end}{near}", names::quoted(&listed, MAX_CHOICES), shown(value))
+    format!("must be one of {}, got {}{end}{near}", names::quoted(&listed, MAX_CHOICES), quoted_value(value))
 }
 
 fn plain(choice: &Value) -> String {
     match choice {
         Value::String(text) => names::quoted(text, 64),
-        other => shown(other),
+        other => quoted_value(other),
     }
 }
 
 /// A value as a message shows it.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn quoted_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{}'", names::quoted(text, 40)),
         Value::Array(_) | Value::Object(_) => kind_of(value).into(),
@@ -156,6 +160,6 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-fn within(path: &str) -> String {
+fn location_suffix(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in '{}'", names::quoted(path, 80)) }
 }

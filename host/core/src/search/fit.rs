@@ -5,7 +5,7 @@
 //! the page holds, and how near it is by meaning.
 
 use super::{NameMatch, Query};
-use crate::page::Fit;
+use crate::page::MatchQuality;
 
 /// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
 /// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
@@ -49,9 +49,9 @@ impl FitScorer {
 
     /// How well a page or a document answers that holds these texts. `cosine` is how near it is; none where question or
     /// page has no vector.
-    pub fn fit(&self, name: NameMatch, cosine: Option<f32>, texts: &[&str]) -> Fit {
+    pub fn fit(&self, name: NameMatch, cosine: Option<f32>, texts: &[&str]) -> MatchQuality {
         if name == NameMatch::Exact {
-            return Fit::Names;
+            return MatchQuality::Names;
         }
         let held = self.held(texts);
         match cosine {
@@ -81,19 +81,19 @@ const GOOD: f32 = 0.5;
 /// From here on it shares something with the question.
 const WEAK: f32 = 0.4;
 
-fn by_both(held: f32, cosine: f32) -> Fit {
+fn by_both(held: f32, cosine: f32) -> MatchQuality {
     match WORDS * held + cosine {
-        sum if sum >= GOOD => Fit::Good,
-        sum if sum >= WEAK => Fit::Weak,
-        _ => Fit::Nothing,
+        sum if sum >= GOOD => MatchQuality::Good,
+        sum if sum >= WEAK => MatchQuality::Weak,
+        _ => MatchQuality::Nothing,
     }
 }
 
-fn by_words(held: f32) -> Fit {
+fn by_words(held: f32) -> MatchQuality {
     match held {
-        held if held >= 0.75 => Fit::Good,
-        held if held >= 0.4 => Fit::Weak,
-        _ => Fit::Nothing,
+        held if held >= 0.75 => MatchQuality::Good,
+        held if held >= 0.4 => MatchQuality::Weak,
+        _ => MatchQuality::Nothing,
     }
 }
 
@@ -137,17 +137,17 @@ mod tests {
     fn words_and_nearness_make_up_for_each_other() {
         let page = ["Retries", "A call is repeated after a pause; CircuitBreakers stop that.", "Reliability"];
         for (question, cosine, fit) in [
-            ("repeating calls after pauses", Some(0.3), Fit::Good),
-            ("nothing of it", Some(0.55), Fit::Good),
-            ("repeat the moon landing", Some(0.35), Fit::Weak),
-            ("red wine in a carpet", Some(0.2), Fit::Nothing),
-            ("breaker reliability", None, Fit::Good),
-            ("breakers in the old town of London", None, Fit::Nothing),
-            ("", None, Fit::Nothing),
+            ("repeating calls after pauses", Some(0.3), MatchQuality::Good),
+            ("nothing of it", Some(0.55), MatchQuality::Good),
+            ("repeat the moon landing", Some(0.35), MatchQuality::Weak),
+            ("red wine in a carpet", Some(0.2), MatchQuality::Nothing),
+            ("breaker reliability", None, MatchQuality::Good),
+            ("breakers in the old town of London", None, MatchQuality::Nothing),
+            ("", None, MatchQuality::Nothing),
         ] {
             assert_eq!(FitScorer::of(question).fit(NameMatch::No, cosine, &page), fit, "{question}");
         }
-        assert_eq!(FitScorer::of("retries").fit(NameMatch::Exact, Some(0.0), &page), Fit::Names);
+        assert_eq!(FitScorer::of("retries").fit(NameMatch::Exact, Some(0.0), &page), MatchQuality::Names);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{
     script::{self, ScriptRun},
     stem,
 };
-use crate::names::begins_hump;
+use crate::names::starts_word;
 
 /// Different words of a query that are used.
 pub const MAX_TERMS: usize = 64;
@@ -146,7 +146,7 @@ fn humps(word: &str) -> Vec<String> {
     let mut rest = word.chars().peekable();
     while let Some(c) = rest.next() {
         match parts.last_mut() {
-            Some(last) if !begins_hump(before, c, rest.peek().copied()) => last.push(c),
+            Some(last) if !starts_word(before, c, rest.peek().copied()) => last.push(c),
             _ => parts.push(c.to_string()),
         }
         before = c;

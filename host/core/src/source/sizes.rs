@@ -2,14 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::MAX_TEXT;
+use super::MAX_TEXT_BYTES;
 use crate::{
     clean,
-    schema::{Schema, Size},
+    schema::{Schema, SchemaSize},
 };
 
-pub(super) fn short(what: &str, text: &str) -> Result<(), String> {
-    if text.len() > MAX_TEXT { Err(format!("{what} is longer than {MAX_TEXT} bytes")) } else { Ok(()) }
+pub(super) fn check_short_text(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > MAX_TEXT_BYTES {
+        Err(format!("{what} is longer than {MAX_TEXT_BYTES} bytes"))
+    } else {
+        Ok(())
+    }
 }
 
 /// The most schemas that all schemas of a source may be made of.
@@ -19,7 +23,7 @@ const MAX_SCHEMAS: usize = 200_000;
 const MAX_PATTERN_BYTES: usize = 16 << 20;
 
 /// Adds the size of one more schema to what all take together; each is bounded by itself.
-pub(super) fn within_all(all: &mut Size, one: Size) -> Result<(), String> {
+pub(super) fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), String> {
     all.schemas += one.schemas;
     all.pattern_bytes += one.pattern_bytes;
     if all.schemas > MAX_SCHEMAS {
@@ -31,9 +35,9 @@ pub(super) fn within_all(all: &mut Size, one: Size) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn schema(what: &str, found: &Map<String, Value>) -> Result<Size, String> {
-    short(what, &serde_json::to_string(found).unwrap_or_default())?;
-    if let Some(place) = clean::in_schema(found) {
+pub(super) fn check_schema(what: &str, found: &Map<String, Value>) -> Result<SchemaSize, String> {
+    check_short_text(what, &serde_json::to_string(found).unwrap_or_default())?;
+    if let Some(place) = clean::find_in_schema(found) {
         return Err(format!(
             "{what} hides characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::{
-    Catalog, Effect, Exposure, SourceId,
+    Catalog, CompiledPreset, Effect, SourceId,
     testing::{Fixture, request_tool, tool},
 };
 
-fn step(intents: &[Intent], requires: &[&str], produces: &str) -> Step {
-    Step {
+fn step(intents: &[Intent], requires: &[&str], produces: &str) -> WorkflowStep {
+    WorkflowStep {
         workflow: "w".into(),
         intents: intents.to_vec(),
         requires: requires.iter().map(|mark| (*mark).to_owned()).collect(),
@@ -17,9 +17,9 @@ fn step(intents: &[Intent], requires: &[&str], produces: &str) -> Step {
 }
 
 /// Builds a catalog of these tools with a workflow.
-async fn built(tools: Vec<ToolSpec>, steps: Vec<Step>) -> Result<Catalog, String> {
+async fn built(tools: Vec<ToolSpec>, steps: Vec<WorkflowStep>) -> Result<Catalog, String> {
     let source = Fixture::new(SourceId::Gate("g".into()), tools);
-    let mut exposure = Exposure::of_sources("p", Vec::new());
+    let mut exposure = CompiledPreset::from_sources("p", Vec::new());
     exposure.workflow = steps;
     Catalog::build(&exposure, vec![source.listed().await]).map_err(|error| error.to_string())
 }
@@ -37,7 +37,7 @@ fn a_mark_is_a_name_or_a_file_that_begins_with_a_dot() {
         assert!(!is_mark(bad), "{bad}");
     }
     let step = step(&[], &[], "done");
-    assert_eq!((step.file("done"), step.file(".done")), (".w-done".into(), ".done".into()));
+    assert_eq!((step.mark_file("done"), step.mark_file(".done")), (".w-done".into(), ".done".into()));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_runs_things_has_the_step_of_changes_unless_it_has_its_own() {
     assert_eq!(steps_for(&steps, Intent::Execute), [&modify], "to say EXECUTE leads around nothing");
     assert!(steps_for(&steps, Intent::Query).is_empty());
     let execute = step(&[Intent::Execute], &["done"], "ran");
-    let other = Step { workflow: "other".into(), ..modify };
+    let other = WorkflowStep { workflow: "other".into(), ..modify };
     let steps = [analyze, execute.clone(), other.clone()];
     assert_eq!(steps_for(&steps, Intent::Execute), [&other, &execute], "each workflow by itself");
 }

@@ -5,8 +5,8 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, Exposure, SourceId, catalog::Entry, isolation, ports::Servers as _, ports::ledger::Ledger as _,
-    ports::ledger::MetricsFilter, ports::servers::ServerStatus,
+    Catalog, CompiledPreset, SourceId, catalog::ToolEntry, isolation, ports::Servers as _,
+    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus,
 };
 use serde_json::json;
 
@@ -52,14 +52,14 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
     let servers = &composition.stores.servers.live;
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
-    if status.as_ref().is_some_and(|status| !catalog.proxied.reaches(status)) {
+    if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
         let (server, preset) = (&arguments.server, &exposure.preset);
         return Err(Failure::Usage(format!("preset '{preset}' does not reach server '{server}'")));
     }
     // One that was never asked is asked, and ended again.
     servers.learn(&arguments.server).await?;
     let listed = servers.listing(&arguments.server).await?;
-    let tools = catalog.proxied.entries(&listed);
+    let tools = catalog.server_tools.entries(&listed);
     let definitions: Vec<_> = tools
         .iter()
         .map(|entry| {
@@ -73,7 +73,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let (apart, why) = match arguments.strategy {
         Strategy::Agent => (false, "as was asked".into()),
         Strategy::Subprocess => (true, "as was asked".into()),
-        Strategy::Auto => (advice.apart, advice.reason),
+        Strategy::Auto => (advice.isolated, advice.reason),
     };
     let taker =
         if apart { request_preset(&composition, &exposure.preset, status.as_ref()).await } else { None };
@@ -112,9 +112,12 @@ async fn facts(
     server: &str,
     program: bool,
     schema_tokens: usize,
-) -> Result<isolation::Facts, Failure> {
-    let mut facts =
-        isolation::Facts { program, schema_tokens: Some(schema_tokens), ..isolation::Facts::default() };
+) -> Result<isolation::ServerUsage, Failure> {
+    let mut facts = isolation::ServerUsage {
+        program,
+        schema_tokens: Some(schema_tokens),
+        ..isolation::ServerUsage::default()
+    };
     if let Some(ledger) = composition.stores.ledger.as_ref().filter(|ledger| ledger.path().exists()) {
         let source = Some(SourceId::Server(server.into()));
         for tool in ledger.metrics(&MetricsFilter { source, tool: None, days: Some(DAYS) }).await? {
@@ -133,9 +136,11 @@ async fn request_preset(
 ) -> Option<String> {
     let others = composition.config.presets.keys().map(String::as_str);
     for preset in [chosen, "gateway"].into_iter().chain(others) {
-        let Ok(exposure) = Exposure::compile(&composition.config.presets, preset) else { continue };
+        let Ok(exposure) = CompiledPreset::compile(&composition.config.presets, preset) else { continue };
         let Ok(catalog) = composition.catalog(&exposure).await else { continue };
-        if request::name(&catalog).is_some() && server.is_none_or(|server| catalog.proxied.reaches(server)) {
+        if request::name(&catalog).is_some()
+            && server.is_none_or(|server| catalog.server_tools.allows_server(server))
+        {
             return Some(preset.to_owned());
         }
     }
@@ -159,7 +164,7 @@ fn plain(name: &str) -> String {
 struct Template<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
-    tools: &'a [std::sync::Arc<Entry>],
+    tools: &'a [std::sync::Arc<ToolEntry>],
     /// How requests are sent from a shell, and the preset that takes them. `None` if the subagent has tools instead.
     requests: Option<(Pinned, String)>,
 }
@@ -169,7 +174,7 @@ impl Template<'_> {
         let server = &self.arguments.server;
         let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
         // Names alone: what a server says of its tools would be an instruction to whoever has a shell.
-        let name = |entry: &std::sync::Arc<Entry>| plain(&entry.id.name);
+        let name = |entry: &std::sync::Arc<ToolEntry>| plain(&entry.id.name);
         let about: Vec<String> = self.tools.iter().take(6).map(name).collect();
         let about =
             if about.is_empty() { String::new() } else { format!("Among its tools: {}.", about.join(", ")) };
@@ -204,21 +209,21 @@ impl Template<'_> {
     fn by_tools(&self) -> Result<(String, String), Failure> {
         let (client, server) = (&self.arguments.name, &self.arguments.server);
         let listed = || self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
-        let named = |entries: Vec<&Entry>| {
+        let named = |entries: Vec<&ToolEntry>| {
             entries
                 .iter()
                 .map(|entry| format!("mcp__{client}__{}", entry.name))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        let own: Vec<&Entry> = listed()
+        let own: Vec<&ToolEntry> = listed()
             .filter(|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server))
             .map(|entry| &**entry)
             .collect();
         if !own.is_empty() {
             return Ok((named(own), format!("Its tools are `mcp__{client}__{server}__…`.")));
         }
-        let proxy: Vec<&Entry> = listed()
+        let proxy: Vec<&ToolEntry> = listed()
             .filter(|entry| ["search_tools", "get_tool_schema", "call_tool"].contains(&&*entry.id.name))
             .map(|entry| &**entry)
             .collect();

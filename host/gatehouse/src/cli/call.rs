@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, Content, Outcome, Reply};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Outcome, Reply};
 use gatehouse_wire::serve;
 use serde_json::Value;
 
@@ -92,13 +92,13 @@ fn tell(tool: &str, outcome: Outcome) -> Result<(), Failure> {
     for block in content {
         let bytes = block.bytes();
         out::line(match block {
-            Content::Text(text) => text,
-            Content::Image(media) | Content::Audio(media) => {
+            ContentPart::Text(text) => text,
+            ContentPart::Image(media) | ContentPart::Audio(media) => {
                 format!("[{}, {bytes} bytes; --json has it]", media.mime_type)
             }
-            Content::Link(link) => format!("[{}]", link.uri),
-            Content::Embedded(resource) => format!("[{}, {bytes} bytes; --json has it]", resource.uri),
-            Content::Other(block) => Value::Object(block).to_string(),
+            ContentPart::Link(link) => format!("[{}]", link.uri),
+            ContentPart::Embedded(resource) => format!("[{}, {bytes} bytes; --json has it]", resource.uri),
+            ContentPart::Other(block) => Value::Object(block).to_string(),
         });
     }
     if is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }

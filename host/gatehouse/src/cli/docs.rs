@@ -8,7 +8,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand, ValueEnum};
 use gatehouse_core::ports::{
     DocumentStore, Documents,
-    documents::{Document, Fit, Lines, Repository, SearchMode},
+    documents::{Document, Lines, MatchQuality, Repository, SearchMode},
 };
 use gatehouse_stores::DocumentLibrary;
 
@@ -188,7 +188,7 @@ async fn search(library: &DocumentLibrary, arguments: Search) -> Result<(), Fail
     }
     match result.hits.first() {
         None => out::line(format!("Nothing found for \"{query}\".")),
-        Some(hit) if hit.fit == Fit::Nothing => out::line("Nothing fits; these come nearest:"),
+        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; these come nearest:"),
         Some(_) => {}
     }
     for (place, hit) in result.hits.iter().enumerate() {

@@ -222,7 +222,7 @@ fn missing_variables(config: &Config) -> Vec<Check> {
     let rules = config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
     let complaints = rules.flat_map(|rules| {
         let gate = format!("gate {}", rules.gate());
-        rules.complaints().into_iter().map(move |why| Check::warning(gate.clone(), why))
+        rules.problems().into_iter().map(move |why| Check::warning(gate.clone(), why))
     });
     complaints.collect()
 }

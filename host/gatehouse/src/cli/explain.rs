@@ -3,7 +3,7 @@
 mod servers;
 
 use clap::Args;
-use gatehouse_core::{Catalog, Exposure, forwarding, names, workflow};
+use gatehouse_core::{Catalog, CompiledPreset, forwarding, names, workflow};
 use serde_json::json;
 
 use super::{Failure, Place};
@@ -63,15 +63,18 @@ impl Explanation {
 const PARAMS: usize = 600;
 
 /// What steps of workflows ask of calls.
-fn steps(steps: &[&workflow::Step]) -> String {
+fn steps(steps: &[&workflow::WorkflowStep]) -> String {
     let steps = steps.iter().map(|step| {
         let requires = match step.requires.as_slice() {
             [] => String::new(),
             marks => {
-                format!(" need {}", marks.iter().map(|mark| step.file(mark)).collect::<Vec<_>>().join(", "))
+                format!(
+                    " need {}",
+                    marks.iter().map(|mark| step.mark_file(mark)).collect::<Vec<_>>().join(", ")
+                )
             }
         };
-        let produces = step.produces.as_ref().map(|mark| format!(" leave {}", step.file(mark)));
+        let produces = step.produces.as_ref().map(|mark| format!(" leave {}", step.mark_file(mark)));
         let both = [requires, produces.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
         let both = both.collect::<Vec<_>>().join(" and");
         format!("; calls of intent {}{both} in the project", step.intents_in_words())
@@ -79,7 +82,11 @@ fn steps(steps: &[&workflow::Step]) -> String {
     steps.collect()
 }
 
-async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> Result<Explanation, Failure> {
+async fn explain(
+    composition: &Composition,
+    exposure: &CompiledPreset,
+    tool: &str,
+) -> Result<Explanation, Failure> {
     let preset = &exposure.preset;
     let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
     if let Some(entry) = catalog.get(tool) {

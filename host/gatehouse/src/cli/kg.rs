@@ -12,7 +12,7 @@ use gatehouse_core::{
     Fault,
     ports::{
         Knowledge,
-        knowledge::{Filters, Fit, IndexOptions, Lookup, Page, PageType},
+        knowledge::{IndexOptions, KnowledgePage, MatchQuality, PageFilters, PageLookup, PageType},
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
@@ -226,7 +226,7 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
 async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Failure> {
     let wrong = |fault: Fault| Failure::Usage(fault.in_one_line());
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
-    let filters = Filters {
+    let filters = PageFilters {
         page_types: types.collect::<Result<_, _>>().map_err(wrong)?,
         domains: arguments.domains,
         min_score: arguments.min_score,
@@ -240,7 +240,7 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
         let nearest = unknown.nearest.join(", ");
         out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
     }
-    if result.hits.first().is_some_and(|hit| hit.fit == Fit::Nothing) {
+    if result.hits.first().is_some_and(|hit| hit.fit == MatchQuality::Nothing) {
         out::line("Nothing fits; these come nearest:");
     }
     if result.hits.is_empty() {
@@ -262,14 +262,14 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
 
 async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Failure> {
     match knowledge.page(name).await? {
-        Lookup::Found { page, .. } if json => out::json(&page),
-        Lookup::Found { page, namesakes } => {
+        PageLookup::Found { page, .. } if json => out::json(&page),
+        PageLookup::Found { page, namesakes } => {
             print(&page);
             if !namesakes.is_empty() {
                 out::note(format!("Others with this title: {}.", namesakes.join(", ")));
             }
         }
-        Lookup::Missing(near) => {
+        PageLookup::Missing(near) => {
             let near =
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
             return Err(Failure::Failed(format!("Page not found: '{name}'.{near}")));
@@ -278,7 +278,7 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Fa
     Ok(())
 }
 
-fn print(page: &Page) {
+fn print(page: &KnowledgePage) {
     out::line(format!("{} ({})", page.title, page.id));
     out::line(format!("domains: {}", page.domains.join(", ")));
     out::line(format!("updated: {}", page.last_updated.as_deref().unwrap_or("unknown")));

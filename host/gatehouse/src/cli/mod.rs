@@ -241,7 +241,10 @@ pub(crate) async fn agreed(yes: bool, program: bool, question: impl Into<String>
 }
 
 /// The exposure of a preset that was named on the command line.
-pub(crate) fn exposure(composition: &Composition, preset: &str) -> Result<gatehouse_core::Exposure, Failure> {
-    gatehouse_core::Exposure::compile(&composition.config.presets, preset)
+pub(crate) fn exposure(
+    composition: &Composition,
+    preset: &str,
+) -> Result<gatehouse_core::CompiledPreset, Failure> {
+    gatehouse_core::CompiledPreset::compile(&composition.config.presets, preset)
         .map_err(|error| Failure::Usage(error.to_string()))
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, Content, Fault, Outcome, envelope, workflow};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Fault, Outcome, envelope, workflow};
 use serde_json::Value;
 
 use super::{Failure, Place};
@@ -34,7 +34,9 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let answer = match answered(&arguments, place, env).await {
         Ok(answer) => answer,
-        Err(fault) => envelope::refused(&fault, &envelope::repeated(&Value::Null), Duration::ZERO),
+        Err(fault) => {
+            envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
+        }
     };
     out::json(&answer);
     // What went wrong stands in the object; the exit code says that something did.
@@ -55,7 +57,7 @@ async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Val
     })?;
     let reply = call(&composition, catalog, tool, request).await?;
     let text = reply.content.iter().find_map(|block| match block {
-        Content::Text(text) => Some(text),
+        ContentPart::Text(text) => Some(text),
         _ => None,
     });
     let told = text.and_then(|text| serde_json::from_str(text).ok());

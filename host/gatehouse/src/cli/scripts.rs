@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{Call, CallContext, Catalog, Content, Principal, Reply, clean::is_hidden};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Principal, Reply, clean::is_hidden};
 use serde_json::{Value, json};
 
 use super::{Failure, Place, call};
@@ -155,7 +155,7 @@ impl Kept {
         context.principal = self.principal.clone();
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
         let texts = content.into_iter().filter_map(|block| match block {
-            Content::Text(text) => Some(text),
+            ContentPart::Text(text) => Some(text),
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");

@@ -7,7 +7,7 @@ mod greeting;
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
-use gatehouse_core::Exposure;
+use gatehouse_core::CompiledPreset;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 use tokio::time::timeout;
 
@@ -121,7 +121,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
 /// Composes what is served, keeps it up to date and lets `gatehouse status` see it.
 async fn open(
     composition: Composition,
-    chosen: &Exposure,
+    chosen: &CompiledPreset,
     origin: Origin,
     address: Option<SocketAddr>,
     background: &mut Background,

@@ -1,7 +1,7 @@
 //! `tools` of a preset, held against what its sources list. A gate lists what it has, so a name that none has is a mistake;
 //! a server may list it tomorrow.
 
-use gatehouse_core::{Exposure, catalog::SourceListing, names, tool::SourceId};
+use gatehouse_core::{CompiledPreset, catalog::SourceListing, names, tool::SourceId};
 
 use super::Composition;
 
@@ -9,7 +9,7 @@ impl Composition {
     /// Says which changes are of tools that no server lists. The error names a tool that no gate has.
     pub(super) fn check_changes(
         &self,
-        exposure: &Exposure,
+        exposure: &CompiledPreset,
         offers: &[SourceListing],
     ) -> Result<Vec<String>, String> {
         if exposure.tools.is_empty() {
@@ -59,6 +59,6 @@ impl Composition {
 }
 
 fn exposed(offer: &SourceListing) -> impl Iterator<Item = String> {
-    let names = offer.listing.tools.iter().filter_map(|tool| offer.source.id().exposes(&tool.name).ok());
+    let names = offer.listing.tools.iter().filter_map(|tool| offer.source.id().exposed_name(&tool.name).ok());
     names.map(|name| name.as_str().to_owned())
 }

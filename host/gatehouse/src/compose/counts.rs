@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_core::{
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     ports::Kv,
 };
 
@@ -24,7 +24,7 @@ impl Composition {
             return all;
         }
         let may_keep = |grants: &gatehouse_core::capability::Grants| {
-            grants.access(Capability::Kv).is_some_and(|access| access == Access::Full)
+            grants.access(Capability::Kv).is_some_and(|access| access == AccessLevel::Full)
         };
         for (gate, _) in self.config.gates.iter().filter(|(_, gate)| may_keep(&gate.settings.grants)) {
             let keys = self.stores.kv.keys(gate, PREFIX).await.unwrap_or_default();

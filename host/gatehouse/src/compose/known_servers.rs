@@ -28,7 +28,7 @@ impl KnownServer {
             .iter()
             .flat_map(|listed| listed.listing.tools.iter().map(move |tool| (listed, tool)));
         listed
-            .filter_map(|(listed, tool)| Some(listed.source.id().exposes(&tool.name).ok()?.to_string()))
+            .filter_map(|(listed, tool)| Some(listed.source.id().exposed_name(&tool.name).ok()?.to_string()))
             .collect()
     }
 }

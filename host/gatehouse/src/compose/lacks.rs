@@ -3,7 +3,7 @@
 
 use gatehouse_core::{
     Source,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
 };
 use serde_json::Map;
 
@@ -54,7 +54,7 @@ impl Composition {
     pub(super) async fn granted(&self, capability: Capability) -> Vec<String> {
         let uses = |info: &gatehouse_sandbox::GateInfo| {
             info.ask.capabilities.contains(&capability)
-                && info.grants.require(&info.name, capability, Access::Read).is_ok()
+                && info.grants.require(&info.name, capability, AccessLevel::Read).is_ok()
         };
         let loaded = self.gates.loaded().await;
         loaded.into_iter().filter(|(_, gate)| uses(gate.info())).map(|(name, _)| name).collect()

@@ -14,8 +14,8 @@ use gatehouse_core::{
         artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
         documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
         knowledge::{
-            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
-            SearchResult, Statistics,
+            EngineStatistics, IndexOptions, IndexReport, PageChanges, PageDraft, PageFilters, PageLookup,
+            PageNeighbor, PageSearchResult, PatchReport, Progress,
         },
     },
 };
@@ -110,26 +110,31 @@ impl Workspace {
 
 #[async_trait]
 impl Knowledge for Graph {
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
+    async fn search(
+        &self,
+        query: &str,
+        filters: &PageFilters,
+        limit: usize,
+    ) -> Result<PageSearchResult, Fault> {
         self.there()?.search(query, filters, limit).await
     }
 
-    async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
+    async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault> {
         self.there()?.page(id_or_title).await
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
+    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
         self.there()?.neighbours(id).await
     }
 
-    async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
         self.there()?.upsert(drafts).await
     }
 
     async fn patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
@@ -145,14 +150,14 @@ impl Knowledge for Graph {
         self.there()?.index(root, options, progress).await
     }
 
-    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+    async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
         self.there()?.preview_upsert(drafts).await
     }
 
     async fn preview_patch(
         &self,
         id: &str,
-        changes: Changes,
+        changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
@@ -168,7 +173,7 @@ impl Knowledge for Graph {
         self.there()?.preview_index(root, options, progress).await
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         self.there()?.stats().await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    Exposure, Source,
+    CompiledPreset, Source,
     catalog::SourceListing,
     gather::{ServerWait, gather},
     tool::SourceId,
@@ -16,7 +16,7 @@ impl Composition {
     /// What the sources of a preset list, before anything is named or denied.
     pub(crate) async fn offers(
         &self,
-        exposure: &Exposure,
+        exposure: &CompiledPreset,
         wait: ServerWait,
     ) -> Result<Vec<SourceListing>, String> {
         let preset = exposure.preset.as_str();

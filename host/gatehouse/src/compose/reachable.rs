@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Exposure, Source, capability::Capability, ports::Servers as _};
+use gatehouse_core::{CompiledPreset, Source, capability::Capability, ports::Servers as _};
 
 use super::Composition;
 
 impl Composition {
     /// Whether a gate of this preset may reach servers.
-    pub(crate) fn reaches_servers(&self, exposure: &Exposure) -> bool {
+    pub(crate) fn reaches_servers(&self, exposure: &CompiledPreset) -> bool {
         exposure.gates().any(|gate| self.gate_reaches_servers(gate))
     }
 
@@ -19,12 +19,13 @@ impl Composition {
     }
 
     /// Returns the servers that gates of this preset may reach. Starts none.
-    pub(super) fn reachable_servers(&self, exposure: &Exposure) -> Vec<Arc<dyn Source>> {
+    pub(super) fn reachable_servers(&self, exposure: &CompiledPreset) -> Vec<Arc<dyn Source>> {
         if !self.reaches_servers(exposure) {
             return Vec::new();
         }
         let live = &self.stores.servers.live;
-        let reached = live.status().into_iter().filter(|server| exposure.reaches(&server.name, &server.tags));
+        let reached =
+            live.status().into_iter().filter(|server| exposure.allows_server(&server.name, &server.tags));
         reached.filter_map(|server| live.source(&server.name)).collect()
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_core::{
-    Catalog, Exposure, Preset, SourceId, names,
+    Catalog, CompiledPreset, Preset, SourceId, names,
     patterns::{ToolList, UnmatchedPattern},
 };
 
@@ -17,10 +17,14 @@ const MAX_DEPTH: usize = 64;
 
 impl Composition {
     /// Returns the warnings for views that are about to be served; `chosen` is what the default view shows.
-    pub(crate) async fn unmatched_in_views(&self, views: &PresetViews, chosen: &Exposure) -> Vec<String> {
+    pub(crate) async fn unmatched_in_views(
+        &self,
+        views: &PresetViews,
+        chosen: &CompiledPreset,
+    ) -> Vec<String> {
         let mut built = vec![(chosen.clone(), &views.default.catalog)];
         for (name, view) in &views.presets {
-            if let (Ok(view), Ok(exposure)) = (view, Exposure::compile(&self.config.presets, name)) {
+            if let (Ok(view), Ok(exposure)) = (view, CompiledPreset::compile(&self.config.presets, name)) {
                 built.push((exposure, &view.catalog));
             }
         }
@@ -34,7 +38,9 @@ impl Composition {
     ) -> BTreeMap<String, Vec<String>> {
         let mut built = Vec::new();
         for (name, catalog) in catalogs {
-            if let (Ok(catalog), Ok(exposure)) = (catalog, Exposure::compile(&self.config.presets, name)) {
+            if let (Ok(catalog), Ok(exposure)) =
+                (catalog, CompiledPreset::compile(&self.config.presets, name))
+            {
                 built.push((exposure, catalog));
             }
         }
@@ -46,9 +52,12 @@ impl Composition {
         warnings
     }
 
-    async fn unmatched_patterns(&self, built: &[(Exposure, &Catalog)]) -> BTreeMap<String, Vec<String>> {
+    async fn unmatched_patterns(
+        &self,
+        built: &[(CompiledPreset, &Catalog)],
+    ) -> BTreeMap<String, Vec<String>> {
         let mut warnings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let names_servers = |exposure: &Exposure| {
+        let names_servers = |exposure: &CompiledPreset| {
             self.config.presets.get(&exposure.preset).is_some_and(|preset| preset.proxied.is_some())
         };
         if built.iter().all(|(exposure, catalog)| catalog.unmatched.is_empty() && !names_servers(exposure)) {
@@ -86,7 +95,7 @@ impl Composition {
     /// Patterns of one preset that match no tool that it has, shown or behind its gates, nor one that a server could list.
     async fn unmatched_in<'a>(
         &self,
-        exposure: &Exposure,
+        exposure: &CompiledPreset,
         catalog: &'a Catalog,
         servers: &BTreeMap<String, KnownServer>,
     ) -> Vec<&'a UnmatchedPattern> {
@@ -110,7 +119,7 @@ impl Composition {
             shown.iter().any(|server| pattern.may_match_tools_of(server))
                 || (behind
                     && servers.iter().any(|(name, server)| match &server.listing {
-                        Some(listed) => catalog.proxied.matches(pattern, listed),
+                        Some(listed) => catalog.server_tools.matches(pattern, listed),
                         None => pattern.may_match_tools_of(name),
                     }))
         };
@@ -147,7 +156,7 @@ impl Composition {
 
     fn add_unmatched_servers(
         &self,
-        built: &[(Exposure, &Catalog)],
+        built: &[(CompiledPreset, &Catalog)],
         servers: &BTreeMap<String, KnownServer>,
         warnings: &mut BTreeMap<String, Vec<String>>,
     ) {
@@ -160,7 +169,7 @@ impl Composition {
             let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {
                 continue;
             };
-            for pattern in catalog.proxied.unmatched_servers(&all) {
+            for pattern in catalog.server_tools.unmatched_servers(&all) {
                 let near = names::did_you_mean(pattern, servers.keys().map(String::as_str));
                 let shown = names::quoted(pattern, 64);
                 let why = format!(
@@ -178,7 +187,7 @@ impl Composition {
 }
 
 /// The preset that declares a pattern if it is among those that were built, else the one that inherits it.
-fn heir_or(declares: &str, built: &[(Exposure, &Catalog)], heir: &str) -> String {
+fn heir_or(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
     let is_built = built.iter().any(|(exposure, _)| exposure.preset == declares);
     if is_built { declares.to_owned() } else { heir.to_owned() }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gatehouse_core::http::{
     header,
-    secret::{is_token, sounds_secret},
+    secret::{is_secret_name, is_token},
 };
 
 /// Minimum length of a credential that only its name shows; a shorter value is a switch.
@@ -39,7 +39,7 @@ impl Credential {
 pub(crate) fn in_value(name: &str, text: &str) -> Option<Credential> {
     let start = scheme(text).map_or(0, str::len);
     let value = text.get(start..)?;
-    let named = sounds_secret(name) && value.len() >= MIN_LENGTH;
+    let named = is_secret_name(name) && value.len() >= MIN_LENGTH;
     let found = (named || is_token(value)) && is_literal(value);
     let name = (!name.is_empty()).then(|| name.to_owned());
     found.then_some(Credential { range: start..text.len(), name })

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_core::{
-    http::{Key, Rule, Rules, Secret, Template, header, rules::Header},
+    http::{HostPattern, HostRule, HttpRules, Secret, SecretTemplate, header, rules::AddedHeader},
     names::quoted,
 };
 use toml::Spanned;
@@ -17,11 +17,11 @@ pub(super) fn rules(
     gate: &str,
     block: BTreeMap<Spanned<String>, HttpHost>,
     env: &Env,
-) -> Result<Rules, ConfigError> {
-    let mut rules: Vec<Rule> = Vec::new();
+) -> Result<HttpRules, ConfigError> {
+    let mut rules: Vec<HostRule> = Vec::new();
     let mut secrets: Vec<Secret> = Vec::new();
     for (name, host) in block {
-        let key = Key::parse(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
+        let key = HostPattern::parse(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
         if rules.iter().any(|rule| rule.key == key) {
             let why = format!("'{}' names {key}, which another line names too", quoted(name.get_ref(), 100));
             return Err(text.error_at(name.span(), why));
@@ -38,15 +38,15 @@ pub(super) fn rules(
                 return Err(text.error_at(name.span(), why));
             }
             let template =
-                Template::parse(value.get_ref()).map_err(|why| text.error_at(value.span(), why))?;
+                SecretTemplate::parse(value.get_ref()).map_err(|why| text.error_at(value.span(), why))?;
             let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
             secrets.extend(filled.secrets);
             let variables = template.variables().map(str::to_owned).collect();
-            headers.push(Header { name: name.get_ref().clone(), value: filled.value, variables });
+            headers.push(AddedHeader { name: name.get_ref().clone(), value: filled.value, variables });
         }
-        rules.push(Rule { key, headers, private: host.private });
+        rules.push(HostRule { key, headers, private: host.private });
     }
-    Ok(Rules::new(gate, rules, &secrets))
+    Ok(HttpRules::new(gate, rules, &secrets))
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn rules(content: &str) -> Result<Rules, String> {
+    fn rules(content: &str) -> Result<HttpRules, String> {
         let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         // A variable of the list stands for any: the environment of a test is not its own.
         let env = Env::of([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
@@ -75,7 +75,7 @@ mod tests {
         let permit = rules.check("https://api.weather.gov/").expect("allowed");
         assert_eq!(permit.headers, [("Authorization", &Secret::new("Bearer 0123456789abcdef"))]);
         assert!(!format!("{rules:?}").contains("0123456789abcdef"), "{rules:?}");
-        assert_eq!(rules.redactor().text("0123456789abcdef".into()), "[redacted]");
+        assert_eq!(rules.redactor().redact_text("0123456789abcdef".into()), "[redacted]");
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let block =
             "[gates.weather.http]\n\"a.example\" = { headers = { X-Key = \"${GATEHOUSE_TEST_UNSET}\" } }\n";
         let why = "header X-Key for a.example needs the environment variable GATEHOUSE_TEST_UNSET, which is not set";
-        assert_eq!(rules(block).expect("valid").complaints(), [why]);
+        assert_eq!(rules(block).expect("valid").problems(), [why]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use gatehouse_core::http::secret::sounds_secret;
+use gatehouse_core::http::secret::is_secret_name;
 use gatehouse_wire::downstream::{InheritedEnv, WithheldVariable};
 
 use super::credentials;
@@ -73,7 +73,7 @@ fn is_network(name: &str) -> bool {
 
 /// Reason to take a variable for a credential. A proxy may be written without a scheme: `user:password@proxy:3128`.
 fn credential(name: &str, value: &str) -> Option<&'static str> {
-    if sounds_secret(name) {
+    if is_secret_name(name) {
         return Some(CREDENTIAL_NAME);
     }
     let is_address = value.contains("://") || name.to_ascii_lowercase().contains("proxy");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gatehouse_core::{http::secret::sounds_secret, names};
+use gatehouse_core::{http::secret::is_secret_name, names};
 
 use super::{ConfigError, error::Text, keys, keys::dotted, schema};
 
@@ -107,7 +107,7 @@ impl Text {
     fn wrong_type(&self, span: &Range<usize>) -> Option<String> {
         let spot = keys::spot(&self.content, span)?;
         let property = schema::property(&spot.path, spot.in_list)?;
-        let secret = spot.path.last().is_some_and(|key| sounds_secret(key));
+        let secret = spot.path.last().is_some_and(|key| is_secret_name(key));
         let typed = if secret { "…".to_owned() } else { spot.typed(&self.content) };
         let plain = typed.trim_matches(['"', '\'']);
         let given = match spot.kind {
@@ -163,7 +163,7 @@ impl Text {
         let word: String = rest.chars().take_while(|c| !c.is_whitespace() && !",]}#".contains(*c)).collect();
         if message.starts_with("string values must be quoted") {
             let key = before.get(line..).and_then(|line| line.rsplit(['{', ',']).next()).unwrap_or_default();
-            let shown = if sounds_secret(key) { "…".to_owned() } else { names::quoted(&word, 64) };
+            let shown = if is_secret_name(key) { "…".to_owned() } else { names::quoted(&word, 64) };
             return self.error_at(
                 span,
                 format!("'{shown}' is not a value: write \"{shown}\" for a text; without quotes there are only true, false and numbers"),

@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use gatehouse_core::{
-    Effect, ExposedName, Exposure, Preset, SourceId,
-    approval::{ApprovalRule, MAX_REMEMBERED, Remembered},
+    CompiledPreset, Effect, ExposedName, Preset, SourceId,
+    approval::{ApprovalRule, ApprovalScope, MAX_APPROVAL_TIME},
     overrides::ToolOverride,
 };
 use gatehouse_sandbox::parse_duration;
@@ -21,9 +21,9 @@ use super::{
 impl Config {
     /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
     /// default. An unknown one is an error, never another one.
-    pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<Exposure, ConfigError> {
+    pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
         let compile = |place: &str, name: &str| {
-            Exposure::compile(&self.presets, name)
+            CompiledPreset::compile(&self.presets, name)
                 .map_err(|error| ConfigError { place: place.into(), message: error.to_string() })
         };
         if let Some(name) = named {
@@ -45,7 +45,7 @@ impl Config {
                     once.push((source, Map::new()));
                 }
             }
-            return Ok(Exposure::of_sources("enabled-gates", once));
+            return Ok(CompiledPreset::from_sources("enabled-gates", once));
         }
         compile("default_preset", &self.default_preset)
     }
@@ -58,12 +58,12 @@ pub(super) fn check(
     default: Option<&Spanned<String>>,
 ) -> Result<(), ConfigError> {
     if let Some(name) = default.filter(|name| !config.presets.contains_key(name.get_ref())) {
-        let message = Exposure::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
+        let message = CompiledPreset::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
         return Err(text.error_at(name.span(), message.unwrap_or_default()));
     }
     // A shipped preset that does not go with the file's own is an error for the caller that chooses it.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
-        Exposure::compile(&config.presets, name)
+        CompiledPreset::compile(&config.presets, name)
             .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
     }
     Ok(())
@@ -135,18 +135,18 @@ fn approval(text: &Text, rule: raw_presets::Approve) -> Result<ApprovalRule, Con
     })
 }
 
-fn remembered(text: &Text, word: &Spanned<String>) -> Result<Remembered, ConfigError> {
+fn remembered(text: &Text, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
     let wrong = || {
         let why = "remember is \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
         text.error_at(word.span(), why.to_owned())
     };
     match word.get_ref().as_str() {
-        "call" => Ok(Remembered::Call),
-        "session" => Ok(Remembered::Session),
+        "call" => Ok(ApprovalScope::Call),
+        "session" => Ok(ApprovalScope::Session),
         time => {
             let time = parse_duration(time).map_err(|_| wrong())?;
-            let fits = time >= Duration::from_secs(1) && time <= MAX_REMEMBERED;
-            if fits { Ok(Remembered::For(time)) } else { Err(wrong()) }
+            let fits = time >= Duration::from_secs(1) && time <= MAX_APPROVAL_TIME;
+            if fits { Ok(ApprovalScope::For(time)) } else { Err(wrong()) }
         }
     }
 }
@@ -194,11 +194,11 @@ mod tests {
             tools: vec!["fs__*".into()],
             effect: Some(Effect::ExternalExec),
             except: Some(vec![]),
-            remember: Remembered::For(Duration::from_secs(900)),
+            remember: ApprovalScope::For(Duration::from_secs(900)),
         };
         let lines = "tools = [\"fs__*\"]\neffect = \"external-exec\"\nexcept = []\nremember = \"15 min\"";
         assert_eq!(rule(lines), Ok(vec![expected]));
-        assert_eq!(rule("effect = \"mutating\"").map(|rules| rules[0].remember), Ok(Remembered::Call));
+        assert_eq!(rule("effect = \"mutating\"").map(|rules| rules[0].remember), Ok(ApprovalScope::Call));
         for (line, why) in [
             ("effect = \"execute\"", "from the weakest to the strongest"),
             ("remember = \"always\"", "a time of 1 s to 480 min"),

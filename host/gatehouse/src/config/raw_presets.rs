@@ -58,7 +58,7 @@ pub(crate) struct Preset {
 
 /// Value of `structured`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Structured(pub(crate) preset::Structured);
+pub(crate) struct Structured(pub(crate) preset::StructuredOutputMode);
 
 impl<'de> Deserialize<'de> for Structured {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -69,11 +69,15 @@ impl<'de> Deserialize<'de> for Structured {
                 f.write_str("true, false or \"auto\"")
             }
             fn visit_bool<E: de::Error>(self, on: bool) -> Result<Structured, E> {
-                Ok(Structured(if on { preset::Structured::On } else { preset::Structured::Off }))
+                Ok(Structured(if on {
+                    preset::StructuredOutputMode::On
+                } else {
+                    preset::StructuredOutputMode::Off
+                }))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Structured, E> {
                 match text {
-                    "auto" => Ok(Structured(preset::Structured::Auto)),
+                    "auto" => Ok(Structured(preset::StructuredOutputMode::Auto)),
                     _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
                 }
             }

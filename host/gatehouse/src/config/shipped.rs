@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse_core::{Exposure, Preset, SourceId};
+use gatehouse_core::{CompiledPreset, Preset, SourceId};
 
 use super::{Config, ConfigError, Env, error::Text, locate::SHIPPED};
 
@@ -62,7 +62,8 @@ impl Config {
 
     /// Names of the gates that the presets which are served by name have.
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
-        let exposures = self.served_presets().filter_map(|name| Exposure::compile(&self.presets, name).ok());
+        let exposures =
+            self.served_presets().filter_map(|name| CompiledPreset::compile(&self.presets, name).ok());
         exposures
             .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
             .collect()
@@ -123,7 +124,7 @@ mod tests {
         let content = "[host]\ndefault_preset = \"documents\"\n[gates.research]\n[presets.proxy]\ngates.kg = {}\n[presets.mine]\nextends = [\"gateway\"]\n[presets.mine.gates]\nkg = { include_content = true }\n";
         let config = parse(content, &Env::default());
         assert_eq!(served(&config), ["documents", "mine", "proxy"]);
-        let exposure = Exposure::compile(&config.presets, "mine").expect("compiled");
+        let exposure = CompiledPreset::compile(&config.presets, "mine").expect("compiled");
         let gates: Vec<&str> = exposure.gates().map(|gate| &**gate).collect();
         assert!(gates.contains(&"summarizer") && gates.contains(&"kg"), "{gates:?}");
         // `proxy` is the file's, extends no shipped preset and has kg; [gates.research] is the file's.

@@ -87,7 +87,7 @@ pub(super) fn checked(
     text: &Text,
     name: &Spanned<String>,
     Steps(steps): Steps,
-) -> Result<Vec<workflow::Step>, ConfigError> {
+) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
     let named = |what: &str, name: &Spanned<String>| {
         let (fits, dot) = match what {
             "mark" => (is_mark(name.get_ref()), ", or a dot and the rest of a file's name"),
@@ -112,12 +112,12 @@ pub(super) fn checked(
             return Err(text.error_at(root.span(), "a root of projects is an absolute path".to_owned()));
         }
         let intent = |word: &Spanned<String>| {
-            Intent::of_request(word.get_ref()).ok_or_else(|| {
+            Intent::from_request(word.get_ref()).ok_or_else(|| {
                 let words = Intent::ALL.map(Intent::as_str).join(", ");
                 text.error_at(word.span(), format!("an intent is one of {words}"))
             })
         };
-        Ok(workflow::Step {
+        Ok(workflow::WorkflowStep {
             workflow: workflow.clone(),
             intents: step.intents.iter().map(intent).collect::<Result<_, _>>()?,
             requires: step.requires.iter().map(|mark| named("mark", mark)).collect::<Result<_, _>>()?,
@@ -133,7 +133,7 @@ mod tests {
     use super::super::{Config, Env};
     use super::*;
 
-    fn steps(lines: &str) -> Result<Vec<workflow::Step>, String> {
+    fn steps(lines: &str) -> Result<Vec<workflow::WorkflowStep>, String> {
         let text =
             Text { file: Some("/p.toml".into()), content: format!("[presets.a]\ngates = {{}}\n{lines}") };
         let config = Config::parse(&text, &Env::of([])).map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_workflow_is_one_step_or_several() {
         let one = "[presets.a.workflow.refactor]\nrequires = [\"analysis-done\"]\nproduces = \"done\"\nroots = [\"/w\"]\n";
-        let step = workflow::Step {
+        let step = workflow::WorkflowStep {
             workflow: "refactor".into(),
             intents: vec![Intent::Modify, Intent::Execute],
             requires: vec!["analysis-done".into()],

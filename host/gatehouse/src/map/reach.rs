@@ -2,10 +2,10 @@
 //! the secrets that go along. Read from the same catalogs and grants that calls are held to.
 
 use gatehouse_core::{
-    Catalog, Exposure, SourceId,
-    capability::{Access, Capability},
+    Catalog, CompiledPreset, SourceId,
+    capability::{AccessLevel, Capability},
     effect::Effect,
-    http::Key,
+    http::HostPattern,
     names,
     ports::servers::ServerTransport,
 };
@@ -73,7 +73,7 @@ pub(crate) async fn reach(
         };
         let count = catalog.entries().len();
         let node = map.node(0, "Presets", &format!("{name}{default}: {count} tools"));
-        if let Ok(exposure) = Exposure::compile(&config.presets, name) {
+        if let Ok(exposure) = CompiledPreset::compile(&config.presets, name) {
             map.nodes[node].detail = exposure.description.clone().unwrap_or_default();
             through_gates(&mut map, node, composition, &exposure, servers);
         }
@@ -144,7 +144,7 @@ fn through_gates(
     map: &mut Map,
     preset: usize,
     composition: &Composition,
-    exposure: &Exposure,
+    exposure: &CompiledPreset,
     servers: &[(&str, &ServerConfig)],
 ) {
     for (id, _) in &exposure.sources {
@@ -153,7 +153,7 @@ fn through_gates(
             continue;
         }
         for (name, server) in servers.iter().filter(|(_, server)| server.enabled) {
-            if exposure.reaches(name, &server.definition.tags) {
+            if exposure.allows_server(name, &server.definition.tags) {
                 let node = map.node(1, SERVERS, name);
                 map.line(preset, node, Tone::Reaches, true, format!("through gate {gate}"));
             }
@@ -177,7 +177,7 @@ fn granted(map: &mut Map, gate: usize, settings: &GateSettings, composition: &Co
     let models = &composition.models;
     for capability in Capability::ALL {
         let Some(access) = settings.grants.access(capability) else { continue };
-        let kept = if access == Access::Full { Tone::Changes } else { Tone::Reads };
+        let kept = if access == AccessLevel::Full { Tone::Changes } else { Tone::Reads };
         let (group, names, tone) = match capability {
             Capability::Knowledge => (KEPT, vec!["knowledge graph".to_owned()], kept),
             Capability::Documents => (KEPT, vec!["documents".into()], Tone::Reads),
@@ -203,7 +203,7 @@ fn granted(map: &mut Map, gate: usize, settings: &GateSettings, composition: &Co
             map.line(gate, node, tone, false, format!("grant {capability}"));
         }
     }
-    for rule in settings.http.iter().flat_map(|rules| rules.lines()) {
+    for rule in settings.http.iter().flat_map(|rules| rules.rules()) {
         let node = map.node(2, HOSTS, &rule.key.to_string());
         let private = if rule.private { ", also at addresses that are not public" } else { "" };
         map.line(gate, node, Tone::Reaches, false, format!("requests{private}"));
@@ -227,7 +227,7 @@ fn served(map: &mut Map, node: usize, server: &ServerConfig, env: &Env) {
         ServerTransport::Stdio { command, .. } => (PROGRAMS, command.clone()),
         ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => {
             // The path may hold what is not to be shown.
-            (HOSTS, Key::of_text(url).map_or_else(|| "an address".into(), |key| key.to_string()))
+            (HOSTS, HostPattern::parse_url(url).map_or_else(|| "an address".into(), |key| key.to_string()))
         }
     };
     if !server.enabled {

@@ -1,6 +1,6 @@
 //! What is drawn, whatever things are called.
 
-use gatehouse_core::ports::knowledge::{Link, PageType};
+use gatehouse_core::ports::knowledge::{PageLink, PageType};
 use gatehouse_stores::LinkedPage;
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ use super::{
 
 fn page(id: &str, links: &[&str], unresolved: &[&str]) -> LinkedPage {
     let kind = id.split('/').next().unwrap_or_default();
-    let link = |target: &&str| Link { edge: "related".into(), target: (*target).to_owned() };
+    let link = |target: &&str| PageLink { edge: "related".into(), target: (*target).to_owned() };
     LinkedPage {
         id: id.into(),
         page_type: kind.parse::<PageType>().expect("a type"),

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::Exposure;
+use gatehouse_core::CompiledPreset;
 use gatehouse_sandbox::Stamp;
 use tokio::time::Instant;
 
@@ -121,7 +121,8 @@ impl Reloader {
     /// Gates of presets that could not be served: their files may have come, or been mended.
     fn wanted_by_failing(&self) -> Vec<String> {
         let config = &self.current.config;
-        let exposures = self.failing.iter().filter_map(|name| Exposure::compile(&config.presets, name).ok());
+        let exposures =
+            self.failing.iter().filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
         exposures
             .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
             .collect()

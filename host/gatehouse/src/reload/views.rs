@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse_core::{Exposure, ports::Servers as _};
+use gatehouse_core::{CompiledPreset, ports::Servers as _};
 use tokio::{sync::watch, time::Instant};
 
 use super::Reloader;
@@ -42,11 +42,12 @@ impl Reloader {
         }
         let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
         let others = config.served_presets().filter(|_| self.origin.all);
-        let others = others.filter_map(|name| Exposure::compile(&config.presets, name).ok());
-        let reaches_servers = |exposure: &Exposure| self.current.reaches_servers(exposure);
-        let exposures: Vec<Exposure> = chosen.into_iter().chain(others).filter(reaches_servers).collect();
+        let others = others.filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
+        let reaches_servers = |exposure: &CompiledPreset| self.current.reaches_servers(exposure);
+        let exposures: Vec<CompiledPreset> =
+            chosen.into_iter().chain(others).filter(reaches_servers).collect();
         let wanted = live.ask_unlisted(|server| {
-            exposures.iter().any(|exposure| exposure.reaches(&server.name, &server.tags))
+            exposures.iter().any(|exposure| exposure.allows_server(&server.name, &server.tags))
         });
         self.wanted_listings = wanted.await;
     }

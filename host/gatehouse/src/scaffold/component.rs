@@ -55,14 +55,14 @@ pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::capability::Ask;
+    use gatehouse_core::capability::RequestedCapabilities;
 
     use super::*;
 
     #[test]
     fn the_block_grants_what_is_asked_for_and_no_more() {
         let capabilities = vec![Capability::Context, Capability::Knowledge, Capability::Http];
-        let ask = Ask { capabilities, others: vec![] };
+        let ask = RequestedCapabilities { capabilities, others: vec![] };
         let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
         let component = Component { bytes: vec![], info };
         let block = component.presets("weather", Path::new("/a \"b\"/weather.wasm"));
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_name_beyond_plain_letters_is_quoted_wherever_it_is_a_key() {
-        let ask = Ask { capabilities: vec![Capability::Http], others: vec![] };
+        let ask = RequestedCapabilities { capabilities: vec![Capability::Http], others: vec![] };
         let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
         let block = Component { bytes: vec![], info }.presets("wetterü", Path::new("/w.wasm"));
         let table: toml::Table = block.parse().expect("TOML");

@@ -133,7 +133,7 @@ impl Provider {
 
     /// Text of the provider's own, made fit for a message.
     pub(crate) fn quote(&self, text: &str) -> String {
-        quoted(self.redactor.text(text.to_owned()).trim(), 300)
+        quoted(self.redactor.redact_text(text.to_owned()).trim(), 300)
     }
 
     /// Sends a request and comes back with an answer whose status says that it is one. The place in the

@@ -39,8 +39,8 @@ mod v0_1;
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    catalog::Entry,
-    completion::{Suggestions, Typed},
+    catalog::ToolEntry,
+    completion::{CompletionRequest, Completions},
     outcome::{self, EmbeddedResource, Reply},
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -96,7 +96,7 @@ pub(crate) trait Exports: Send + Sync {
         &self,
         store: &mut Store<State>,
         call: ToolCall,
-        tool: &Entry,
+        tool: &ToolEntry,
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError>;
 
@@ -129,8 +129,8 @@ pub(crate) trait Exports: Send + Sync {
         &self,
         store: &mut Store<State>,
         params: &str,
-        typed: Typed,
-    ) -> Result<Suggestions, GuestError>;
+        typed: CompletionRequest,
+    ) -> Result<Completions, GuestError>;
 
     /// Runs `get` of `prompts`; the arguments are JSON.
     async fn get_prompt(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Principal,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, Part, Piece},
 };
@@ -28,7 +28,7 @@ const MAX_SUMMARY: usize = 64 << 10;
 impl Capabilities {
     /// The store, and whose artifacts the call may see.
     pub(crate) fn artifacts(&self) -> Result<(&dyn gatehouse_core::ports::Artifacts, &Principal), Fault> {
-        let granted = self.granted(Capability::Artifacts, Access::Full)?;
+        let granted = self.granted(Capability::Artifacts, AccessLevel::Full)?;
         Ok((&*granted.facts.ports.artifacts, &granted.call.context.principal))
     }
 

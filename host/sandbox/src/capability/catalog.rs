@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    budget::Held,
-    capability::{Access, Capability},
-    catalog::Entry,
+    budget::ByteReservation,
+    capability::{AccessLevel, Capability},
+    catalog::ToolEntry,
     json,
-    outcome::{Content, Fault, Outcome, Reply},
+    outcome::{ContentPart, Fault, Outcome, Reply},
 };
 
 use super::{Capabilities, RunningCall, describing};
@@ -23,9 +23,9 @@ pub(super) enum Callee<'a> {
     /// One of the catalog, by the name that the client sees.
     Named(&'a str),
     /// One of a server that the client is not shown.
-    Proxied(Arc<Entry>),
+    Proxied(Arc<ToolEntry>),
     /// The same over a connection of its own.
-    Apart(Arc<Entry>),
+    Apart(Arc<ToolEntry>),
 }
 
 impl Callee<'_> {
@@ -40,7 +40,7 @@ impl Callee<'_> {
 impl Capabilities {
     /// The caller's tools, through the grant.
     pub(crate) fn catalog(&self) -> Result<&RunningCall, Fault> {
-        Ok(self.granted(Capability::Catalog, Access::Full)?.call)
+        Ok(self.granted(Capability::Catalog, AccessLevel::Full)?.call)
     }
 
     /// Calls a tool; the arguments are JSON.
@@ -74,7 +74,7 @@ impl Capabilities {
         callee: Callee<'_>,
         arguments: &str,
         limit: Option<Duration>,
-    ) -> Result<(Reply, Held), Fault> {
+    ) -> Result<(Reply, ByteReservation), Fault> {
         let Some(running) = &self.facts.call else {
             return Err(describing(Capability::Catalog));
         };
@@ -85,21 +85,21 @@ impl Capabilities {
             return Err(Fault::exhausted(message).hint(to_raise(gate, "calls")));
         }
         // The arguments are held until the call is over.
-        let mut reader = json::Reader::new(&self.budget);
+        let mut reader = json::JsonReader::new(&self.budget);
         let arguments = reader
             .parse(arguments)
             .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
         let deadline = limit.map_or_else(|| running.deadline.clone(), |limit| running.deadline.within(limit));
         let reply = match &callee {
-            Callee::Named(name) => running.context.nested(&deadline, name, arguments).await?,
+            Callee::Named(name) => running.context.call_nested(&deadline, name, arguments).await?,
             Callee::Proxied(entry) => {
-                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments, false).await?
+                running.context.call_server_tool(&deadline, Arc::clone(entry), arguments, false).await?
             }
             Callee::Apart(entry) => {
-                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments, true).await?
+                running.context.call_server_tool(&deadline, Arc::clone(entry), arguments, true).await?
             }
         };
-        let mut held = self.budget.hold();
+        let mut held = self.budget.reserve();
         if !held.take(bytes(&reply)) {
             let message = format!("The reply of '{tool}' is too large beside what this call holds.");
             return Err(Fault::exhausted(message).hint("Ask for less at once."));
@@ -111,8 +111,8 @@ impl Capabilities {
 /// Bytes of what a reply consists of.
 fn bytes(reply: &Reply) -> usize {
     let others = reply.content.iter().map(|block| match block {
-        Content::Other(object) => json::length(object),
+        ContentPart::Other(object) => json::encoded_len(object),
         _ => 0,
     });
-    reply.bytes() + others.sum::<usize>() + reply.structured.as_ref().map_or(0, json::length)
+    reply.bytes() + others.sum::<usize>() + reply.structured.as_ref().map_or(0, json::encoded_len)
 }

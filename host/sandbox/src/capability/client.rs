@@ -5,11 +5,11 @@ use std::{slice, sync::Arc};
 
 use gatehouse_core::{
     SourceId,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     hash, json, names,
     outcome::Fault,
     ports::client::Abilities,
-    question::{MAX_FORM, MAX_SAMPLING, Question},
+    question::{ClientQuestion, MAX_FORM_BYTES, MAX_SAMPLING_BYTES},
 };
 use serde_json::{Map, Value, json};
 
@@ -58,14 +58,16 @@ impl Capabilities {
     pub(crate) async fn ask_person(&self, message: &str, schema: &str) -> Result<PersonReply, Fault> {
         let asker = self.asker();
         let schema = match json::parse(schema) {
-            _ if schema.len() > MAX_FORM => {
-                return Err(Fault::exhausted(format!("The schema of a form has at most {MAX_FORM} bytes.")));
+            _ if schema.len() > MAX_FORM_BYTES => {
+                return Err(Fault::exhausted(format!(
+                    "The schema of a form has at most {MAX_FORM_BYTES} bytes."
+                )));
             }
             Ok(Value::Object(schema)) => schema,
             Ok(_) => return Err(Fault::invalid("The schema of the form is not a JSON object.")),
             Err(why) => return Err(Fault::invalid(format!("The schema of the form {why}."))),
         };
-        self.elicit(Question::form(&asker, message, schema)).await
+        self.elicit(ClientQuestion::form(&asker, message, schema)).await
     }
 
     /// Asks a person to open an address.
@@ -73,10 +75,10 @@ impl Capabilities {
         // The same address in the same call is the same question.
         let call = self.facts().call.as_ref().map(|call| call.context.id.to_string()).unwrap_or_default();
         let id = &hash::sha256_hex(format!("{call} {url}"))[..32];
-        self.elicit(Question::url(&self.asker(), message, url, id)).await
+        self.elicit(ClientQuestion::url(&self.asker(), message, url, id)).await
     }
 
-    async fn elicit(&self, question: Result<Question, Fault>) -> Result<PersonReply, Fault> {
+    async fn elicit(&self, question: Result<ClientQuestion, Fault>) -> Result<PersonReply, Fault> {
         let mut answer = self.answer(Capability::Elicitation, question).await?;
         Ok(match answer.get("action").and_then(Value::as_str) {
             Some("accept") => PersonReply::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
@@ -88,9 +90,9 @@ impl Capabilities {
     /// Asks the client's model.
     pub(crate) async fn ask_model_of_client(&self, asked: ModelQuestion) -> Result<ModelReply, Fault> {
         let ModelQuestion { prompt, system, max_tokens, temperature } = asked;
-        if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING {
+        if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING_BYTES {
             return Err(Fault::exhausted(format!(
-                "A question to the client's model may have {MAX_SAMPLING} bytes."
+                "A question to the client's model may have {MAX_SAMPLING_BYTES} bytes."
             )));
         }
         let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
@@ -100,8 +102,8 @@ impl Capabilities {
         ]);
         params.extend(system.map(|system| ("systemPrompt".to_owned(), system.into())));
         params.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
-        let question = Question::sampling(&self.asker(), params);
-        self.granted(Capability::Sampling, Access::Full)?;
+        let question = ClientQuestion::sampling(&self.asker(), params);
+        self.granted(Capability::Sampling, AccessLevel::Full)?;
         self.count_model_request()?;
         let answer = self.answer(Capability::Sampling, question).await?;
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
@@ -122,9 +124,9 @@ impl Capabilities {
     async fn answer(
         &self,
         capability: Capability,
-        question: Result<Question, Fault>,
+        question: Result<ClientQuestion, Fault>,
     ) -> Result<Map<String, Value>, Fault> {
-        let granted = self.granted(capability, Access::Full)?;
+        let granted = self.granted(capability, AccessLevel::Full)?;
         let answers = granted.call.context.ask_client(&[question?]).await?;
         answers.into_iter().next().ok_or_else(|| Fault::internal("The client gave no answer."))
     }

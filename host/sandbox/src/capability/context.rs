@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatehouse_core::{SourceId, json, names::quoted, ports::client::MessageLevel, question::MAX_TOLD};
+use gatehouse_core::{
+    SourceId, json, names::quoted, ports::client::MessageLevel, question::MAX_CLIENT_MESSAGE_BYTES,
+};
 use tracing::Level;
 
 use super::{Capabilities, InstanceContext};
@@ -68,10 +70,10 @@ impl Capabilities {
     /// Tells the client something beside the reply.
     pub(crate) fn message(&mut self, level: MessageLevel, data: &str) {
         let Some(call) = self.facts.call.as_ref().map(|call| Arc::clone(&call.context)) else { return };
-        if data.len() <= MAX_TOLD && self.context.may_say_more() {
+        if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.may_say_more() {
             // What is no JSON is told as the text that it is.
             let data = json::parse(data).unwrap_or_else(|_| data.into());
-            call.tell_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);
+            call.notify_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);
         }
     }
 

@@ -13,7 +13,7 @@ use gatehouse_core::{
     CallDeadline,
     budget::ByteBudget,
     capability::Capability,
-    http::Rules,
+    http::HttpRules,
     outcome::Fault,
     ports::{
         self,
@@ -41,7 +41,7 @@ const ROOM: usize = 16 << 20;
 
 /// The one way out of a call.
 pub(crate) struct RequestSender {
-    rules: Arc<Rules>,
+    rules: Arc<HttpRules>,
     /// None while a gate describes itself.
     open: Option<Open>,
     limit: u32,
@@ -137,7 +137,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
-        let (rules, room) = (Arc::new(Rules::none("weather")), ByteBudget::new(ROOM));
+        let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(ROOM));
         let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
         let url = "https://api.weather.gov/".to_owned();
         let (method, redirects) = ("GET".to_owned(), Redirects::Follow);

@@ -3,7 +3,7 @@
 
 use gatehouse_core::{
     Principal,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     hash,
     names::quoted,
     outcome::Fault,
@@ -35,7 +35,7 @@ pub(crate) struct ScopedKv<'a> {
 impl Capabilities {
     /// The gate's store, through the grant.
     pub(crate) fn kv(&self, scope: Scope) -> Result<ScopedKv<'_>, Fault> {
-        let granted = self.granted(Capability::Kv, Access::Full)?;
+        let granted = self.granted(Capability::Kv, AccessLevel::Full)?;
         let context = &granted.call.context;
         let preset = &*context.catalog.preset;
         let mark = match scope {

@@ -18,8 +18,8 @@ use std::sync::{Arc, atomic::AtomicU32};
 use gatehouse_core::{
     CallContext, CallDeadline,
     budget::ByteBudget,
-    capability::{Access, Capability, Grants},
-    http::Rules,
+    capability::{AccessLevel, Capability, Grants},
+    http::HttpRules,
     outcome::Fault,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct InstanceContext {
     pub(crate) grants: Arc<Grants>,
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
-    pub(crate) http: Arc<Rules>,
+    pub(crate) http: Arc<HttpRules>,
     pub(crate) limits: Limits,
     /// What all instances may take together.
     pub(crate) memory: SharedMemory,
@@ -105,7 +105,7 @@ impl Capabilities {
     }
 
     /// The one way to what presets.toml grants; a gate that describes itself has none of it.
-    pub(crate) fn granted(&self, capability: Capability, access: Access) -> Result<Granted<'_>, Fault> {
+    pub(crate) fn granted(&self, capability: Capability, access: AccessLevel) -> Result<Granted<'_>, Fault> {
         let facts = &self.facts;
         facts.grants.require(&facts.gate, capability, access)?;
         let call = facts.call.as_ref().ok_or_else(|| describing(capability))?;

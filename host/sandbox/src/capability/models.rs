@@ -11,7 +11,7 @@ use std::{
 
 use gatehouse_core::{
     call::ProgressSink,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     json, names,
     outcome::{Fault, FaultKind},
     ports::{
@@ -47,12 +47,12 @@ const MAX_QUERY: usize = 200;
 impl Capabilities {
     /// The models, through the grant.
     pub(crate) fn models(&self) -> Result<&crate::Models, Fault> {
-        Ok(&self.granted(Capability::Models, Access::Full)?.facts.ports.models)
+        Ok(&self.granted(Capability::Models, AccessLevel::Full)?.facts.ports.models)
     }
 
     /// The same, for a request to a model: there are only so many of them in a call.
     fn model_request(&self) -> Result<Granted<'_>, Fault> {
-        let granted = self.granted(Capability::Models, Access::Full)?;
+        let granted = self.granted(Capability::Models, AccessLevel::Full)?;
         self.count_model_request()?;
         Ok(granted)
     }

@@ -12,8 +12,8 @@ use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Catalog, Fault,
-    capability::{Access, Capability},
-    catalog::Entry,
+    capability::{AccessLevel, Capability},
+    catalog::ToolEntry,
     names,
     outcome::{FaultKind, Outcome},
     ports::{
@@ -45,7 +45,7 @@ pub(crate) struct Reach<'a> {
 
 /// A tool with what the index knows of it.
 pub(crate) struct ServerTool {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<ToolEntry>,
     pub(crate) known: Option<KnownTool>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct ServerWithTools {
 
 /// What a search found, each hit as the preset shapes it.
 pub(crate) struct ServerToolsFound {
-    pub(crate) hits: Vec<(ToolHit, Arc<Entry>)>,
+    pub(crate) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
     pub(crate) unmatched_terms: Vec<String>,
     pub(crate) note: Option<String>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct ServerToolsFound {
 impl Capabilities {
     /// What the call may reach, through the grant.
     pub(crate) fn reach(&self) -> Result<Reach<'_>, Fault> {
-        let granted = self.granted(Capability::Servers, Access::Full)?;
+        let granted = self.granted(Capability::Servers, AccessLevel::Full)?;
         let running = granted.call;
         Ok(Reach {
             ports: &granted.facts.ports,
@@ -91,7 +91,7 @@ impl<'a> Reach<'a> {
     /// Every server that may be reached, by name.
     fn statuses(&self) -> Vec<ServerStatus> {
         let all = self.ports.servers.as_ref().map(|servers| servers.status()).unwrap_or_default();
-        all.into_iter().filter(|server| self.catalog.proxied.reaches(server)).collect()
+        all.into_iter().filter(|server| self.catalog.server_tools.allows_server(server)).collect()
     }
 
     /// The servers, where this one may be reached.
@@ -132,18 +132,18 @@ impl<'a> Reach<'a> {
         in_time(self.deadline, server, servers.listing(server)).await
     }
 
-    async fn entry(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Fault> {
+    async fn entry(&self, server: &str, tool: &str) -> Result<Arc<ToolEntry>, Fault> {
         if let Some(entry) = unlisted::find(self.catalog, server, tool) {
             return Ok(Arc::clone(entry));
         }
-        self.catalog.proxied.entry(&self.listing(server).await?, tool)
+        self.catalog.server_tools.entry(&self.listing(server).await?, tool)
     }
 
     /// A tool as the preset shapes it; none where it is held back or gone since it was found.
-    async fn listed(&self, tool: &ToolId) -> Result<Option<Arc<Entry>>, Fault> {
+    async fn listed(&self, tool: &ToolId) -> Result<Option<Arc<ToolEntry>>, Fault> {
         let Some(servers) = &self.ports.servers else { return Ok(None) };
         let listed = servers.known(tool.source.name()).await?;
-        Ok(listed.and_then(|listed| self.catalog.proxied.entry(&listed, &tool.name).ok()))
+        Ok(listed.and_then(|listed| self.catalog.server_tools.entry(&listed, &tool.name).ok()))
     }
 
     /// Every server with what is known of its tools. Starts none.
@@ -152,7 +152,7 @@ impl<'a> Reach<'a> {
         let mut all = Vec::new();
         for status in self.statuses() {
             let known = servers.known(&status.name).await?;
-            let tool_count = known.map(|listed| self.catalog.proxied.entries(&listed).len() as u32);
+            let tool_count = known.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
             all.push(ServerWithTools { status, tool_count });
         }
         Ok(all)
@@ -160,7 +160,7 @@ impl<'a> Reach<'a> {
 
     /// The tools of one server, by name.
     pub(crate) async fn tools(&self, server: &str) -> Result<Vec<ServerTool>, Fault> {
-        let entries = self.catalog.proxied.entries(&self.listing(server).await?);
+        let entries = self.catalog.server_tools.entries(&self.listing(server).await?);
         let known = self.known(server).await?;
         Ok(entries.into_iter().map(|entry| with_known(entry, known.as_ref())).collect())
     }
@@ -260,11 +260,11 @@ impl<'a> Reach<'a> {
 
     fn may_call(&self, names: &HashSet<Arc<str>>, tool: &ToolId) -> bool {
         matches!(&tool.source, SourceId::Server(name) if names.contains(name))
-            && self.catalog.proxied.allows(tool)
+            && self.catalog.server_tools.allows_tool(tool)
     }
 }
 
-fn with_known(entry: Arc<Entry>, known: Option<&KnownListing>) -> ServerTool {
+fn with_known(entry: Arc<ToolEntry>, known: Option<&KnownListing>) -> ServerTool {
     let known = known.and_then(|known| known.tools.iter().find(|tool| tool.name == entry.id.name)).cloned();
     ServerTool { entry, known }
 }

@@ -3,7 +3,7 @@
 
 use gatehouse_core::{
     Fault,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     json,
     ports::{Ledger, Servers, ledger::MetricsFilter, servers::ServerListing},
 };
@@ -16,7 +16,7 @@ const MAX_NAME: usize = 64;
 
 impl Capabilities {
     fn servers_to_change(&self) -> Result<&dyn Servers, Fault> {
-        let granted = self.granted(Capability::ServersAdmin, Access::Full)?;
+        let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
         let none = || Fault::unavailable("This host has no servers behind it.");
         granted.facts.ports.servers.as_deref().ok_or_else(none)
     }
@@ -31,7 +31,7 @@ impl Capabilities {
         if name.is_empty() || name.len() > MAX_NAME {
             return Err(Fault::invalid(format!("The name of a server has 1 to {MAX_NAME} characters.")));
         }
-        let mut reader = json::Reader::new(&self.budget);
+        let mut reader = json::JsonReader::new(&self.budget);
         match reader.parse(definition) {
             Ok(Value::Object(definition)) => servers.change(name, &definition).await,
             Ok(_) => Err(Fault::invalid(format!("the definition of '{name}' is not a JSON object"))),
@@ -46,7 +46,7 @@ impl Capabilities {
 
     /// Forgets how calls went.
     pub(crate) async fn reset_metrics(&self, filter: &MetricsFilter) -> Result<u64, Fault> {
-        let granted = self.granted(Capability::ServersAdmin, Access::Full)?;
+        let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
         let none = || Fault::unavailable("This host keeps no ledger of calls.");
         let ledger: &dyn Ledger = granted.facts.ports.ledger.as_deref().ok_or_else(none)?;
         ledger.reset(filter).await

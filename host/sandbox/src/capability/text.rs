@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gatehouse_core::{fair::FairTurns, outcome, ports};
+use gatehouse_core::{fair::FairSemaphore, outcome, ports};
 
 use super::Capabilities;
 
@@ -19,7 +19,7 @@ const SMALL: usize = 8 << 10;
 
 /// Longer work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
 /// then. What a call began ends after the call did.
-static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(3));
+static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
 
 /// Whether any work was done yet. The first unpacks a vocabulary, which takes some 50 ms.
 static WARM: AtomicBool = AtomicBool::new(false);
@@ -39,7 +39,7 @@ impl Capabilities {
         if bytes <= SMALL && WARM.load(Ordering::Relaxed) {
             return work(&*port);
         }
-        let turn = TURNS.take(&self.facts.gate).await;
+        let turn = TURNS.acquire(&self.facts.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let done = work(&*port);

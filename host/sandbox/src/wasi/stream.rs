@@ -1,7 +1,7 @@
 //! Streams of files, on the threads of the gate. What a stream keeps for the guest is one portion.
 
 use bytes::Bytes;
-use gatehouse_core::budget::Held;
+use gatehouse_core::budget::ByteReservation;
 use tokio::runtime::Handle;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
@@ -17,11 +17,15 @@ pub(super) struct OnThreads<S> {
     stream: S,
     threads: Handle,
     /// What it keeps for the guest, at most.
-    _held: Held,
+    _held: ByteReservation,
 }
 
 impl<S> OnThreads<S> {
-    pub(super) fn new(stream: S, threads: &Handle, mut held: Held) -> Result<Self, BudgetExceeded> {
+    pub(super) fn new(
+        stream: S,
+        threads: &Handle,
+        mut held: ByteReservation,
+    ) -> Result<Self, BudgetExceeded> {
         if !held.take(PORTION) {
             return Err(BudgetExceeded);
         }

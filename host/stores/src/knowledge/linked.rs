@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Link, PageType},
+    ports::knowledge::{PageLink, PageType},
 };
 
 use super::WikiKnowledge;
@@ -21,9 +21,9 @@ pub struct LinkedPage {
     /// Its kind.
     pub page_type: PageType,
     /// The links that it declares to pages that exist, each once, with their ids as they are stored.
-    pub links: Vec<Link>,
+    pub links: Vec<PageLink>,
     /// Those to pages that do not exist, each once, as declared.
-    pub unresolved: Vec<Link>,
+    pub unresolved: Vec<PageLink>,
 }
 
 impl WikiKnowledge {
@@ -38,10 +38,10 @@ impl WikiKnowledge {
         for some in ids.chunks(AT_ONCE) {
             for record in self.engine.records(some).await? {
                 let (mut links, mut unresolved) = (Vec::new(), Vec::new());
-                for Link { edge, target } in record.links {
+                for PageLink { edge, target } in record.links {
                     match stored.get(&ids::key(&target)) {
-                        Some(id) => links.push(Link { edge, target: (*id).clone() }),
-                        None => unresolved.push(Link { edge, target }),
+                        Some(id) => links.push(PageLink { edge, target: (*id).clone() }),
+                        None => unresolved.push(PageLink { edge, target }),
                     }
                 }
                 for list in [&mut links, &mut unresolved] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gatehouse_core::{
     outcome::{Fault, FaultKind},
-    ports::knowledge::{Changes, PatchReport},
+    ports::knowledge::{PageChanges, PatchReport},
 };
 
 use super::{WikiKnowledge, WriteMode, index::blocking};
@@ -40,7 +40,7 @@ impl WikiKnowledge {
     pub(super) async fn patch_page(
         &self,
         id: &str,
-        changes: &Changes,
+        changes: &PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
         mode: WriteMode,
@@ -101,7 +101,7 @@ fn prepare(
     roots: &WikiRoots,
     wiki_dir: Option<&Path>,
     page: &Record,
-    changes: &Changes,
+    changes: &PageChanges,
     date: Option<String>,
 ) -> Result<PreparedEdit, Fault> {
     match touchable(roots, wiki_dir, page)? {
@@ -146,7 +146,7 @@ fn in_file(
     origin: &Origin,
     path: &Path,
     page: &Record,
-    changes: &Changes,
+    changes: &PageChanges,
     date: Option<&str>,
 ) -> Result<PreparedEdit, Fault> {
     let root = Path::new(&origin.root);
@@ -178,7 +178,7 @@ fn in_file(
 }
 
 /// New content is read as that of a file: what it says of overview, domains, sources and links counts.
-fn in_store(page: &Record, changes: &Changes, date: Option<String>) -> PreparedEdit {
+fn in_store(page: &Record, changes: &PageChanges, date: Option<String>) -> PreparedEdit {
     let before = page.parsed();
     let new_content = changes.content.as_ref().filter(|content| **content != page.content);
     let said = new_content.map(|content| page.with_content(content));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{IndexReport, TakenOver},
+    ports::knowledge::{IndexReport, TakenOverPages},
 };
 
 use crate::{
@@ -99,7 +99,7 @@ pub(super) fn changes(
     let remove: Vec<String> = found.iter().filter(goes).map(|page| page.id.clone()).collect();
     let removed = if clear == Clear::No { remove.len() } else { found.len() };
     report.removed = u32::try_from(removed).unwrap_or(u32::MAX);
-    let owned = |(from, pages): (Option<&str>, BTreeSet<&str>)| TakenOver {
+    let owned = |(from, pages): (Option<&str>, BTreeSet<&str>)| TakenOverPages {
         from: from.map(str::to_owned),
         pages: pages.into_iter().map(str::to_owned).collect(),
     };

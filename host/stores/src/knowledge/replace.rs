@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{IndexReport, Unresolved},
+    ports::knowledge::{IndexReport, UnresolvedLink},
 };
 
 use super::{
@@ -65,7 +65,7 @@ impl WikiKnowledge {
         before: Record,
         after: Record,
         file: Option<FileEdit>,
-    ) -> Result<Vec<Unresolved>, Fault> {
+    ) -> Result<Vec<UnresolvedLink>, Fault> {
         let links = links(std::slice::from_ref(&after));
         self.put_in_place_of(before, after, file).await?;
         Ok(self.reported(IndexReport::default(), links).await?.unresolved_links)

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Filters, Hit, SearchResult, UnknownDomain},
+    ports::knowledge::{PageFilters, PageHit, PageSearchResult, UnknownDomain},
     search::{FitScorer, NameQuery, Query, Ranked, answering, fuse},
 };
 
@@ -28,9 +28,9 @@ impl WikiKnowledge {
     pub(super) async fn find(
         &self,
         text: &str,
-        filters: &Filters,
+        filters: &PageFilters,
         limit: usize,
-    ) -> Result<SearchResult, Fault> {
+    ) -> Result<PageSearchResult, Fault> {
         let (vector, failed) = match &self.embedding {
             Some(embedding) => {
                 let (vector, failed) = embedding.ask(text).await;
@@ -59,7 +59,12 @@ impl WikiKnowledge {
         let ranked = fuse(answering(found.scored));
         let hits = self.hits(&FitScorer::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(SearchResult { hits, unmatched_terms: found.unmatched_terms, note, ..SearchResult::default() })
+        Ok(PageSearchResult {
+            hits,
+            unmatched_terms: found.unmatched_terms,
+            note,
+            ..PageSearchResult::default()
+        })
     }
 
     /// Those of the domains that no page has.
@@ -87,7 +92,7 @@ impl WikiKnowledge {
         ranked: Vec<Ranked<String>>,
         least: f64,
         limit: usize,
-    ) -> Result<Vec<Hit>, Fault> {
+    ) -> Result<Vec<PageHit>, Fault> {
         let mut ranked = ranked.into_iter().take_while(|page| page.score >= least);
         let mut hits = Vec::new();
         loop {
@@ -102,7 +107,7 @@ impl WikiKnowledge {
                     let page = page?;
                     let domains = page.domains.join("\n");
                     let texts = [&page.title, &page.overview, &page.content, &domains];
-                    Some(Hit { fit: scorer.fit(name, cosine, &texts.map(String::as_str)), page, score })
+                    Some(PageHit { fit: scorer.fit(name, cosine, &texts.map(String::as_str)), page, score })
                 });
             hits.extend(found);
         }

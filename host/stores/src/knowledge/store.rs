@@ -10,7 +10,7 @@ use std::{
 use gatehouse_core::{
     lock,
     outcome::Fault,
-    ports::knowledge::{IndexReport, Unresolved},
+    ports::knowledge::{IndexReport, UnresolvedLink},
 };
 
 use super::{
@@ -76,7 +76,7 @@ impl Pages {
 struct Planned {
     changes: Changes,
     /// The links that the pages declare.
-    links: Vec<Unresolved>,
+    links: Vec<UnresolvedLink>,
 }
 
 /// Storing pages.
@@ -90,7 +90,7 @@ struct Storing {
 #[derive(Default)]
 struct Attempt {
     report: IndexReport,
-    links: Vec<Unresolved>,
+    links: Vec<UnresolvedLink>,
     /// Notes of edits that the pages contain.
     notes: Vec<EditNote>,
 }
@@ -125,7 +125,7 @@ impl WikiKnowledge {
     }
 
     /// The links that would point to no page once these pages are stored.
-    pub(super) async fn preview_put(&self, pages: &[Record]) -> Result<Vec<Unresolved>, Fault> {
+    pub(super) async fn preview_put(&self, pages: &[Record]) -> Result<Vec<UnresolvedLink>, Fault> {
         self.unresolved(links(pages), &[], pages).await
     }
 
@@ -158,7 +158,7 @@ impl WikiKnowledge {
     pub(super) async fn reported(
         &self,
         report: IndexReport,
-        links: Vec<Unresolved>,
+        links: Vec<UnresolvedLink>,
     ) -> Result<IndexReport, Fault> {
         let unresolved_links = self.unresolved(links, &[], &[]).await?;
         if let Some(embedding) = &self.embedding {
@@ -170,10 +170,10 @@ impl WikiKnowledge {
     /// Those of the links that point to no page, where `removed` go and `put` come.
     async fn unresolved(
         &self,
-        mut links: Vec<Unresolved>,
+        mut links: Vec<UnresolvedLink>,
         removed: &[String],
         put: &[Record],
-    ) -> Result<Vec<Unresolved>, Fault> {
+    ) -> Result<Vec<UnresolvedLink>, Fault> {
         let targets: BTreeSet<&String> = links.iter().map(|link| &link.target).collect();
         let targets = Scope::ids(targets.into_iter().cloned());
         let stored = self.engine.heads(&targets).await?;
@@ -188,9 +188,9 @@ impl WikiKnowledge {
 }
 
 /// The links that pages declare, sorted, each once.
-pub(super) fn links(records: &[Record]) -> Vec<Unresolved> {
+pub(super) fn links(records: &[Record]) -> Vec<UnresolvedLink> {
     let links = records.iter().flat_map(|page| {
-        page.links.iter().map(|link| Unresolved {
+        page.links.iter().map(|link| UnresolvedLink {
             page: page.id.clone(),
             edge: link.edge.clone(),
             target: link.target.clone(),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gatehouse_core::{outcome::Fault, ports::knowledge::Page};
+use gatehouse_core::{outcome::Fault, ports::knowledge::KnowledgePage};
 
 use super::{WikiKnowledge, index::blocking};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 
 impl WikiKnowledge {
     /// A page as it is after an unfinished edit of it is completed.
-    pub(super) async fn with_unfinished_edit(&self, page: Page) -> Result<Page, Fault> {
+    pub(super) async fn with_unfinished_edit(&self, page: KnowledgePage) -> Result<KnowledgePage, Fault> {
         let id = [page.id.clone()];
         let heads = self.engine.heads(&Scope::ids(id.clone())).await?;
         match heads.first() {
@@ -77,7 +77,7 @@ mod tests {
 
     use gatehouse_core::ports::{
         Clock, Knowledge as _,
-        knowledge::{Changes, IndexOptions, Lookup},
+        knowledge::{IndexOptions, PageChanges, PageLookup},
     };
 
     use super::*;
@@ -118,13 +118,13 @@ mod tests {
 
     async fn overview(graph: &WikiKnowledge) -> String {
         match graph.page(ID).await.unwrap() {
-            Lookup::Found { page, .. } => page.overview,
-            Lookup::Missing(near) => panic!("{near:?}"),
+            PageLookup::Found { page, .. } => page.overview,
+            PageLookup::Missing(near) => panic!("{near:?}"),
         }
     }
 
-    fn content(text: &str) -> Changes {
-        Changes { overview: Some(text.into()), ..Changes::default() }
+    fn content(text: &str) -> PageChanges {
+        PageChanges { overview: Some(text.into()), ..PageChanges::default() }
     }
 
     #[tokio::test]

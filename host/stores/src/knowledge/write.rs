@@ -8,7 +8,7 @@ use std::{
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Changes, Draft, IndexReport, PageType, Written},
+    ports::knowledge::{IndexReport, PageChanges, PageDraft, PageLocation, PageType},
 };
 
 use super::{WikiKnowledge, WriteMode, index::blocking, patch::path_of, plan::Clear, store::Pages};
@@ -35,7 +35,7 @@ struct NewFile {
 impl WikiKnowledge {
     pub(super) async fn write_pages(
         &self,
-        drafts: Vec<Draft>,
+        drafts: Vec<PageDraft>,
         mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
         let drafts = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
@@ -59,15 +59,16 @@ impl WikiKnowledge {
         let mut records = Vec::new();
         for page in &made {
             unknown_edges.note(&page.record.id, &page.unknown);
-            report
-                .written
-                .push(Written { page: page.record.id.clone(), file: Some(page.path.display().to_string()) });
+            report.written.push(PageLocation {
+                page: page.record.id.clone(),
+                file: Some(page.path.display().to_string()),
+            });
             records.push(page.record.clone());
         }
         for draft in left.into_iter().chain(rest) {
             let (record, unknown) = Record::from_draft(draft, now.clone());
             unknown_edges.note(&record.id, &unknown);
-            report.written.push(Written { page: record.id.clone(), file: None });
+            report.written.push(PageLocation { page: record.id.clone(), file: None });
             records.push(record);
         }
         if !records.is_empty() {
@@ -106,7 +107,12 @@ impl WikiKnowledge {
     }
 
     /// Writes a page that has a file.
-    async fn edit_page(&self, draft: Draft, report: &mut IndexReport, mode: WriteMode) -> Result<(), Fault> {
+    async fn edit_page(
+        &self,
+        draft: PageDraft,
+        report: &mut IndexReport,
+        mode: WriteMode,
+    ) -> Result<(), Fault> {
         let id = draft_id(&draft);
         report.links += u32::try_from(draft.links.len()).unwrap_or(u32::MAX);
         let done = self.patch_page(&id, &changes(draft), None, true, mode).await?;
@@ -118,17 +124,17 @@ impl WikiKnowledge {
         report.unresolved_links.extend(done.unresolved_links);
         report.unknown_edges.extend(done.unknown_edges);
         let stored = self.engine.record(&done.id).await?.and_then(|page| page.origin);
-        report.written.push(Written { page: done.id, file: stored.as_ref().map(path_of) });
+        report.written.push(PageLocation { page: done.id, file: stored.as_ref().map(path_of) });
         Ok(())
     }
 }
 
 /// What a draft says; an empty list says nothing.
-fn changes(draft: Draft) -> Changes {
+fn changes(draft: PageDraft) -> PageChanges {
     fn said<T>(list: Vec<T>) -> Option<Vec<T>> {
         Some(list).filter(|list| !list.is_empty())
     }
-    Changes {
+    PageChanges {
         overview: Some(draft.overview).filter(|text| !text.is_empty()),
         content: Some(draft.content),
         domains: said(draft.domains),
@@ -152,10 +158,10 @@ fn home(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
 fn make_files(
     roots: &WikiRoots,
     wiki: &Path,
-    drafts: Vec<Draft>,
+    drafts: Vec<PageDraft>,
     date: &str,
     mode: WriteMode,
-) -> Result<(Vec<NewFile>, Vec<Draft>), Fault> {
+) -> Result<(Vec<NewFile>, Vec<PageDraft>), Fault> {
     let root = folder::root_name(wiki)?;
     let (mut made, mut left) = (Vec::<NewFile>::new(), Vec::new());
     for draft in drafts {
@@ -192,7 +198,7 @@ fn make_files(
 }
 
 /// The file that a new page gets; none where its name is no good one for a file.
-fn file_of(draft: &Draft) -> Option<PageFile> {
+fn file_of(draft: &PageDraft) -> Option<PageFile> {
     let stem = draft.title.replace(' ', "_");
     let file = folder::page_file(&format!("{}/{stem}.md", draft.page_type.folder()))?;
     (stem.len() <= LONGEST_NAME).then_some(file)

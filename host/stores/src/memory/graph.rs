@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gatehouse_core::{
     Fault,
-    page::{Neighbour, Page},
+    page::{KnowledgePage, PageNeighbor},
     search::{NameMatch, Scored, dense, name::name_key, script, variants},
 };
 
@@ -102,21 +102,21 @@ impl Graph {
         links.collect()
     }
 
-    pub(super) fn page(&self, id: &str) -> Option<Page> {
+    pub(super) fn page(&self, id: &str) -> Option<KnowledgePage> {
         let key = ids::key(id);
         let record = self.pages.get(&key)?.record.clone();
         let links = self.links().into_iter().filter(|(from, _, to)| *from == key || *to == key);
         let near = links.filter_map(|(from, edge, to)| {
             let outgoing = from == key;
             let other = &self.pages.get(if outgoing { to } else { from })?.record;
-            Some(Neighbour {
+            Some(PageNeighbor {
                 edge: edge.to_owned(),
                 outgoing,
                 id: other.id.clone(),
                 title: other.title.clone(),
             })
         });
-        Some(record.into_page(Neighbour::each_once(near)))
+        Some(record.into_page(PageNeighbor::deduplicate(near)))
     }
 
     pub(super) fn apply(&mut self, plan: &dyn Plan) -> Result<Applied, Fault> {

@@ -41,10 +41,10 @@ pub(super) fn with_variants(text: &str) -> String {
 
 /// The definition of a stored tool; empty if the tool cannot be read, which then counts as changed.
 fn tool_definition(spec: &str) -> String {
-    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::of_tool(&tool).text)
+    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).text)
 }
 
 /// The digest of that.
 fn tool_digest(spec: &str) -> String {
-    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::of_tool(&tool).digest)
+    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).digest)
 }

@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use chrono_tz as _;
 use gatehouse_core::{
     Fault,
-    page::{Page, Statistics},
+    page::{EngineStatistics, KnowledgePage},
 };
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -154,7 +154,7 @@ impl Engine for WeaviateNeo4jEngine {
         self.0.neo4j.records(ids).await
     }
 
-    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         self.0.neo4j.pages(ids).await
     }
 
@@ -208,7 +208,7 @@ impl Engine for WeaviateNeo4jEngine {
         Arc::clone(&self.0) as _
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         self.0.neo4j.statistics(NAME).await
     }
 

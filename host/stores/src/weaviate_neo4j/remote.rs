@@ -73,7 +73,7 @@ impl RemoteServer {
     }
 
     fn clean(&self, cause: &str) -> String {
-        quoted(&self.redactor.text(cause.to_owned()), SHOWN)
+        quoted(&self.redactor.redact_text(cause.to_owned()), SHOWN)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::ports::knowledge::{Link, PageType, UnknownEdge};
+use gatehouse_core::ports::knowledge::{PageLink, PageType, UnknownEdge};
 
 use super::ids;
 
@@ -27,7 +27,7 @@ const TYPED: [(&str, PageType, End); 6] = [
 /// The edge that a link of a page of this type is kept as, and whether it is turned round: whether it starts at the
 /// link's target. `used_by` and `required_by` say from the far end what `uses_heuristic` and `requires_env` say from
 /// the near one.
-pub(crate) fn kept(page: PageType, link: &Link) -> (&str, bool) {
+pub(crate) fn kept(page: PageType, link: &PageLink) -> (&str, bool) {
     let (edge, inverse) = match link.edge.as_str() {
         "used_by" => ("uses_heuristic", true),
         "required_by" => ("requires_env", true),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn means(page: PageType, edge: &str, target: &str) -> (String, bool) {
-        let link = Link { edge: edge.into(), target: target.into() };
+        let link = PageLink { edge: edge.into(), target: target.into() };
         let (edge, inverse) = kept(page, &link);
         (edge.to_owned(), inverse)
     }

@@ -4,7 +4,7 @@
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Link, PageType},
+    ports::knowledge::{PageLink, PageType},
 };
 
 /// Longest name of a page, in characters.
@@ -57,7 +57,7 @@ pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
 }
 
 /// The links without repetitions, in a form in which two lists compare equal when they mean the same.
-pub(crate) fn link_set(links: &[Link]) -> std::collections::BTreeSet<(String, String)> {
+pub(crate) fn link_set(links: &[PageLink]) -> std::collections::BTreeSet<(String, String)> {
     links.iter().map(|link| (link.edge.clone(), key(&link.target))).collect()
 }
 

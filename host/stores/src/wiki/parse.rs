@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, hash::Hash};
 
-use gatehouse_core::ports::knowledge::{EDGES, Link, PageSource, PageType};
+use gatehouse_core::ports::knowledge::{EDGES, PageLink, PageSource, PageType};
 
 use super::{
     ids,
@@ -40,7 +40,7 @@ pub struct ParsedPage {
     /// The page's date, as it says it.
     pub last_updated: Option<String>,
     /// Every link that is declared, in order, repetitions included; those with an unknown edge as `related`.
-    pub links: Vec<Link>,
+    pub links: Vec<PageLink>,
     /// The unknown edges among them, as they are written.
     pub unknown_edges: Vec<String>,
 }
@@ -92,7 +92,7 @@ pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
 }
 
 /// The link that a tag declares; none where the tag is something else.
-pub(crate) fn link(tag: &Tag) -> Option<Link> {
+pub(crate) fn link(tag: &Tag) -> Option<PageLink> {
     if NO_EDGES.contains(&tag.name.as_str()) {
         return None;
     }
@@ -102,7 +102,7 @@ pub(crate) fn link(tag: &Tag) -> Option<Link> {
     let page_type: PageType = kind.trim().parse().ok()?;
     let name = name.trim();
     let edge = if is_edge(&tag.name) { &tag.name } else { RELATED };
-    (!name.is_empty()).then(|| Link { edge: edge.to_owned(), target: ids::join(page_type, name) })
+    (!name.is_empty()).then(|| PageLink { edge: edge.to_owned(), target: ids::join(page_type, name) })
 }
 
 fn is_edge(name: &str) -> bool {

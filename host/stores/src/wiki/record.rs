@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     hash::{hex, sha256_hex},
-    ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType},
+    ports::knowledge::{KnowledgePage, PageDraft, PageLink, PageNeighbor, PageSource, PageType},
     search::embedded_text,
 };
 use sha2::{Digest, Sha256};
@@ -49,7 +49,7 @@ pub(crate) struct Record {
     pub(crate) domains: Vec<String>,
     pub(crate) sources: Vec<PageSource>,
     /// As declared, repetitions included.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<PageLink>,
     pub(crate) last_updated: Option<String>,
     /// Of the file's bytes, or of the fields where there is no file.
     pub(crate) hash: String,
@@ -73,8 +73,8 @@ impl Record {
     }
 
     /// The page as readers see it, with the pages it is linked to.
-    pub(crate) fn into_page(self, neighbours: Vec<Neighbour>) -> Page {
-        Page {
+    pub(crate) fn into_page(self, neighbours: Vec<PageNeighbor>) -> KnowledgePage {
+        KnowledgePage {
             id: self.id,
             title: self.title,
             page_type: self.page_type,
@@ -108,7 +108,7 @@ impl Record {
 
     /// The page that a caller wrote, and the unknown edges in its content; `now` is its date. The content is read as
     /// that of a file: what it says counts where the caller says nothing beside it.
-    pub(crate) fn from_draft(draft: Draft, now: String) -> (Self, Vec<String>) {
+    pub(crate) fn from_draft(draft: PageDraft, now: String) -> (Self, Vec<String>) {
         let page = Self {
             id: draft_id(&draft),
             page_type: draft.page_type,
@@ -190,7 +190,7 @@ impl Record {
 }
 
 /// The id that a draft gets.
-pub(crate) fn draft_id(draft: &Draft) -> String {
+pub(crate) fn draft_id(draft: &PageDraft) -> String {
     ids::join(draft.page_type, &draft.title.replace(' ', "_"))
 }
 
@@ -204,8 +204,8 @@ pub(crate) fn file_hash(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn draft(overview: &str, domains: &[&str]) -> Draft {
-        Draft {
+    fn draft(overview: &str, domains: &[&str]) -> PageDraft {
+        PageDraft {
             title: "Model Loading".into(),
             page_type: PageType::Principle,
             overview: overview.into(),

@@ -3,7 +3,7 @@
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Changes, Draft, EDGES, Link, PageSource},
+    ports::knowledge::{EDGES, PageChanges, PageDraft, PageLink, PageSource},
 };
 
 use super::{ids, parse::plain, text::MAX_FILE_BYTES};
@@ -13,8 +13,8 @@ const MAX_FIELD: usize = 500;
 
 const MAX_LIST: usize = 1000;
 
-pub(crate) fn draft(draft: Draft) -> Result<Draft, Fault> {
-    Ok(Draft {
+pub(crate) fn draft(draft: PageDraft) -> Result<PageDraft, Fault> {
+    Ok(PageDraft {
         title: title(&draft.title)?,
         page_type: draft.page_type,
         overview: long_text("overview", &draft.overview)?,
@@ -25,8 +25,8 @@ pub(crate) fn draft(draft: Draft) -> Result<Draft, Fault> {
     })
 }
 
-pub(crate) fn changes(changes: &Changes) -> Result<Changes, Fault> {
-    Ok(Changes {
+pub(crate) fn changes(changes: &PageChanges) -> Result<PageChanges, Fault> {
+    Ok(PageChanges {
         overview: changes.overview.as_deref().map(|text| long_text("overview", text)).transpose()?,
         content: changes.content.as_deref().map(|text| long_text("content", text)).transpose()?,
         domains: changes.domains.as_deref().map(domains).transpose()?,
@@ -134,7 +134,7 @@ fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
     })
 }
 
-fn links(values: &[Link]) -> Result<Vec<Link>, Fault> {
+fn links(values: &[PageLink]) -> Result<Vec<PageLink>, Fault> {
     list("links", values, |value| {
         if !EDGES.contains(&value.edge.as_str()) {
             return Err(Fault::invalid(format!("'{}' is not an edge", ids::shorten(&value.edge)))
@@ -144,7 +144,10 @@ fn links(values: &[Link]) -> Result<Vec<Link>, Fault> {
             Fault::invalid(format!("link target: {}", fault.message))
                 .hint("A link target is Type/Name, for example Principle/Model_Loading.")
         })?;
-        Ok(Link { edge: value.edge.clone(), target: ids::join(page_type, &tag_text("link target", name)?) })
+        Ok(PageLink {
+            edge: value.edge.clone(),
+            target: ids::join(page_type, &tag_text("link target", name)?),
+        })
     })
 }
 
@@ -153,8 +156,8 @@ mod tests {
     use super::*;
     use gatehouse_core::{outcome::FaultKind, ports::knowledge::PageType};
 
-    fn sample(title: &str) -> Draft {
-        Draft {
+    fn sample(title: &str) -> PageDraft {
+        PageDraft {
             title: title.into(),
             page_type: PageType::Principle,
             overview: " a\r\nb ".into(),
@@ -185,18 +188,18 @@ mod tests {
     fn values_that_break_the_markup_are_refused() {
         let source =
             |title: &str| PageSource { kind: "Doc".into(), title: title.into(), url: "https://x".into() };
-        let link = |edge: &str, target: &str| Link { edge: edge.into(), target: target.into() };
+        let link = |edge: &str, target: &str| PageLink { edge: edge.into(), target: target.into() };
         let bad = [
-            Changes { domains: Some(vec!["a\nb".into()]), ..Changes::default() },
-            Changes { domains: Some(vec!["a]]".into()]), ..Changes::default() },
-            Changes { domains: Some(vec![" ".into()]), ..Changes::default() },
-            Changes { sources: Some(vec![source("a|b")]), ..Changes::default() },
-            Changes { sources: Some(vec![source("a]]")]), ..Changes::default() },
-            Changes { links: Some(vec![link("nonsense", "Principle/X")]), ..Changes::default() },
-            Changes { links: Some(vec![link("step", "Principle:X")]), ..Changes::default() },
-            Changes { links: Some(vec![link("step", "Principle/../X")]), ..Changes::default() },
-            Changes { links: Some(vec![link("step", "Nothing/X")]), ..Changes::default() },
-            Changes { content: Some("a\0".into()), ..Changes::default() },
+            PageChanges { domains: Some(vec!["a\nb".into()]), ..PageChanges::default() },
+            PageChanges { domains: Some(vec!["a]]".into()]), ..PageChanges::default() },
+            PageChanges { domains: Some(vec![" ".into()]), ..PageChanges::default() },
+            PageChanges { sources: Some(vec![source("a|b")]), ..PageChanges::default() },
+            PageChanges { sources: Some(vec![source("a]]")]), ..PageChanges::default() },
+            PageChanges { links: Some(vec![link("nonsense", "Principle/X")]), ..PageChanges::default() },
+            PageChanges { links: Some(vec![link("step", "Principle:X")]), ..PageChanges::default() },
+            PageChanges { links: Some(vec![link("step", "Principle/../X")]), ..PageChanges::default() },
+            PageChanges { links: Some(vec![link("step", "Nothing/X")]), ..PageChanges::default() },
+            PageChanges { content: Some("a\0".into()), ..PageChanges::default() },
         ];
         for change in bad {
             assert_eq!(changes(&change).unwrap_err().kind, FaultKind::InvalidArguments, "{change:?}");

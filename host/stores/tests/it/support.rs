@@ -17,7 +17,7 @@ use std::{
 
 use gatehouse_core::ports::{
     Clock, Knowledge as _,
-    knowledge::{IndexOptions, IndexReport, Link, Lookup, Page, PageSource},
+    knowledge::{IndexOptions, IndexReport, KnowledgePage, PageLink, PageLookup, PageSource},
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
@@ -138,15 +138,15 @@ pub(crate) async fn index(graph: &WikiKnowledge, root: &Path) -> IndexReport {
     graph.index(Some(root.to_owned()), IndexOptions::default(), &|_, _| {}).await.unwrap()
 }
 
-pub(crate) async fn page(graph: &WikiKnowledge, id: &str) -> Page {
+pub(crate) async fn page(graph: &WikiKnowledge, id: &str) -> KnowledgePage {
     match graph.page(id).await.unwrap() {
-        Lookup::Found { page, .. } => *page,
-        Lookup::Missing(near) => panic!("{id} is missing; near: {near:?}"),
+        PageLookup::Found { page, .. } => *page,
+        PageLookup::Missing(near) => panic!("{id} is missing; near: {near:?}"),
     }
 }
 
-pub(crate) fn link(edge: &str, target: &str) -> Link {
-    Link { edge: edge.into(), target: target.into() }
+pub(crate) fn link(edge: &str, target: &str) -> PageLink {
+    PageLink { edge: edge.into(), target: target.into() }
 }
 
 pub(crate) fn source(title: &str) -> PageSource {

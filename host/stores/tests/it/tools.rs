@@ -9,7 +9,7 @@ use gatehouse_core::{
     Effect, Intent, ToolId, ToolSpec,
     ports::{
         ToolIndex as _,
-        tool_index::{Fit, HeldChange, IndexedListing, OnChange, ToolQuestion, ToolsFound},
+        tool_index::{HeldChange, IndexedListing, MatchQuality, OnChange, ToolQuestion, ToolsFound},
     },
     source::Listing,
 };
@@ -119,7 +119,7 @@ async fn tools_are_found_by_words_and_what_may_not_be_found_leaves_no_trace() {
     let found = search(&book, "read the contents of a file", |_| true).await;
     assert_eq!(names(&found)[0], "read_file");
     let found = search(&book, "send_mail", |_| true).await;
-    assert_eq!((names(&found), found.hits[0].fit), (vec!["send_mail"], Fit::Names));
+    assert_eq!((names(&found), found.hits[0].fit), (vec!["send_mail"], MatchQuality::Names));
     let found = search(&book, "send a message", |id| &**id.source.name() == "files").await;
     assert!(found.hits.is_empty(), "{found:?}");
     assert!(found.unmatched_terms.contains(&"message".to_owned()), "{found:?}");

@@ -1,7 +1,7 @@
 //! How well each chunk answers a query, and how well the text does.
 
 use gatehouse_core::{
-    page::Fit,
+    page::MatchQuality,
     search::{FitScorer, NameMatch, NameQuery},
 };
 
@@ -30,7 +30,7 @@ const JUDGED: usize = 8;
 pub(super) struct Ranking {
     /// One score a chunk; none where nothing in the text has to do with the query.
     pub(super) ranks: Option<Vec<f64>>,
-    pub(super) fit: Fit,
+    pub(super) fit: MatchQuality,
 }
 
 /// Ranks chunks: half BM25, half the cosine of the embeddings, each in parts of its maximum, and the kernel over both.
@@ -55,7 +55,7 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
 }
 
 /// How well the best places answer, each with what stands around it.
-fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> Fit {
+fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> MatchQuality {
     let scorer = FitScorer::of(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
     let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
@@ -68,11 +68,14 @@ fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> 
         let cosine = near.map(|near| near[around.clone()].iter().copied().fold(0.0, f32::max));
         scorer.fit(NameMatch::No, cosine, &chunks[around])
     };
-    best.into_iter().map(fit).min_by_key(|fit| quality(*fit)).unwrap_or(Fit::Nothing)
+    best.into_iter().map(fit).min_by_key(|fit| quality(*fit)).unwrap_or(MatchQuality::Nothing)
 }
 
-fn quality(fit: Fit) -> usize {
-    [Fit::Names, Fit::Good, Fit::Weak, Fit::Nothing].iter().position(|other| *other == fit).unwrap_or(3)
+fn quality(fit: MatchQuality) -> usize {
+    [MatchQuality::Names, MatchQuality::Good, MatchQuality::Weak, MatchQuality::Nothing]
+        .iter()
+        .position(|other| *other == fit)
+        .unwrap_or(3)
 }
 
 /// Whether a query is the name of a heading.
@@ -143,6 +146,6 @@ mod tests {
     #[test]
     fn what_has_nothing_to_do_with_the_text_ranks_nothing() {
         let ranking = ranks(&["日本語の文書", "第二の段落"], "ωψ", 8000);
-        assert!(ranking.ranks.is_none() && ranking.fit == Fit::Nothing);
+        assert!(ranking.ranks.is_none() && ranking.fit == MatchQuality::Nothing);
     }
 }

@@ -47,7 +47,7 @@ fn no_query_keeps_the_beginning_and_what_comes_back() {
 fn a_query_without_any_match_is_like_none() {
     let text = "Один абзац о дороге и дожде, не более того.\n\n".repeat(200);
     let asked = Extractor.extract(&text, "日本", 300).unwrap();
-    assert_eq!(asked.fit, Some(Fit::Nothing));
+    assert_eq!(asked.fit, Some(MatchQuality::Nothing));
     assert_eq!(Extract { fit: None, ..asked }, Extractor.extract(&text, "", 300).unwrap());
 }
 
@@ -68,12 +68,15 @@ fn hostile_text_is_bounded() {
 #[test]
 fn how_well_a_question_is_answered_is_said() {
     let fit = |query: &str, budget| Extractor.extract(&manual(), query, budget).unwrap().fit;
-    assert!(matches!(fit("when does the circuit breaker open", 500), Some(Fit::Good | Fit::Weak)));
-    assert_eq!(fit("red wine stain on a wool carpet", 500), Some(Fit::Nothing));
-    assert_eq!(fit("red wine stain on a wool carpet", 1_000_000), Some(Fit::Nothing));
+    assert!(matches!(
+        fit("when does the circuit breaker open", 500),
+        Some(MatchQuality::Good | MatchQuality::Weak)
+    ));
+    assert_eq!(fit("red wine stain on a wool carpet", 500), Some(MatchQuality::Nothing));
+    assert_eq!(fit("red wine stain on a wool carpet", 1_000_000), Some(MatchQuality::Nothing));
     assert_eq!(fit(" ", 500), None);
     let headed = "# Circuit breakers\n\nThey open.\n";
-    assert_eq!(Extractor.extract(headed, "circuit_breakers", 500).unwrap().fit, Some(Fit::Names));
+    assert_eq!(Extractor.extract(headed, "circuit_breakers", 500).unwrap().fit, Some(MatchQuality::Names));
 }
 
 /// Chapters with sections, each with a block of code or a table.

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use gatehouse_core::{
-    Content,
-    resource::{MAX_URI, Template},
+    ContentPart,
+    resource::{MAX_URI_BYTES, UriTemplate},
 };
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
@@ -40,8 +40,8 @@ impl Addresses {
     }
 
     /// The family of all of them.
-    pub(super) fn family(&self, server: &str) -> Template {
-        Template {
+    pub(super) fn family(&self, server: &str) -> UriTemplate {
+        UriTemplate {
             uri_template: format!("{}{{+uri}}", self.prefix),
             name: server.to_owned(),
             title: None,
@@ -59,7 +59,7 @@ impl Addresses {
             false => Cow::from(format!("{WRITTEN}{}", utf8_percent_encode(uri, ODD))),
         };
         let exposed = format!("{}{uri}", self.prefix);
-        (!uri.is_empty() && exposed.len() <= MAX_URI).then_some(exposed)
+        (!uri.is_empty() && exposed.len() <= MAX_URI_BYTES).then_some(exposed)
     }
 
     /// The server's own address; none where it is not of this server.
@@ -72,12 +72,12 @@ impl Addresses {
     }
 
     /// A family of the server's addresses as clients see it.
-    pub(super) fn template(&self, template: Template) -> Template {
-        Template { uri_template: format!("{}{}", self.prefix, template.uri_template), ..template }
+    pub(super) fn template(&self, template: UriTemplate) -> UriTemplate {
+        UriTemplate { uri_template: format!("{}{}", self.prefix, template.uri_template), ..template }
     }
 
     /// Has links lead to what can be read here. Those that a client opens by itself stay as they are.
-    pub(super) fn map(&self, content: &mut Content) {
+    pub(super) fn map(&self, content: &mut ContentPart) {
         let map = |uri: &mut String| {
             let on_the_web = uri.starts_with("http://") || uri.starts_with("https://");
             if !on_the_web && let Some(exposed) = self.exposed(uri) {
@@ -85,9 +85,9 @@ impl Addresses {
             }
         };
         match content {
-            Content::Link(link) => map(&mut link.uri),
-            Content::Embedded(resource) => map(&mut resource.uri),
-            Content::Other(block) => {
+            ContentPart::Link(link) => map(&mut link.uri),
+            ContentPart::Embedded(resource) => map(&mut resource.uri),
+            ContentPart::Other(block) => {
                 let place = match block.get("type").and_then(Value::as_str) {
                     Some("resource_link") => block.get_mut("uri"),
                     Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("uri")),
@@ -97,7 +97,7 @@ impl Addresses {
                     map(uri);
                 }
             }
-            Content::Text(_) | Content::Image(_) | Content::Audio(_) => {}
+            ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Audio(_) => {}
         }
     }
 }
@@ -130,7 +130,7 @@ mod tests {
         }
         assert_eq!(addresses.exposed("memo://one").as_deref(), Some("gatehouse://server/notes/memo://one"));
         assert_eq!(addresses.exposed(""), None);
-        assert_eq!(addresses.exposed(&"x".repeat(MAX_URI)), None);
+        assert_eq!(addresses.exposed(&"x".repeat(MAX_URI_BYTES)), None);
         for foreign in [
             "memo://one",
             "gatehouse://server/note/x",
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_a_family_makes_is_an_address_of_the_server() {
         let addresses = Addresses::of("files");
-        let own = Template { uri_template: "file:///{+path}".into(), ..addresses.family("files") };
+        let own = UriTemplate { uri_template: "file:///{+path}".into(), ..addresses.family("files") };
         let template = addresses.template(own);
         assert_eq!(template.check(), Ok(()));
         let uri = "gatehouse://server/files/file:///a/b%20c";
@@ -156,7 +156,7 @@ mod tests {
     fn links_lead_to_what_can_be_read_here() {
         let addresses = Addresses::of("s");
         let link = |uri: &str| {
-            let mut content = Content::Link(ResourceLink {
+            let mut content = ContentPart::Link(ResourceLink {
                 uri: uri.into(),
                 name: "x".into(),
                 title: None,
@@ -166,17 +166,17 @@ mod tests {
             });
             addresses.map(&mut content);
             match content {
-                Content::Link(link) => link.uri,
+                ContentPart::Link(link) => link.uri,
                 other => panic!("{other:?}"),
             }
         };
         assert_eq!(link("memo://1"), "gatehouse://server/s/memo://1");
         assert_eq!(link("https://example.com/1"), "https://example.com/1");
         let noted = json!({"type": "resource", "resource": {"uri": "memo://2", "text": "", "_meta": {}}});
-        let mut noted = Content::Other(noted.as_object().cloned().expect("an object"));
+        let mut noted = ContentPart::Other(noted.as_object().cloned().expect("an object"));
         addresses.map(&mut noted);
         assert!(
-            matches!(noted, Content::Other(block) if block["resource"]["uri"] == "gatehouse://server/s/memo://2")
+            matches!(noted, ContentPart::Other(block) if block["resource"]["uri"] == "gatehouse://server/s/memo://2")
         );
     }
 }

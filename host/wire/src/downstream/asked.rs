@@ -9,7 +9,7 @@ use std::{
 
 use gatehouse_core::{
     CallContext, Fault, SourceId, lock,
-    question::{Question, QuestionKind},
+    question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
     ErrorData, RoleClient,
@@ -167,13 +167,13 @@ fn told(fault: &Fault) -> ErrorData {
     ErrorData::invalid_request(fault.in_one_line(), None)
 }
 
-fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<Question, Fault> {
+fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<ClientQuestion, Fault> {
     let Value::Object(params) = params else {
         return Err(Fault::invalid(format!("The question of {server} has no parameters.")));
     };
     match kind {
-        QuestionKind::Sampling => Question::sampling(server, params),
-        QuestionKind::Form | QuestionKind::Url => Question::elicitation(server, params),
+        QuestionKind::Sampling => ClientQuestion::sampling(server, params),
+        QuestionKind::Form | QuestionKind::Url => ClientQuestion::elicitation(server, params),
     }
 }
 

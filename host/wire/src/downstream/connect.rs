@@ -164,7 +164,7 @@ impl RealConnector {
 /// A failure as it may be told.
 fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> ConnectFailure {
     let redactor = Redactor::new(headers.iter().map(|(_, value)| value));
-    ConnectFailure { message: redactor.text(failure.message), ..failure }
+    ConnectFailure { message: redactor.redact_text(failure.message), ..failure }
 }
 
 /// How an attempt in one era ended.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatehouse_core::{
     CallContext, Fault,
-    completion::{Suggestions, Typed},
+    completion::{CompletionRequest, Completions},
     outcome::{EmbeddedResource, Reply},
     ports::servers::ServerDefinition,
     prompt::PromptMessage,
@@ -145,7 +145,7 @@ pub(super) trait Connection: Send + Sync {
     ) -> Result<Vec<PromptMessage>, CallFailure>;
 
     /// What may be meant by what is typed, in the server's own names.
-    async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure>;
+    async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure>;
 
     /// Waits until it is over.
     async fn ended(&self) -> ConnectionEnd;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use gatehouse_core::{
-    Content, Effect, Intent, Reply,
+    ContentPart, Effect, Intent, Reply,
     icon::{Icon, IconTheme, MAX_ICONS},
-    outcome::{EmbeddedResource, Media, ResourceBody, ResourceLink},
+    outcome::{EmbeddedResource, MediaData, ResourceBody, ResourceLink},
     source::Listing,
     tool::ToolSpec,
 };
@@ -101,30 +101,30 @@ pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> 
 }
 
 /// A block. One with annotations or `_meta` travels whole, as do bytes that are not encoded as the protocol wants.
-pub(super) fn content(block: ContentBlock) -> Content {
+pub(super) fn content(block: ContentBlock) -> ContentPart {
     let media = |data: &str, mime_type: &str| {
         let data = BASE64.decode(data).ok()?;
-        Some(Media { data, mime_type: mime_type.to_owned() })
+        Some(MediaData { data, mime_type: mime_type.to_owned() })
     };
     match block {
         ContentBlock::Text(text) if text.meta.is_none() && text.annotations.is_none() => {
-            Content::Text(text.text)
+            ContentPart::Text(text.text)
         }
         block => {
             let plain = match &block {
                 ContentBlock::Image(image) if image.meta.is_none() && image.annotations.is_none() => {
-                    media(&image.data, &image.mime_type).map(Content::Image)
+                    media(&image.data, &image.mime_type).map(ContentPart::Image)
                 }
                 ContentBlock::Audio(audio) if audio.meta.is_none() && audio.annotations.is_none() => {
-                    media(&audio.data, &audio.mime_type).map(Content::Audio)
+                    media(&audio.data, &audio.mime_type).map(ContentPart::Audio)
                 }
                 ContentBlock::Resource(inner) if inner.meta.is_none() && inner.annotations.is_none() => {
-                    embedded(&inner.resource).map(Content::Embedded)
+                    embedded(&inner.resource).map(ContentPart::Embedded)
                 }
                 ContentBlock::ResourceLink(link)
                     if link.meta.is_none() && link.annotations.is_none() && link.icons.is_none() =>
                 {
-                    Some(Content::Link(ResourceLink {
+                    Some(ContentPart::Link(ResourceLink {
                         uri: link.uri.clone(),
                         name: link.name.clone(),
                         title: link.title.clone(),
@@ -135,7 +135,7 @@ pub(super) fn content(block: ContentBlock) -> Content {
                 }
                 _ => None,
             };
-            plain.unwrap_or_else(|| Content::Other(whole(&block)))
+            plain.unwrap_or_else(|| ContentPart::Other(whole(&block)))
         }
     }
 }
@@ -190,11 +190,13 @@ mod tests {
         let reply = reply(serde_json::from_value(result).expect("a result"));
         assert!(reply.is_error && reply.structured.is_some());
         let [plain, noted, image, audio, resource, link] = reply.content.try_into().expect("six blocks");
-        assert_eq!(plain, Content::Text("plain".into()));
-        assert!(matches!(noted, Content::Other(block) if block["annotations"]["audience"][0] == "user"));
-        assert!(matches!(image, Content::Image(image) if image.data == [1, 2]));
-        assert!(matches!(audio, Content::Other(block) if block["data"] == "not base64!"), "as it came");
-        assert!(matches!(resource, Content::Embedded(one) if one.body == ResourceBody::Text("one".into())));
-        assert!(matches!(link, Content::Link(link) if link.size == Some(7)));
+        assert_eq!(plain, ContentPart::Text("plain".into()));
+        assert!(matches!(noted, ContentPart::Other(block) if block["annotations"]["audience"][0] == "user"));
+        assert!(matches!(image, ContentPart::Image(image) if image.data == [1, 2]));
+        assert!(matches!(audio, ContentPart::Other(block) if block["data"] == "not base64!"), "as it came");
+        assert!(
+            matches!(resource, ContentPart::Embedded(one) if one.body == ResourceBody::Text("one".into()))
+        );
+        assert!(matches!(link, ContentPart::Link(link) if link.size == Some(7)));
     }
 }

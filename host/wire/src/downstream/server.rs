@@ -219,7 +219,7 @@ impl Server {
     /// Notes how a connection ended.
     fn ended(&self, connection: &Arc<dyn Connection>, end: ConnectionEnd) {
         if end.is_abuse {
-            tracing::warn!(source = %self.id, "the server is disconnected: {}", self.redactor.text(end.why.clone()));
+            tracing::warn!(source = %self.id, "the server is disconnected: {}", self.redactor.redact_text(end.why.clone()));
             lock(&self.inner).breaker.trip(Instant::now());
         }
         self.over(connection, ServerState::Failed, Some(end.why));
@@ -235,7 +235,7 @@ impl Server {
         inner.connection = None;
         inner.connected_at = None;
         inner.state = state;
-        inner.last_error = why.map(|why| self.redactor.text(why)).or(inner.last_error.take());
+        inner.last_error = why.map(|why| self.redactor.redact_text(why)).or(inner.last_error.take());
         true
     }
 
@@ -285,7 +285,7 @@ impl Server {
     }
 
     fn unreachable(&self, why: &str) -> Fault {
-        let (name, why) = (&self.definition.name, self.redactor.text(why.to_owned()));
+        let (name, why) = (&self.definition.name, self.redactor.redact_text(why.to_owned()));
         Fault::unavailable(format!("Server '{name}' cannot be reached: {why}."))
             .hint(format!("`gatehouse servers status` says how it does; its definition is [servers.{name}]."))
     }

@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     CallContext, Reply, SourceId,
-    completion::{Suggestions, Typed},
+    completion::{CompletionRequest, Completions},
     lock,
     names::quoted,
     outcome::EmbeddedResource,
@@ -108,7 +108,7 @@ impl Session {
     ) -> Result<ServerResult, CallFailure> {
         let (result, memory) = self.measured_request(request, call).await?;
         if let Some(call) = call.filter(|_| memory.is_counted()) {
-            call.hold(memory);
+            call.keep_until_done(memory);
         }
         Ok(result)
     }
@@ -276,7 +276,7 @@ impl Connection for Session {
         self.messages(name, arguments, context).await
     }
 
-    async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure> {
+    async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {
         self.suggestions(typed).await
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use gatehouse_core::{
     Fault,
-    http::{Reach, address::is_public},
+    http::{AddressScope, address::is_public},
     names::quoted,
 };
 use gatehouse_net::Url;
@@ -17,7 +17,7 @@ const LONGEST: usize = 2048;
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) url: Url,
-    pub(super) reach: Reach,
+    pub(super) reach: AddressScope,
 }
 
 /// The hosts that presets.toml names for one login.
@@ -61,7 +61,7 @@ impl Named {
         if local && !named {
             return Err(bad("lies in a private network").hint(NAME_IT));
         }
-        Ok(Target { reach: if named { Reach::Any } else { Reach::Public }, url })
+        Ok(Target { reach: if named { AddressScope::Any } else { AddressScope::Public }, url })
     }
 }
 
@@ -106,8 +106,8 @@ mod tests {
     fn documents_of_public_servers_lead_to_public_addresses_over_https() {
         let named = Named::new([&url("https://mcp.example/mcp")]);
         let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
-        assert_eq!(reach("https://auth.example/token"), Some(Reach::Public));
-        assert_eq!(reach("https://mcp.example:8443/token"), Some(Reach::Any));
+        assert_eq!(reach("https://auth.example/token"), Some(AddressScope::Public));
+        assert_eq!(reach("https://mcp.example:8443/token"), Some(AddressScope::Any));
         for bad in [
             "http://auth.example/token",
             "http://mcp.example/token",
@@ -133,9 +133,9 @@ mod tests {
     fn what_presets_toml_names_may_be_private() {
         let named = Named::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
         let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
-        assert_eq!(reach("http://localhost:9/x"), Some(Reach::Any));
-        assert_eq!(reach("https://sso.corp/x"), Some(Reach::Any));
-        assert_eq!(reach("https://other.corp/x"), Some(Reach::Public));
+        assert_eq!(reach("http://localhost:9/x"), Some(AddressScope::Any));
+        assert_eq!(reach("https://sso.corp/x"), Some(AddressScope::Any));
+        assert_eq!(reach("https://other.corp/x"), Some(AddressScope::Public));
         assert_eq!(reach("https://10.0.0.1/x"), None);
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_core::{
     Fault, FaultKind,
-    http::{Reach, Redactor, Secret},
+    http::{AddressScope, Redactor, Secret},
     names::quoted,
 };
 use gatehouse_net::{
@@ -51,13 +51,13 @@ pub(super) struct Sent {
 
 impl LoginHttp {
     pub(super) fn new() -> Self {
-        let clients = |reach: Reach| {
+        let clients = |reach: AddressScope| {
             HttpClients::new(move |builder| {
                 // Logins are rare; an idle connection would only be another one's to find.
                 builder.dns_resolver(Resolver::new(reach, resolver::system())).pool_max_idle_per_host(0)
             })
         };
-        Self { public: clients(Reach::Public), any: clients(Reach::Any) }
+        Self { public: clients(AddressScope::Public), any: clients(AddressScope::Any) }
     }
 
     pub(super) async fn get(&self, target: &Target) -> Result<Response, Fault> {
@@ -67,7 +67,7 @@ impl LoginHttp {
     /// Sends one request. A fault names the host and nothing of the address but that.
     pub(super) async fn send(&self, method: Method, target: &Target, sent: Sent) -> Result<Response, Fault> {
         let host = target.url.host_str().unwrap_or_default().to_owned();
-        let clients = if target.reach == Reach::Any { &self.any } else { &self.public };
+        let clients = if target.reach == AddressScope::Any { &self.any } else { &self.public };
         let client = clients.of(&target.url)?;
         let mut request = Request::new(method, target.url.clone());
         let headers = request.headers_mut();
@@ -144,7 +144,7 @@ impl Response {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let told: Vec<String> = [text("error"), text("error_description")].into_iter().flatten().collect();
         let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-        let clean = Redactor::new(secrets).text(told);
+        let clean = Redactor::new(secrets).redact_text(told);
         format!("{}{}", self.status.as_u16(), quoted(clean.trim_end_matches('.'), 300))
     }
 }

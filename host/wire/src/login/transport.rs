@@ -123,7 +123,7 @@ impl LoggedIn {
                 fault.map_or(StreamableHttpError::InsufficientScope(error), as_error)
             }
             (StreamableHttpError::UnexpectedServerResponse(text), Some(token)) => {
-                let text = Redactor::new([token]).text(text.into_owned());
+                let text = Redactor::new([token]).redact_text(text.into_owned());
                 StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text))
             }
             (error, _) => error,

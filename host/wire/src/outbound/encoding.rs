@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use gatehouse_core::{Fault, http::Permit, names::quoted, ports::http::MAX_RESPONSE_BODY};
+use gatehouse_core::{Fault, http::AllowedUrl, names::quoted, ports::http::MAX_RESPONSE_BODY};
 use gatehouse_net::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING};
 
 /// How a body is compressed.
@@ -15,7 +15,7 @@ pub(super) enum Encoding {
 }
 
 /// What the headers say of the body; none where it is as it is. The fault names what cannot be read.
-pub(super) fn of(headers: &HeaderMap, permit: &Permit<'_>) -> Result<Option<Encoding>, Fault> {
+pub(super) fn of(headers: &HeaderMap, permit: &AllowedUrl<'_>) -> Result<Option<Encoding>, Fault> {
     let all = |name: HeaderName| {
         let values = headers
             .get_all(name)
@@ -69,13 +69,17 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write};
-    use gatehouse_core::http::{Key, Rule, Rules};
+    use gatehouse_core::http::{HostPattern, HostRule, HttpRules};
 
     use super::*;
 
     fn said(headers: &[(HeaderName, &str)]) -> Result<Option<Encoding>, String> {
-        let rule = Rule { key: Key::parse("a.example").expect("a key"), headers: vec![], private: false };
-        let rules = Rules::new("gate", vec![rule], []);
+        let rule = HostRule {
+            key: HostPattern::parse("a.example").expect("a key"),
+            headers: vec![],
+            private: false,
+        };
+        let rules = HttpRules::new("gate", vec![rule], []);
         let permit = rules.check("https://a.example/").expect("allowed");
         let mut map = HeaderMap::new();
         for (name, value) in headers {

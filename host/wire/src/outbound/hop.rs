@@ -5,7 +5,7 @@ use std::str::FromStr;
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    http::{Permit, header},
+    http::{AllowedUrl, header},
     names::quoted,
     ports::http::{HttpRequest, MAX_REQUEST_BODY, MAX_REQUEST_HEADERS},
 };
@@ -54,7 +54,7 @@ impl Hop {
     }
 
     /// The request for a host that is allowed, with what its rule adds.
-    pub(super) fn request(&self, permit: &Permit<'_>) -> Result<Request, Fault> {
+    pub(super) fn request(&self, permit: &AllowedUrl<'_>) -> Result<Request, Fault> {
         let mut request = Request::new(self.method.clone(), permit.url.clone());
         *request.body_mut() = self.body.clone().map(Body::from);
         *request.headers_mut() = self.headers.clone();
@@ -95,7 +95,7 @@ impl Hop {
         }
         let gone = |name: &HeaderName| {
             let of_body = becomes_get && name.as_str().starts_with("content-");
-            of_body || (!same_origin && header::is_personal(name.as_str()))
+            of_body || (!same_origin && header::is_credential_header(name.as_str()))
         };
         let gone: Vec<HeaderName> = self.headers.keys().filter(|name| gone(name)).cloned().collect();
         for name in gone {
@@ -109,7 +109,7 @@ impl Hop {
 pub(super) fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
-    permit: &Permit<'_>,
+    permit: &AllowedUrl<'_>,
 ) -> Result<Option<Url>, Fault> {
     let location = headers.get(LOCATION).filter(|_| matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
     let Some(location) = location else { return Ok(None) };
@@ -134,7 +134,7 @@ fn method(text: &str) -> Result<Method, Fault> {
 mod tests {
     use gatehouse_core::{
         budget::ByteBudget,
-        http::{Key, Rule, Rules, Secret, rules::Header},
+        http::{HostPattern, HostRule, HttpRules, Secret, rules::AddedHeader},
         ports::http::Redirects,
     };
 
@@ -154,13 +154,13 @@ mod tests {
 
     #[test]
     fn what_frames_the_message_is_left_out_and_the_rule_wins() {
-        let header = Header {
+        let header = AddedHeader {
             name: "authorization".into(),
             value: Ok(Secret::new("Bearer rule")),
             variables: Vec::new(),
         };
-        let key = Key::parse("a.example").expect("a key");
-        let rules = Rules::new("gate", vec![Rule { key, headers: vec![header], private: false }], []);
+        let key = HostPattern::parse("a.example").expect("a key");
+        let rules = HttpRules::new("gate", vec![HostRule { key, headers: vec![header], private: false }], []);
         let permit = rules.check("https://a.example/").expect("allowed");
         let own = [
             ("Host", "evil"),

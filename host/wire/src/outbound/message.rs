@@ -4,8 +4,8 @@ use std::error::Error;
 
 use gatehouse_core::{
     Fault,
-    budget::Held,
-    http::{Permit, Rules, header},
+    budget::ByteReservation,
+    http::{AllowedUrl, HttpRules, header},
     names::quoted,
     ports::http::{HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
 };
@@ -21,10 +21,10 @@ const LARGE: usize = 256 << 10;
 
 /// Reads an answer to its end.
 pub(super) async fn read(
-    rules: &Rules,
-    permit: &Permit<'_>,
+    rules: &HttpRules,
+    permit: &AllowedUrl<'_>,
     response: Response,
-    mut held: Held,
+    mut held: ByteReservation,
 ) -> Result<HttpResponse, Fault> {
     let status = response.status().as_u16();
     let encoding = encoding::of(response.headers(), permit)?;
@@ -80,20 +80,20 @@ pub(super) async fn read(
     let redactor = rules.redactor();
     let length = body.len();
     let body = if length < LARGE {
-        redactor.body(body)
+        redactor.redact_body(body)
     } else {
         let redactor = redactor.clone();
-        let cleaned = tokio::task::spawn_blocking(move || redactor.body(body)).await;
+        let cleaned = tokio::task::spawn_blocking(move || redactor.redact_body(body)).await;
         cleaned.map_err(|_| Fault::internal(format!("The answer of {} could not be read.", permit.host)))?
     };
     let changed = body.len() != length;
-    let clean = |(name, value): (String, Vec<u8>)| (name, redactor.header(value));
+    let clean = |(name, value): (String, Vec<u8>)| (name, redactor.redact_header(value));
     let headers = headers.into_iter().filter(|(name, _)| !(changed && name == "content-length")).map(clean);
     // A secret could come back as a header's name, where nothing can stand for it.
-    let headers = headers.filter(|(name, _)| !redactor.is_in_name(name));
+    let headers = headers.filter(|(name, _)| !redactor.name_has_secret(name));
     Ok(HttpResponse {
         status,
-        url: redactor.text(permit.url.to_string()),
+        url: redactor.redact_text(permit.url.to_string()),
         headers: headers.collect(),
         body,
         held,
@@ -101,12 +101,12 @@ pub(super) async fn read(
 }
 
 /// Why there is no answer, in words that name the host and not the URL.
-pub(super) fn failed(permit: &Permit<'_>, error: HttpError) -> Fault {
+pub(super) fn failed(permit: &AllowedUrl<'_>, error: HttpError) -> Fault {
     let error = error.without_url();
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(this) = cause {
         if this.is::<NotPublic>() {
-            return permit.private();
+            return permit.private_address_fault();
         }
         cause = this.source();
     }

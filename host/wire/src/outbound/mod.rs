@@ -15,7 +15,7 @@ mod turns;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, FaultKind,
-    http::{Permit, Reach, Rules},
+    http::{AddressScope, AllowedUrl, HttpRules},
     ports::http::{Http, HttpRequest, HttpResponse, Redirects},
 };
 use gatehouse_net::{HttpClients, Response};
@@ -49,15 +49,15 @@ impl Outbound {
     }
 
     fn with(lookup: Lookup) -> Self {
-        let clients = |reach: Reach, lookup: Lookup| {
+        let clients = |reach: AddressScope, lookup: Lookup| {
             HttpClients::new(move |builder| {
                 let resolver = Resolver::new(reach, Lookup::clone(&lookup));
                 builder.dns_resolver(resolver).pool_max_idle_per_host(IDLE_PER_HOST)
             })
         };
         Self {
-            public: clients(Reach::Public, Lookup::clone(&lookup)),
-            any: clients(Reach::Any, lookup),
+            public: clients(AddressScope::Public, Lookup::clone(&lookup)),
+            any: clients(AddressScope::Any, lookup),
             turns: Turns::new(),
         }
     }
@@ -65,11 +65,11 @@ impl Outbound {
     /// Sends a request and follows where it is led, as far as the rules go.
     async fn follow(
         &self,
-        rules: &Rules,
-        first: Permit<'_>,
+        rules: &HttpRules,
+        first: AllowedUrl<'_>,
         request: HttpRequest,
     ) -> Result<HttpResponse, Fault> {
-        let (redirects, held) = (request.redirects, request.budget.hold());
+        let (redirects, held) = (request.redirects, request.budget.reserve());
         let mut hop = Hop::new(request)?;
         let mut permit = first;
         for _ in 0..=MAX_REDIRECTS {
@@ -94,10 +94,10 @@ impl Outbound {
     }
 
     /// Sends one hop, and gives what came back with the turn that its body needs.
-    async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(Response, Turn), Fault> {
+    async fn send(&self, permit: &AllowedUrl<'_>, hop: &Hop) -> Result<(Response, Turn), Fault> {
         let turn = self.turns.take(permit.gate(), &permit.url).await;
         let request = hop.request(permit)?;
-        let clients = if permit.reach == Reach::Any { &self.any } else { &self.public };
+        let clients = if permit.scope == AddressScope::Any { &self.any } else { &self.public };
         let client = clients.of(&permit.url)?;
         let sent = Instant::now();
         let answered = resolver::for_gate(permit.gate(), client.execute(request)).await;
@@ -124,7 +124,7 @@ impl Default for Outbound {
 
 #[async_trait]
 impl Http for Outbound {
-    async fn fetch(&self, rules: &Rules, request: HttpRequest) -> Result<HttpResponse, Fault> {
+    async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault> {
         let first = rules.check(&request.url)?;
         let (host, begun, deadline) = (first.host.clone(), Instant::now(), request.deadline);
         let fetched = match timeout_at(deadline, self.follow(rules, first, request)).await {
@@ -135,7 +135,7 @@ impl Http for Outbound {
             }
         };
         // A server could hide its credential in the address that it redirects to.
-        let clean = |text| rules.redactor().text(text);
+        let clean = |text| rules.redactor().redact_text(text);
         fetched.map_err(|fault| Fault { message: clean(fault.message), hint: fault.hint.map(clean), ..fault })
     }
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use gatehouse_core::{
-    fair::FairTurns,
-    http::{Reach, address::is_public},
+    fair::FairSemaphore,
+    http::{AddressScope, address::is_public},
 };
 use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -37,12 +37,12 @@ pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Outpu
 
 /// The lookup of the system: its hosts file and its name servers.
 pub(crate) fn system() -> Lookup {
-    static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(LOOKUPS));
+    static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(LOOKUPS));
     Arc::new(|name| {
         // Where the client goes on with a connection on its own, nobody waits for it; they share one share.
         let gate = GATE.try_with(Arc::clone).unwrap_or_default();
         Box::pin(async move {
-            let turn = TURNS.take(&gate).await;
+            let turn = TURNS.acquire(&gate).await;
             let lookup = move || {
                 let _turn = turn;
                 (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)
@@ -58,12 +58,12 @@ pub(crate) fn system() -> Lookup {
 pub(crate) struct NotPublic;
 
 pub(crate) struct Resolver {
-    reach: Reach,
+    reach: AddressScope,
     lookup: Lookup,
 }
 
 impl Resolver {
-    pub(crate) fn new(reach: Reach, lookup: Lookup) -> Self {
+    pub(crate) fn new(reach: AddressScope, lookup: Lookup) -> Self {
         Self { reach, lookup }
     }
 }
@@ -74,7 +74,7 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let mut addresses = found.await?;
             let any = !addresses.is_empty();
-            addresses.retain(|address| reach == Reach::Any || is_public(address.ip()));
+            addresses.retain(|address| reach == AddressScope::Any || is_public(address.ip()));
             if any && addresses.is_empty() {
                 return Err(NotPublic.into());
             }

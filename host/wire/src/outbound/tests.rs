@@ -13,7 +13,7 @@ use std::{
 use gatehouse_core::{
     FaultKind,
     budget::ByteBudget,
-    http::{Key, Reach, Rule, Rules},
+    http::{AddressScope, HostPattern, HostRule, HttpRules},
     ports::http::{Http, HttpRequest, HttpResponse, Redirects},
 };
 use gatehouse_net::dns::Resolve;
@@ -41,7 +41,7 @@ fn answers(answers: &'static [&'static [&'static str]]) -> Lookup {
     })
 }
 
-async fn resolve(reach: Reach, lookup: Lookup) -> Result<Vec<String>, bool> {
+async fn resolve(reach: AddressScope, lookup: Lookup) -> Result<Vec<String>, bool> {
     let name = "host.example".parse().expect("a name");
     let found = Resolver::new(reach, lookup).resolve(name).await;
     found.map(|all| all.map(|a| a.ip().to_string()).collect()).map_err(|error| error.is::<NotPublic>())
@@ -51,15 +51,18 @@ async fn resolve(reach: Reach, lookup: Lookup) -> Result<Vec<String>, bool> {
 async fn forbidden_addresses_are_dropped_from_what_a_name_stands_for() {
     let mixed =
         || answers(&[&["127.0.0.1", "1.1.1.1", "::ffff:10.0.0.1", "169.254.169.254", "2606:4700::1111"]]);
-    assert_eq!(resolve(Reach::Public, mixed()).await, Ok(vec!["1.1.1.1".into(), "2606:4700::1111".into()]));
-    assert_eq!(resolve(Reach::Any, mixed()).await.map(|all| all.len()), Ok(5));
-    assert_eq!(resolve(Reach::Public, answers(&[&["127.0.0.1"]])).await, Err(true));
-    assert_eq!(resolve(Reach::Public, answers(&[&[]])).await, Ok(vec![]));
+    assert_eq!(
+        resolve(AddressScope::Public, mixed()).await,
+        Ok(vec!["1.1.1.1".into(), "2606:4700::1111".into()])
+    );
+    assert_eq!(resolve(AddressScope::Any, mixed()).await.map(|all| all.len()), Ok(5));
+    assert_eq!(resolve(AddressScope::Public, answers(&[&["127.0.0.1"]])).await, Err(true));
+    assert_eq!(resolve(AddressScope::Public, answers(&[&[]])).await, Ok(vec![]));
 }
 
-fn rules(port: u16, private: bool) -> Rules {
-    let key = Key::parse(&format!("http://host.example:{port}")).expect("a key");
-    Rules::new("gate", vec![Rule { key, headers: Vec::new(), private }], [])
+fn rules(port: u16, private: bool) -> HttpRules {
+    let key = HostPattern::parse(&format!("http://host.example:{port}")).expect("a key");
+    HttpRules::new("gate", vec![HostRule { key, headers: Vec::new(), private }], [])
 }
 
 async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResponse, FaultKind> {

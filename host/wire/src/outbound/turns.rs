@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    fair::{FairTurn, FairTurns},
+    fair::{FairPermit, FairSemaphore},
     lock,
 };
 use gatehouse_net::Url;
@@ -26,36 +26,36 @@ const IN_ALL: usize = 128;
 const REMEMBERED: usize = 256;
 
 pub(super) struct Turns {
-    all: FairTurns,
+    all: FairSemaphore,
     /// By origin.
-    hosts: Mutex<HashMap<String, FairTurns>>,
+    hosts: Mutex<HashMap<String, FairSemaphore>>,
 }
 
 /// A turn, over when it is dropped.
 pub(super) struct Turn {
-    _host: FairTurn,
-    _all: FairTurn,
+    _host: FairPermit,
+    _all: FairPermit,
 }
 
 impl Turns {
     pub(super) fn new() -> Self {
-        Self { all: FairTurns::with_most(IN_ALL, PER_GATE), hosts: Mutex::default() }
+        Self { all: FairSemaphore::with_max_per_sharer(IN_ALL, PER_GATE), hosts: Mutex::default() }
     }
 
     /// Waits for a turn of this gate with the host of this URL.
     pub(super) async fn take(&self, gate: &Arc<str>, url: &Url) -> Turn {
         // From the narrowest to the widest: who waits must not keep others from what they need.
-        let host = self.host(url.origin().ascii_serialization()).take(gate).await;
-        let all = self.all.take(gate).await;
+        let host = self.host(url.origin().ascii_serialization()).acquire(gate).await;
+        let all = self.all.acquire(gate).await;
         Turn { _host: host, _all: all }
     }
 
-    fn host(&self, origin: String) -> FairTurns {
+    fn host(&self, origin: String) -> FairSemaphore {
         let mut hosts = lock(&self.hosts);
         if hosts.len() >= REMEMBERED {
-            hosts.retain(|_, turns| !turns.idle());
+            hosts.retain(|_, turns| !turns.is_idle());
         }
-        hosts.entry(origin).or_insert_with(|| FairTurns::new(PER_HOST)).clone()
+        hosts.entry(origin).or_insert_with(|| FairSemaphore::new(PER_HOST)).clone()
     }
 }
 

@@ -12,12 +12,12 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, Principal,
-    approval::Approvals,
+    approval::ApprovalStore,
     lock,
     names::quoted,
     outcome::FaultKind,
     ports::client::{Abilities, Client, MessageLevel},
-    question::{Question, QuestionKind},
+    question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
     RoleServer,
@@ -127,7 +127,7 @@ const fn method(kind: QuestionKind) -> &'static str {
 }
 
 impl SessionClient {
-    async fn ask_one(&self, question: &Question) -> Result<Map<String, Value>, Fault> {
+    async fn ask_one(&self, question: &ClientQuestion) -> Result<Map<String, Value>, Fault> {
         self.send(method(question.kind()), Some(Value::Object(question.params().clone()))).await
     }
 
@@ -197,17 +197,17 @@ impl Client for SessionClient {
         self.known.identity()
     }
 
-    fn approvals(&self) -> Option<&Approvals> {
+    fn approvals(&self) -> Option<&ApprovalStore> {
         Some(&self.known.client.approvals)
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         let _open = self.known.open.begin(&self.known.principal)?;
         self.known.line.written().await;
         let mut answers = Vec::new();
         let mut declined = false;
         for question in questions {
-            let answer = if declined { question.declined()? } else { self.ask_one(question).await? };
+            let answer = if declined { question.declined_answer()? } else { self.ask_one(question).await? };
             declined |= answer.get("action").is_some_and(|action| action == "decline");
             answers.push(answer);
         }
@@ -260,11 +260,11 @@ impl Client for RetryingClient {
         self.known.identity()
     }
 
-    fn approvals(&self) -> Option<&Approvals> {
+    fn approvals(&self) -> Option<&ApprovalStore> {
         Some(&self.known.client.approvals)
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         let _open = self.known.open.begin(&self.known.principal)?;
         let mut requests = InputRequests::new();
         for (number, question) in questions.iter().enumerate() {

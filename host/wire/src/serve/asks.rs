@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use gatehouse_core::{
     Call, CallContext, Catalog, Fault, Principal, Source,
     call::CallId,
-    completion::{Suggestions, Target, Typed},
+    completion::{CompletionRequest, CompletionTarget, Completions},
     names::quoted,
 };
 use rmcp::{
@@ -53,7 +53,11 @@ impl Handler {
     ) -> Result<GetPromptResponse, ErrorData> {
         const METHOD: &str = "prompts/get";
         let catalog = self.with::<GetPromptRequestMethod>(List::Prompts).await?;
-        let entry = catalog.offered.prompt(&request.name).map_err(|fault| prompts::refused(&fault))?.clone();
+        let entry = catalog
+            .resources_and_prompts
+            .prompt(&request.name)
+            .map_err(|fault| prompts::refused(&fault))?
+            .clone();
         let GetPromptRequestParams {
             name, arguments, request_state: state, input_responses: answers, ..
         } = request;
@@ -90,7 +94,8 @@ impl Handler {
         const METHOD: &str = "resources/list";
         let catalog = self.with::<ListResourcesRequestMethod>(List::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
-        let mut page = resources::Page::new(catalog.offered.resource_sources(), cursor.as_deref())?;
+        let mut page =
+            resources::Page::new(catalog.resources_and_prompts.resource_sources(), cursor.as_deref())?;
         while let Some((known, cursor)) = page.next() {
             let call = self.asking(METHOD, &catalog, &*known.source, context);
             let asked = call.list_resources(known, cursor.as_deref());
@@ -121,7 +126,7 @@ impl Handler {
         const METHOD: &str = "resources/read";
         let catalog = self.with::<ReadResourceRequestMethod>(List::Resources).await?;
         let ReadResourceRequestParams { uri, request_state: state, input_responses: answers, .. } = request;
-        let Some(known) = catalog.offered.resource_source(&uri) else {
+        let Some(known) = catalog.resources_and_prompts.resource_source(&uri) else {
             return Err(resources::refused(&uri, &resources::unknown(&uri)));
         };
         let wanted = Wanted { method: METHOD, name: &uri, arguments: &Value::Null, state, answers };
@@ -150,9 +155,10 @@ impl Handler {
     /// In how long what stands at an address changes by itself, where its source knows.
     pub(super) async fn changes_in(&self, who: &Principal, uri: &str) -> Result<Option<Duration>, Fault> {
         let catalog = self.served.settled_catalog().await;
-        let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
+        let known =
+            catalog.resources_and_prompts.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
         let call = self.watching(&catalog, &*known.source, who);
-        without_panic(call.context.id, uri, call.resource_changes_in(known, uri)).await
+        without_panic(call.context.id, uri, call.resource_ttl(known, uri)).await
     }
 
     /// Has what stands at an address followed, where its source tells of changes.
@@ -162,9 +168,10 @@ impl Handler {
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
         let catalog = self.served.settled_catalog().await;
-        let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
+        let known =
+            catalog.resources_and_prompts.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
         let call = self.watching(&catalog, &*known.source, who);
-        without_panic(call.context.id, uri, call.follow_resource(known, uri)).await
+        without_panic(call.context.id, uri, call.watch_resource(known, uri)).await
     }
 
     /// What a subscription asks of a source, which may outlive the request that began it.
@@ -186,10 +193,10 @@ impl Handler {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
         let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
-        let mut typed = Typed {
+        let mut typed = CompletionRequest {
             target: match request.r#ref {
-                Reference::Prompt(prompt) => Target::Prompt(prompt.name),
-                Reference::Resource(template) => Target::Template(template.uri),
+                Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
+                Reference::Resource(template) => CompletionTarget::Template(template.uri),
                 _ => return Err(ErrorData::invalid_params("ref is ref/prompt or ref/resource", None)),
             },
             argument: request.argument.name,
@@ -197,9 +204,9 @@ impl Handler {
             filled: filled.into_iter().collect(),
         };
         typed.filled.sort();
-        let completer = catalog.completer(&mut typed).map_err(|fault| prompts::refused(&fault))?;
+        let completer = catalog.completion_source(&mut typed).map_err(|fault| prompts::refused(&fault))?;
         let made = match completer {
-            None => Suggestions::default(),
+            None => Completions::default(),
             Some(completer) => {
                 let call = self.asking(METHOD, &catalog, &**completer.source, context);
                 let made = without_panic(call.context.id, METHOD, call.complete(&completer, &typed)).await;
@@ -226,7 +233,7 @@ impl Handler {
     }
 
     fn asked_of(&self, method: &'static str, catalog: &Arc<Catalog>, source: &dyn Source) -> CallContext {
-        CallContext::asking(&self.presets.pipeline, Arc::clone(catalog), method, source)
+        CallContext::for_method(&self.presets.pipeline, Arc::clone(catalog), method, source)
     }
 
     /// The catalog, where it has such a list; what is not declared does not exist.

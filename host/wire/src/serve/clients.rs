@@ -11,7 +11,8 @@ use std::{
 };
 
 use gatehouse_core::{
-    Catalog, approval::Approvals, catalog::Generation, lock, names::quoted, ports::client::MessageLevel,
+    Catalog, approval::ApprovalStore, catalog::CatalogGeneration, lock, names::quoted,
+    ports::client::MessageLevel,
 };
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub(super) struct ClientState {
     /// The resources that it watches.
     pub(super) watched: Watched,
     /// What was approved in its session.
-    pub(super) approvals: Approvals,
+    pub(super) approvals: ApprovalStore,
     /// What it wants to be told of, with a session; none where it never said so.
     pub(super) messages: Mutex<Option<MessageLevel>>,
 }
@@ -44,7 +45,7 @@ type Generations = [AtomicU64; 3];
 
 impl ClientState {
     /// The client got the list of this generation.
-    pub(super) fn lists(&self, list: List, generation: Generation) {
+    pub(super) fn lists(&self, list: List, generation: CatalogGeneration) {
         self.listed[list as usize].store(generation.0, Ordering::SeqCst);
         if list == List::Tools {
             self.listed_at.store(now_ms(), Ordering::Relaxed);
@@ -121,7 +122,7 @@ impl Clients {
     }
 
     /// Tells every client that these lists changed. Waits for none of them.
-    pub(super) fn tell(&self, generation: Generation, changed: &[List]) {
+    pub(super) fn tell(&self, generation: CatalogGeneration, changed: &[List]) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         for list in changed {

@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
 use tokio::sync::watch;
 
-use gatehouse_core::{json::length, lock};
+use gatehouse_core::{json::encoded_len, lock};
 
 use super::{lists::List, session::Session};
 
@@ -139,10 +139,11 @@ impl Stream {
 
 /// What a message takes, near enough: the text of a reply is not written out to be counted.
 fn size(message: &ServerJsonRpcMessage) -> usize {
-    let ServerJsonRpcMessage::Response(response) = message else { return length(message) };
-    let ServerResult::CallToolResult(result) = &response.result else { return length(message) };
-    let block = |block: &ContentBlock| block.as_text().map_or_else(|| length(block), |text| text.text.len());
-    let data = result.structured_content.as_ref().map_or(0, length);
+    let ServerJsonRpcMessage::Response(response) = message else { return encoded_len(message) };
+    let ServerResult::CallToolResult(result) = &response.result else { return encoded_len(message) };
+    let block =
+        |block: &ContentBlock| block.as_text().map_or_else(|| encoded_len(block), |text| text.text.len());
+    let data = result.structured_content.as_ref().map_or(0, encoded_len);
     result.content.iter().map(block).sum::<usize>() + data + OVERHEAD
 }
 

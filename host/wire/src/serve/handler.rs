@@ -87,7 +87,7 @@ impl ServerHandler for Handler {
     /// Changes of lists, and of resources that have an address here.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let catalog = self.served.catalog();
-        let known = |uri: &&String| catalog.offered.resource_source(uri).is_some();
+        let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
         let watched = requested.resource_subscriptions.as_ref();
         let watched = watched.map(|all| all.iter().filter(known).take(watching::MOST).cloned().collect());
         let mut accepted = List::subscribed(requested);

@@ -41,7 +41,7 @@ pub(super) fn was_taken_away(method: &str) -> bool {
 
 /// Whether something completes what is typed. A server that was never listed may.
 pub(super) fn may_complete(catalog: &Catalog) -> bool {
-    catalog.completes() || catalog.awaits_listings()
+    catalog.has_completions() || catalog.awaits_listings()
 }
 
 /// One kind of list.
@@ -101,8 +101,8 @@ impl List {
     pub(super) fn is_in(self, catalog: &Catalog) -> bool {
         let is_offered = match self {
             Self::Tools => true,
-            Self::Prompts => !catalog.offered.prompts().is_empty(),
-            Self::Resources => catalog.offered.has_resources(),
+            Self::Prompts => !catalog.resources_and_prompts.prompts().is_empty(),
+            Self::Resources => catalog.resources_and_prompts.has_resources(),
         };
         is_offered || catalog.awaits_listings()
     }
@@ -114,7 +114,7 @@ impl List {
             Self::Tools => serde_json::to_vec(&reply::tools_with(catalog, Data::for_programs(catalog))),
             Self::Prompts => serde_json::to_vec(&prompts::listed(catalog)),
             Self::Resources => {
-                let sources = catalog.offered.resource_sources().iter();
+                let sources = catalog.resources_and_prompts.resource_sources().iter();
                 let sources: Vec<_> = sources.map(|known| (known.source.id(), &known.params)).collect();
                 serde_json::to_vec(&(sources, resources::templates(catalog)))
             }

@@ -42,7 +42,7 @@ pub(super) struct Binding {
 
 /// SHA-256 of arguments.
 pub(super) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
-    if bounds::length(arguments) <= SHORT {
+    if bounds::encoded_len(arguments) <= SHORT {
         return Ok(hash::sha256_json(arguments));
     }
     let arguments = arguments.clone();

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
     offered::PromptEntry,
-    prompt::{PromptMessage, Speaker},
+    prompt::{PromptMessage, PromptRole},
 };
 use rmcp::{
     ErrorData,
@@ -14,7 +14,7 @@ use super::{icons, reply};
 
 /// What prompts/list says, sorted by name. The same catalog gives the same bytes.
 pub(super) fn listed(catalog: &Catalog) -> Vec<Prompt> {
-    catalog.offered.prompts().iter().map(prompt).collect()
+    catalog.resources_and_prompts.prompts().iter().map(prompt).collect()
 }
 
 fn prompt(entry: &PromptEntry) -> Prompt {
@@ -38,9 +38,9 @@ pub(super) fn result(
     made: Result<Vec<PromptMessage>, Fault>,
 ) -> Result<GetPromptResult, ErrorData> {
     let message = |message: PromptMessage| {
-        let role = match message.speaker {
-            Speaker::User => model::Role::User,
-            Speaker::Assistant => model::Role::Assistant,
+        let role = match message.role {
+            PromptRole::User => model::Role::User,
+            PromptRole::Assistant => model::Role::Assistant,
         };
         Ok(model::PromptMessage::new(role, reply::block(message.content)?))
     };

@@ -7,9 +7,9 @@ use base64::{
     engine::general_purpose::{GeneralPurpose, STANDARD},
 };
 use gatehouse_core::{
-    Catalog, Content, Fault, FaultKind, Outcome, Reply,
-    catalog::Entry,
-    outcome::{Media, ResourceBody},
+    Catalog, ContentPart, Fault, FaultKind, Outcome, Reply,
+    catalog::ToolEntry,
+    outcome::{MediaData, ResourceBody},
 };
 use rmcp::{
     ErrorData,
@@ -39,7 +39,7 @@ pub(super) fn tools_with(catalog: &Catalog, data: Data) -> Vec<Tool> {
     catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
 }
 
-fn tool(entry: &Entry, data: Data) -> Tool {
+fn tool(entry: &ToolEntry, data: Data) -> Tool {
     let spec = &entry.spec;
     let hints = entry.annotations();
     let annotations = ToolAnnotations::new()
@@ -54,7 +54,7 @@ fn tool(entry: &Entry, data: Data) -> Tool {
     }
     tool.icons = icons::told(&spec.icons);
     tool.meta = spec.meta.as_ref().and_then(|meta| foreign((**meta).clone())).map(MetaObject);
-    match entry.output_for_clients() {
+    match entry.client_output_schema() {
         Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,
     }
@@ -130,13 +130,13 @@ pub(super) fn fault_data(fault: &Fault, uri: Option<&str>) -> Value {
 }
 
 /// A block of content as the protocol has it.
-pub(super) fn block(content: Content) -> Result<ContentBlock, Fault> {
-    let media = |kind: &str, media: Media| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
+pub(super) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
+    let media = |kind: &str, media: MediaData| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
     let value = match content {
-        Content::Text(text) => return Ok(ContentBlock::text(text)),
-        Content::Image(image) => media("image", image),
-        Content::Audio(audio) => media("audio", audio),
-        Content::Link(link) => Value::Object(present([
+        ContentPart::Text(text) => return Ok(ContentBlock::text(text)),
+        ContentPart::Image(image) => media("image", image),
+        ContentPart::Audio(audio) => media("audio", audio),
+        ContentPart::Link(link) => Value::Object(present([
             ("type", Some("resource_link".into())),
             ("uri", Some(link.uri.into())),
             ("name", Some(link.name.into())),
@@ -145,7 +145,7 @@ pub(super) fn block(content: Content) -> Result<ContentBlock, Fault> {
             ("mimeType", link.mime_type.map(Into::into)),
             ("size", link.size.map(Into::into)),
         ])),
-        Content::Embedded(resource) => {
+        ContentPart::Embedded(resource) => {
             let body = match resource.body {
                 ResourceBody::Text(text) => ("text", Some(text.into())),
                 ResourceBody::Blob(data) => ("blob", Some(BASE64.encode(data).into())),
@@ -157,7 +157,7 @@ pub(super) fn block(content: Content) -> Result<ContentBlock, Fault> {
             ]);
             json!({ "type": "resource", "resource": inner })
         }
-        Content::Other(block) => Value::Object(block),
+        ContentPart::Other(block) => Value::Object(block),
     };
     serde_json::from_value(value).map_err(|error| {
         Fault::internal(format!("The tool sent a content block that is not of the protocol: {error}."))
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn data_goes_to_clients_that_want_it_and_never_with_an_error() {
-        let reply = |content: Vec<Content>, is_error| {
+        let reply = |content: Vec<ContentPart>, is_error| {
             Ok(Reply { content, structured: Some(json!({"n": 1})), is_error, meta: None })
         };
-        let text = || vec![Content::Text("one".into())];
+        let text = || vec![ContentPart::Text("one".into())];
         let sent = |outcome, structured| {
             let result = result(outcome, structured).expect("a result");
             let text = result.content[0].as_text().expect("text").text.clone();
@@ -226,10 +226,10 @@ mod tests {
             json!({"type": "text", "text": "hi", "annotations": {"audience": ["user"], "priority": 0.5}});
         let reply = Reply {
             content: vec![
-                Content::Text("plain".into()),
-                Content::Image(Media { data: vec![1, 2, 3], mime_type: "image/png".into() }),
-                Content::Audio(Media { data: vec![4], mime_type: "audio/wav".into() }),
-                Content::Link(ResourceLink {
+                ContentPart::Text("plain".into()),
+                ContentPart::Image(MediaData { data: vec![1, 2, 3], mime_type: "image/png".into() }),
+                ContentPart::Audio(MediaData { data: vec![4], mime_type: "audio/wav".into() }),
+                ContentPart::Link(ResourceLink {
                     uri: "gatehouse://artifact/art-1".into(),
                     name: "art-1".into(),
                     title: None,
@@ -237,12 +237,12 @@ mod tests {
                     mime_type: Some("text/plain".into()),
                     size: Some(12),
                 }),
-                Content::Embedded(EmbeddedResource {
+                ContentPart::Embedded(EmbeddedResource {
                     uri: "test://e".into(),
                     mime_type: None,
                     body: ResourceBody::Blob(vec![255]),
                 }),
-                Content::Other(other.as_object().cloned().unwrap_or_default()),
+                ContentPart::Other(other.as_object().cloned().unwrap_or_default()),
             ],
             structured: None,
             is_error: false,

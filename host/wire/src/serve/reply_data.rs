@@ -1,6 +1,6 @@
 //! Which clients get output schemas, and replies as data beside their text.
 
-use gatehouse_core::{Catalog, preset::Structured};
+use gatehouse_core::{Catalog, preset::StructuredOutputMode};
 use rmcp::{RoleServer, service::RequestContext};
 use serde_json::{Map, Value};
 
@@ -27,9 +27,9 @@ impl Data {
     /// schemas, and a reply without what they promise is an error to it.
     pub(super) fn for_client(catalog: &Catalog, client: Option<&str>, since_2026: bool) -> Self {
         let wants = match catalog.structured {
-            Structured::Off => false,
-            Structured::On => true,
-            Structured::Auto => {
+            StructuredOutputMode::Off => false,
+            StructuredOutputMode::On => true,
+            StructuredOutputMode::Auto => {
                 client.is_some_and(|name| name == wire_id::UNKNOWN || CLIENTS_WITH_DATA.contains(&name))
             }
         };
@@ -48,7 +48,7 @@ impl Data {
 
     /// Returns what programs get under a preset that speak no MCP.
     pub fn for_programs(catalog: &Catalog) -> Self {
-        if catalog.structured == Structured::Off { Self::Nothing } else { Self::Anything }
+        if catalog.structured == StructuredOutputMode::Off { Self::Nothing } else { Self::Anything }
     }
 
     pub(super) fn has(self, data: &Value) -> bool {

@@ -25,8 +25,8 @@ const MAX_CURSOR: usize = 2 * 1024;
 
 /// What resources/templates/list says, in the order of the preset. The same catalog gives the same bytes.
 pub(super) fn templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
-    let sources = catalog.offered.resource_sources().iter();
-    let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.is_one_address());
+    let sources = catalog.resources_and_prompts.resource_sources().iter();
+    let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.has_no_values());
     templates
         .map(|template| {
             let mut told = ResourceTemplate::new(&template.uri_template, &template.name);

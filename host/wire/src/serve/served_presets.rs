@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use gatehouse_core::{Catalog, Exposure, Pipeline, catalog::CatalogError, lock};
+use gatehouse_core::{Catalog, CompiledPreset, Pipeline, catalog::CatalogError, lock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -128,7 +128,7 @@ impl ServedPreset {
 
 /// The catalog of a preset without any source.
 fn empty(preset: &str) -> Result<Catalog, CatalogError> {
-    Catalog::build(&Exposure::of_sources(preset, Vec::new()), Vec::new())
+    Catalog::build(&CompiledPreset::from_sources(preset, Vec::new()), Vec::new())
 }
 
 /// Wakes whoever reports on clients.

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::{
-    Catalog, Effect, Exposure, Pipeline, Preset, Principal, SourceId,
+    Catalog, CompiledPreset, Effect, Pipeline, Preset, Principal, SourceId,
     approval::ApprovalRule,
     call::Call,
-    outcome::{Content, FaultKind},
+    outcome::{ContentPart, FaultKind},
     pipeline::{Admit, Deadline},
     ports::client::{Abilities, Client, MessageLevel},
     testing::{Fixture, tool},
@@ -28,12 +28,12 @@ struct Person {
     forms: bool,
     answer: Value,
     asked: Mutex<Vec<String>>,
-    session: Approvals,
+    session: ApprovalStore,
 }
 
 impl Person {
     fn who(answer: Value) -> Arc<Self> {
-        Arc::new(Self { forms: true, answer, asked: Mutex::default(), session: Approvals::default() })
+        Arc::new(Self { forms: true, answer, asked: Mutex::default(), session: ApprovalStore::default() })
     }
 
     fn who_allows() -> Arc<Self> {
@@ -51,12 +51,12 @@ impl Client for Person {
         Abilities { forms: self.forms, protocol: "2025-11-25".into(), ..Abilities::default() }
     }
 
-    fn approvals(&self) -> Option<&Approvals> {
+    fn approvals(&self) -> Option<&ApprovalStore> {
         Some(&self.session)
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let message = |question: &Question| question.params()["message"].as_str().map(str::to_owned);
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let message = |question: &ClientQuestion| question.params()["message"].as_str().map(str::to_owned);
         lock(&self.asked).extend(questions.iter().filter_map(message));
         Ok(questions.iter().filter_map(|_| self.answer.as_object().cloned()).collect())
     }
@@ -83,7 +83,7 @@ impl Host {
             approve: rules,
             ..Preset::default()
         };
-        let exposure = Exposure::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
+        let exposure = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id, tools);
         let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
         let stages: Vec<Arc<dyn Stage>> =
@@ -113,7 +113,7 @@ impl Host {
     }
 }
 
-fn of_tools(tools: &[&str], remember: Remembered) -> ApprovalRule {
+fn of_tools(tools: &[&str], remember: ApprovalScope) -> ApprovalRule {
     ApprovalRule {
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         remember,
@@ -127,12 +127,12 @@ fn of_effect(effect: Effect) -> ApprovalRule {
 
 #[tokio::test]
 async fn a_person_sees_what_would_run_and_decides() {
-    let host = Host::desk(of_tools(&["era*"], Remembered::Call)).await;
+    let host = Host::desk(of_tools(&["era*"], ApprovalScope::Call)).await;
     let person = Person::who_allows();
     assert!(host.call(&person, "look", json!({})).await.is_ok());
     assert_eq!(person.times(), 0, "no rule is about it");
     let reply = host.call(&person, "erase", json!({"path": "/a\nb"})).await.expect("a reply");
-    assert_eq!(reply.content, [Content::Text("erase {\"path\":\"/a\\nb\"}".into())]);
+    assert_eq!(reply.content, [ContentPart::Text("erase {\"path\":\"/a\\nb\"}".into())]);
     let expected = "May 'erase' run (erase of gate 'desk', external-exec)? An approval holds for this call.\n\
                     Arguments: {\"path\":\"/a\\nb\"}";
     assert_eq!(lock(&person.asked)[0], expected);
@@ -166,10 +166,10 @@ async fn where_nobody_can_be_asked_nothing_runs_and_the_way_out_is_said() {
 
 #[tokio::test(start_paused = true)]
 async fn an_approval_holds_for_as_long_as_the_rule_says_and_for_its_arguments() {
-    let per_call = Host::desk(of_tools(&["look", "erase"], Remembered::Call)).await;
-    let session = Host::desk(of_tools(&["look", "erase"], Remembered::Session)).await;
+    let per_call = Host::desk(of_tools(&["look", "erase"], ApprovalScope::Call)).await;
+    let session = Host::desk(of_tools(&["look", "erase"], ApprovalScope::Session)).await;
     let hour = Duration::from_secs(3_600);
-    let timed = Host::desk(of_tools(&["look", "erase"], Remembered::For(hour))).await;
+    let timed = Host::desk(of_tools(&["look", "erase"], ApprovalScope::For(hour))).await;
     let person = Person::who_allows();
     let asked = async |host: &Host, person: &Arc<Person>, tool: &str, arguments: Value| {
         let before = person.times();
@@ -200,26 +200,26 @@ async fn an_approval_holds_for_as_long_as_the_rule_says_and_for_its_arguments() 
 
 #[tokio::test]
 async fn a_call_that_causes_others_asks_once_for_each_and_takes_no_for_an_answer() {
-    let host = Host::desk(of_tools(&["erase"], Remembered::Call)).await;
+    let host = Host::desk(of_tools(&["erase"], ApprovalScope::Call)).await;
     let person = Person::who_allows();
     let outer = host.context(&person, "run");
     let deadline = outer.deadline();
     for _ in 0..3 {
-        outer.nested(&deadline, "erase", json!({"a": 1})).await.expect("allowed");
-        outer.nested(&deadline, "wipe", json!({"a": 1})).await.expect("allowed");
+        outer.call_nested(&deadline, "erase", json!({"a": 1})).await.expect("allowed");
+        outer.call_nested(&deadline, "wipe", json!({"a": 1})).await.expect("allowed");
     }
     assert_eq!(person.times(), 1);
     assert!(lock(&person.asked)[0].contains("external-exec, called by 'run')"));
-    outer.nested(&deadline, "erase", json!({"a": 2})).await.expect("allowed");
+    outer.call_nested(&deadline, "erase", json!({"a": 2})).await.expect("allowed");
     assert_eq!(person.times(), 2);
     let no = Person::who(json!({"action": "decline"}));
     let outer = host.context(&no, "run");
     for number in 0..5 {
-        outer.nested(&deadline, "erase", json!({"a": number})).await.expect_err("declined");
+        outer.call_nested(&deadline, "erase", json!({"a": number})).await.expect_err("declined");
     }
     assert_eq!(no.times(), 1, "nobody is nagged");
     let many = host.context(&person, "run");
-    let all = (0..8).map(|_| many.nested(&deadline, "erase", json!({"a": 9})));
+    let all = (0..8).map(|_| many.call_nested(&deadline, "erase", json!({"a": 9})));
     let all = futures_util::future::join_all(all).await;
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(person.times(), 3, "those at the same time wait for one answer");
@@ -227,7 +227,7 @@ async fn a_call_that_causes_others_asks_once_for_each_and_takes_no_for_an_answer
 
 #[tokio::test]
 async fn long_arguments_are_shown_from_both_ends_with_a_digest() {
-    let host = Host::desk(of_tools(&["erase"], Remembered::Call)).await;
+    let host = Host::desk(of_tools(&["erase"], ApprovalScope::Call)).await;
     let person = Person::who_allows();
     host.call(&person, "erase", json!({"a": "x".repeat(100_000), "b": "the end\u{202e}"}))
         .await
@@ -244,12 +244,12 @@ async fn what_only_passes_calls_on_is_left_out_of_rules_about_effects_and_of_no_
     for (gate, rule, asked) in [
         ("proxy", of_effect(Effect::ExternalExec), 0),
         ("mine", of_effect(Effect::ExternalExec), 1),
-        ("proxy", of_tools(&["call_tool"], Remembered::Call), 1),
+        ("proxy", of_tools(&["call_tool"], ApprovalScope::Call), 1),
         ("proxy", ApprovalRule { except: Some(Vec::new()), ..of_effect(Effect::ExternalExec) }, 1),
     ] {
         let preset =
             Preset { sources: vec![(id(gate), Map::new())], approve: vec![rule], ..Preset::default() };
-        let exposure = Exposure::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
+        let exposure = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id(gate), vec![with_effect("call_tool", Effect::ExternalExec)]);
         let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
         let pipeline = Arc::new(Pipeline::new(vec![Arc::new(Approve::default())]));
@@ -263,9 +263,9 @@ async fn what_only_passes_calls_on_is_left_out_of_rules_about_effects_and_of_no_
 #[test]
 fn rules_of_a_base_hold_as_well() {
     let rule = |tool: &str, remember| vec![of_tools(&[tool], remember)];
-    let base = Preset { approve: rule("a", Remembered::Session), ..Preset::default() };
+    let base = Preset { approve: rule("a", ApprovalScope::Session), ..Preset::default() };
     let mine =
-        Preset { extends: vec!["base".into()], approve: rule("b", Remembered::Call), ..Preset::default() };
+        Preset { extends: vec!["base".into()], approve: rule("b", ApprovalScope::Call), ..Preset::default() };
     let presets = [("base".to_owned(), base), ("mine".to_owned(), mine)].into();
-    assert_eq!(Exposure::compile(&presets, "mine").expect("compiles").approvals.len(), 2);
+    assert_eq!(CompiledPreset::compile(&presets, "mine").expect("compiles").approvals.len(), 2);
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, json};
 
 use super::*;
 use crate::{
-    CallContext, Catalog, Exposure, Pipeline, Preset, Source,
-    catalog::{Entry, SourceListing},
-    outcome::{Media, ResourceLink},
+    CallContext, Catalog, CompiledPreset, Pipeline, Preset, Source,
+    catalog::{SourceListing, ToolEntry},
+    outcome::{MediaData, ResourceLink},
     pipeline::{Conform, Deadline},
     source::Listing,
     testing::{Fixture, tool},
@@ -42,15 +42,15 @@ impl Source for Shortener {
         Ok(Arc::new(Listing { name: "shortener".into(), filter: true, tools, ..Listing::default() }))
     }
 
-    async fn call(&self, _: &Call, _: &Entry) -> Outcome {
-        Ok(Reply { content: vec![Content::Text("o".repeat(5_000))], ..Reply::default() })
+    async fn call(&self, _: &Call, _: &ToolEntry) -> Outcome {
+        Ok(Reply { content: vec![ContentPart::Text("o".repeat(5_000))], ..Reply::default() })
     }
 
-    async fn filter(&self, asked: Filtering) -> Result<Option<Reply>, Fault> {
+    async fn filter(&self, asked: FilterRequest) -> Result<Option<Reply>, Fault> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        assert!(!asked.deadline.has_passed() && asked.context.entry().is_err(), "it calls no tools");
+        assert!(!asked.deadline.is_expired() && asked.context.entry().is_err(), "it calls no tools");
         let how = asked.arguments["how"].as_str().unwrap_or("shorten").to_owned();
-        let short = |text: &str| Reply { content: vec![Content::Text(text.into())], ..Reply::default() };
+        let short = |text: &str| Reply { content: vec![ContentPart::Text(text.into())], ..Reply::default() };
         match how.as_str() {
             "fault" => return Err(Fault::internal("It broke.")),
             "hang" => std::future::pending().await,
@@ -92,7 +92,8 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
         let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
         preset.filters.insert("shortener".into(), globs);
     }
-    let exposure = Exposure::compile(&[("p".to_owned(), preset)].into(), "p").map_err(|e| e.to_string())?;
+    let exposure =
+        CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").map_err(|e| e.to_string())?;
     let listing = shortener.list(&Map::new()).await.expect("a listing");
     let filter = SourceListing {
         source: Arc::clone(&shortener) as _,
@@ -128,8 +129,8 @@ fn long(how: &str) -> Value {
 }
 
 fn texts(reply: &Reply) -> String {
-    let text = |block: &Content| match block {
-        Content::Text(text) => text.chars().take(5).collect(),
+    let text = |block: &ContentPart| match block {
+        ContentPart::Text(text) => text.chars().take(5).collect(),
         other => format!("<{other:?}>"),
     };
     reply.content.iter().map(text).collect()
@@ -152,7 +153,7 @@ async fn what_is_long_is_shortened_and_nothing_else() {
     outer["nested"] = "get".into();
     let nested = host
         .context("get")
-        .nested(&CallDeadline::fixed(Instant::now() + RESERVE), "get", long("shorten"))
+        .call_nested(&CallDeadline::fixed(Instant::now() + RESERVE), "get", long("shorten"))
         .await;
     assert_eq!(texts(&nested.expect("a reply")), "get {", "what tools get is whole");
     assert_eq!(host.asked(), 2);
@@ -175,8 +176,8 @@ async fn a_filter_that_fails_leaves_the_reply() {
 
 #[test]
 fn what_is_no_text_stays() {
-    let image = |byte| Content::Image(Media { data: vec![byte], mime_type: "image/png".into() });
-    let link = Content::Link(ResourceLink {
+    let image = |byte| ContentPart::Image(MediaData { data: vec![byte], mime_type: "image/png".into() });
+    let link = ContentPart::Link(ResourceLink {
         uri: "a://x".into(),
         name: "x".into(),
         title: None,
@@ -184,10 +185,11 @@ fn what_is_no_text_stays() {
         mime_type: None,
         size: None,
     });
-    let text = |text: &str| Content::Text(text.into());
-    let reply = |content: Vec<Content>| Arc::new(Reply { content, ..Reply::default() });
+    let text = |text: &str| ContentPart::Text(text.into());
+    let reply = |content: Vec<ContentPart>| Arc::new(Reply { content, ..Reply::default() });
     let raw = reply(vec![text("long"), image(1), text("long"), image(2), link.clone()]);
-    let kept = |content: Vec<Content>| checked(&raw, reply(content)).map(drop).map_err(|fault| fault.message);
+    let kept =
+        |content: Vec<ContentPart>| checked(&raw, reply(content)).map(drop).map_err(|fault| fault.message);
     assert_eq!(kept(vec![text("s"), image(1), image(2), link.clone()]), Ok(()));
     assert_eq!(kept(vec![image(1), image(2), link.clone(), link.clone()]), Ok(()), "and more");
     for lost in [vec![text("s")], vec![image(2), image(1), link.clone()], vec![image(1), image(2)]] {
@@ -199,13 +201,13 @@ fn what_is_no_text_stays() {
 async fn where_a_filter_is_attached_clients_get_no_data() {
     let host = host(Some(&["typed"])).await.expect("a host");
     let entry = |name: &str| Arc::clone(host.catalog.get(name).expect("a tool"));
-    assert!(entry("typed").output_for_clients().is_none() && entry("typed").output.is_some());
+    assert!(entry("typed").client_output_schema().is_none() && entry("typed").output.is_some());
     let reply = host.call("typed", json!({"structured": {"n": 1}})).await;
     assert_eq!((texts(&reply).as_str(), reply.structured), ("typed", None));
     let bare = without_data(Reply { structured: Some(json!({"n": 1})), ..Reply::default() });
-    assert_eq!(bare.content, [Content::Text("{\"n\":1}".into())], "what was said by data alone");
+    assert_eq!(bare.content, [ContentPart::Text("{\"n\":1}".into())], "what was said by data alone");
     let unfiltered = self::host(Some(&[])).await.expect("a host");
-    assert!(unfiltered.catalog.get("typed").expect("a tool").output_for_clients().is_some());
+    assert!(unfiltered.catalog.get("typed").expect("a tool").client_output_schema().is_some());
     let reply = unfiltered.call("typed", json!({"structured": {"n": 1}})).await;
     assert!(reply.structured.is_some());
 }
@@ -254,7 +256,7 @@ async fn a_preset_says_what_a_filter_is_attached_to() {
         filters: [(filters.to_owned(), Vec::new())].into(),
         ..Preset::default()
     };
-    let told = |filters: &str| Exposure::compile(&[("p".to_owned(), preset(filters))].into(), "p");
+    let told = |filters: &str| CompiledPreset::compile(&[("p".to_owned(), preset(filters))].into(), "p");
     let unknown = told("y").map(drop).expect_err("refused").to_string();
     assert_eq!(unknown, "preset 'p': filters name gate 'y', which is not a gate of the preset");
     let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("get", None)]);

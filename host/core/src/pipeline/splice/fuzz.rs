@@ -16,7 +16,7 @@ pub(crate) fn arguments(input: &[u8]) {
     if marker::find(&sent, &mut markers).is_err() {
         return;
     }
-    let mut reader = json::Reader::new(&ByteBudget::new(1 << 20));
+    let mut reader = json::JsonReader::new(&ByteBudget::new(1 << 20));
     let values = markers.iter().map(|marker| {
         let _ = (marker.is_whole(), marker.part());
         marker.value(TEXT.to_owned(), &mut reader).unwrap_or(Value::Null)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    json::Reader,
+    json::JsonReader,
     names,
     outcome::Fault,
     ports::artifacts::{Part, Window},
@@ -117,7 +117,7 @@ impl Marker {
     }
 
     /// The value that takes its place.
-    pub(super) fn value(&self, text: String, reader: &mut Reader) -> Result<Value, Fault> {
+    pub(super) fn value(&self, text: String, reader: &mut JsonReader) -> Result<Value, Fault> {
         if !self.as_json && self.pointer.is_none() {
             return Ok(Value::String(text));
         }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     CallContext, FaultKind,
-    outcome::Content,
+    outcome::ContentPart,
     pipeline::Validate,
     ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
     testing::{Fixture, context, tool},
@@ -93,7 +93,7 @@ async fn prepared(name: &str) -> CallContext {
 /// The arguments as the tool sees them.
 async fn seen(name: &str, arguments: Value) -> Result<Value, Fault> {
     let reply = Call::new(prepared(name).await, arguments).run().await?;
-    let Some(Content::Text(text)) = reply.content.first() else { panic!("{reply:?}") };
+    let Some(ContentPart::Text(text)) = reply.content.first() else { panic!("{reply:?}") };
     let (_, arguments) = text.split_once(' ').expect("name and arguments");
     Ok(serde_json::from_str(arguments).expect("JSON"))
 }
@@ -196,7 +196,7 @@ async fn arguments_are_checked_as_the_tool_gets_them() {
     assert_eq!(seen("marked", own.clone()).await.expect("left alone"), own, "a property of its own");
     // A tool that calls another one hands on what it has.
     let outer = prepared("get").await;
-    let nested = outer.nested(&outer.deadline(), "get", json!({"x": {"$artifact": "art-2"}})).await;
-    let [Content::Text(text)] = &nested.expect("a reply").content[..] else { panic!("one text") };
+    let nested = outer.call_nested(&outer.deadline(), "get", json!({"x": {"$artifact": "art-2"}})).await;
+    let [ContentPart::Text(text)] = &nested.expect("a reply").content[..] else { panic!("one text") };
     assert!(text.contains("$artifact"), "{text}");
 }

@@ -9,7 +9,7 @@ use crate::{
     Effect, Pipeline, SourceId, lock,
     pipeline::Admit,
     ports::client::{Abilities, Client, MessageLevel},
-    question::Question,
+    question::ClientQuestion,
     testing::{Fixture, context, request_tool, tool},
     tool::ToolSpec,
 };
@@ -61,15 +61,15 @@ impl Client for Works {
         Ok(self.0.iter().map(|root| (*root).to_owned()).collect())
     }
 
-    async fn ask(&self, _: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+    async fn ask(&self, _: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         Err(Fault::denied("no"))
     }
 
     fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
-fn step(intent: Intent, requires: &[&str], produces: &str) -> Step {
-    Step {
+fn step(intent: Intent, requires: &[&str], produces: &str) -> WorkflowStep {
+    WorkflowStep {
         workflow: "refactor".into(),
         intents: vec![intent],
         requires: requires.iter().map(|mark| (*mark).to_owned()).collect(),
@@ -243,11 +243,11 @@ async fn the_project_is_named_by_the_first_who_knows_it() {
 #[tokio::test]
 async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
     let mut reply = Reply {
-        content: vec![Content::Text(json!({"ok": true, "meta": {"duration_ms": 1}}).to_string())],
+        content: vec![ContentPart::Text(json!({"ok": true, "meta": {"duration_ms": 1}}).to_string())],
         ..Reply::default()
     };
     assert!(answered(&mut reply, &[".w-done".into()], &["the mark .w-x was not left: full".into()]));
-    let [Content::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
+    let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
     let told: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(told["meta"]["marks"], json!([".w-done"]), "{told}");
     assert_eq!(told["meta"]["marks_failed"], json!(["the mark .w-x was not left: full"]), "{told}");
@@ -257,7 +257,7 @@ async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
         true,
     ));
     let reply = called(&full, "edit", json!({})).await.expect("a reply");
-    let Some(Content::Text(last)) = reply.content.last() else { panic!("no text") };
+    let Some(ContentPart::Text(last)) = reply.content.last() else { panic!("no text") };
     assert!(last.contains(".refactor-done was not left") && last.contains("disk is full"), "{last}");
     assert_eq!(reply.content.len(), 2, "the result is still there");
 }

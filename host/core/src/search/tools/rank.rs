@@ -5,7 +5,7 @@ use super::{
     words::{ByWords, Lengths},
 };
 use crate::{
-    page::Fit,
+    page::MatchQuality,
     search::{NameMatch, NameQuery, Ranked, Rows, fuse::in_order},
 };
 
@@ -81,7 +81,7 @@ pub struct FoundTool {
     /// 0 to 1, comparable within one search.
     pub score: f64,
     /// How well it answers, whatever the others; never [`Fit::Nothing`] in what a search finds.
-    pub fit: Fit,
+    pub fit: MatchQuality,
     /// Whether the question is its name or the beginning of it.
     pub named: bool,
 }
@@ -124,11 +124,12 @@ impl<'a> Tools<'a> {
     /// Looks for tools. Takes time in proportion to the tools, and to how many of them have each term.
     pub fn search(&self, search: &ToolSearch<'_>) -> Found {
         let mut found = self.order(search);
-        let nothing_good = found.tools.iter().all(|tool| matches!(tool.fit, Fit::Weak | Fit::Nothing));
+        let nothing_good =
+            found.tools.iter().all(|tool| matches!(tool.fit, MatchQuality::Weak | MatchQuality::Nothing));
         let most = if nothing_good { search.limit.min(NEAREST) } else { search.limit };
         let unnamed = found.tools.iter().find(|tool| !tool.named);
         let least = search.min_score.max(unnamed.map_or(0.0, |best| best.score * CUT));
-        found.tools.retain(|tool| tool.fit != Fit::Nothing && tool.score >= least);
+        found.tools.retain(|tool| tool.fit != MatchQuality::Nothing && tool.score >= least);
         found.tools.truncate(most);
         found
     }
@@ -200,13 +201,13 @@ fn good_among(tools: f64) -> f64 {
     GOOD + GOOD_DOUBLING * (tools / GOOD_AMONG).max(1.0).log2()
 }
 
-fn fit(name: NameMatch, fit: f64, good: f64) -> Fit {
+fn fit(name: NameMatch, fit: f64, good: f64) -> MatchQuality {
     match name {
-        NameMatch::Exact => Fit::Names,
+        NameMatch::Exact => MatchQuality::Names,
         // Words are counted as they are written, and `readFile` begins `read_file_range` all the same.
-        NameMatch::Prefix => Fit::Good,
-        NameMatch::No if fit >= good => Fit::Good,
-        NameMatch::No if fit >= WEAK => Fit::Weak,
-        NameMatch::No => Fit::Nothing,
+        NameMatch::Prefix => MatchQuality::Good,
+        NameMatch::No if fit >= good => MatchQuality::Good,
+        NameMatch::No if fit >= WEAK => MatchQuality::Weak,
+        NameMatch::No => MatchQuality::Nothing,
     }
 }

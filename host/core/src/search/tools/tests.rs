@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    page::Fit,
+    page::MatchQuality,
     search::Rows,
     testing,
     tool::{SourceId, ToolSpec},
@@ -111,9 +111,9 @@ fn where_nothing_fits_well_the_nearest_few_are_told() {
     };
     assert_eq!(search(0.1).len(), 0);
     let near = search(0.35);
-    assert!(near.len() == 5 && near.iter().all(|tool| tool.fit == Fit::Weak), "{near:?}");
+    assert!(near.len() == 5 && near.iter().all(|tool| tool.fit == MatchQuality::Weak), "{near:?}");
     let good = search(0.6);
-    assert!(good.len() == 10 && good.iter().all(|tool| tool.fit == Fit::Good), "{good:?}");
+    assert!(good.len() == 10 && good.iter().all(|tool| tool.fit == MatchQuality::Good), "{good:?}");
 }
 
 #[test]

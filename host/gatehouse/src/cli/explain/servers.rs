@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::{Catalog, Exposure, SourceId, ToolId, catalog::Entry, names, ports::Servers as _};
+use gatehouse_core::{
+    Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::Servers as _,
+};
 
 use super::Explanation;
 use crate::compose::{Composition, KnownServer};
@@ -26,7 +28,7 @@ type PresetCatalog<'a> = (&'a str, Result<Catalog, String>);
 /// The error is a sentence for the case that no server can be meant: it names those that were never asked.
 pub(super) async fn explain(
     composition: &Composition,
-    exposure: &Exposure,
+    exposure: &CompiledPreset,
     (catalog, presets): (&Catalog, &[PresetCatalog<'_>]),
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
@@ -90,10 +92,10 @@ fn unasked(servers: &BTreeMap<String, KnownServer>) -> String {
 }
 
 /// Tools of one server that a name can mean.
-fn meant(exposure: &Exposure, name: &str, server: &KnownServer, tool: &str) -> Vec<Meant> {
+fn meant(exposure: &CompiledPreset, name: &str, server: &KnownServer, tool: &str) -> Vec<Meant> {
     let source = SourceId::Server(name.into());
     let is = |own: &str| {
-        let exposed = source.exposes(own).ok();
+        let exposed = source.exposed_name(own).ok();
         let exposed = exposed.as_ref().map(|exposed| exposed.as_str());
         let renamed = exposed.and_then(|exposed| exposure.tools.get(exposed)?.name.as_deref());
         let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
@@ -113,7 +115,7 @@ fn meant(exposure: &Exposure, name: &str, server: &KnownServer, tool: &str) -> V
 /// The way to call the tool, or the first thing that prevents it.
 fn verdict(
     composition: &Composition,
-    exposure: &Exposure,
+    exposure: &CompiledPreset,
     catalog: &Catalog,
     server: &KnownServer,
     meant: &Meant,
@@ -145,7 +147,7 @@ fn verdict(
         ));
     };
     let id = ToolId { source, name: tool.as_str().into() };
-    let exposed = id.source.exposes(tool).map(|name| name.to_string()).unwrap_or_default();
+    let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
     let change = exposure.tools.get(&exposed);
     if change.is_some_and(|change| change.hidden) {
         return Err(format!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]"));
@@ -160,7 +162,7 @@ fn verdict(
         ));
     };
     let status = composition.stores.servers.live.status().into_iter().find(|status| *status.name == *name);
-    if status.is_some_and(|status| !catalog.proxied.reaches(&status)) {
+    if status.is_some_and(|status| !catalog.server_tools.allows_server(&status)) {
         return Err(format!("server '{name}' is not among those that `proxied` of preset '{preset}' names"));
     }
     let held = server.listing.iter().flat_map(|listed| listed.held.iter());
@@ -184,13 +186,14 @@ async fn callable_in<'a>(
 ) -> Vec<&'a str> {
     let mut callable = Vec::new();
     for (name, catalog) in presets {
-        let (Ok(catalog), Ok(exposure)) = (catalog, Exposure::compile(&composition.config.presets, name))
+        let (Ok(catalog), Ok(exposure)) =
+            (catalog, CompiledPreset::compile(&composition.config.presets, name))
         else {
             continue;
         };
         let through = composition.way_to_servers(catalog).await;
         let can = |one: &Meant| {
-            let shows = |entry: &Entry| {
+            let shows = |entry: &ToolEntry| {
                 *entry.id.name == *one.tool.as_deref().unwrap_or_default()
                     && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)
             };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gatehouse_core::{
     Source,
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     source::Listing,
 };
 use gatehouse_sandbox::Gate;
@@ -38,7 +38,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
         .ask
         .capabilities
         .iter()
-        .filter(|asked| info.grants.require(&info.name, **asked, Access::Read).is_err())
+        .filter(|asked| info.grants.require(&info.name, **asked, AccessLevel::Read).is_err())
         .map(|asked| asked.as_str())
         .collect();
     let asked: Vec<&str> =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use gatehouse_core::{
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     names::did_you_mean,
 };
 use gatehouse_sandbox::MAX_FILE;
@@ -136,7 +136,7 @@ async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) 
     let more: Vec<Capability> =
         fetched.info.ask.capabilities.iter().copied().filter(|new| !asked.contains(new)).collect();
     let granted = |capability: &Capability| {
-        capability.always_granted() || settings.grants.require(name, *capability, Access::Read).is_ok()
+        capability.always_granted() || settings.grants.require(name, *capability, AccessLevel::Read).is_ok()
     };
     let (at_once, denied): (Vec<&Capability>, Vec<&Capability>) = more.iter().partition(|more| granted(more));
     let names = |all: &[&Capability]| all.iter().map(ToString::to_string).collect::<Vec<String>>();

@@ -1,7 +1,7 @@
 //! The lines of a project's section that teach what names do not show: scripts, large results, and tools that are not
 //! listed. Each is there only if the preset has its tool.
 
-use gatehouse_core::catalog::Entry;
+use gatehouse_core::catalog::ToolEntry;
 
 use super::section::Facts;
 
@@ -13,7 +13,7 @@ impl Facts<'_> {
 
     /// The name that clients see of a listed tool that its source declares under this name.
     pub(super) fn shown(&self, declared: &str) -> Option<String> {
-        let is_it = |entry: &&std::sync::Arc<Entry>| entry.listed && *entry.id.name == *declared;
+        let is_it = |entry: &&std::sync::Arc<ToolEntry>| entry.listed && *entry.id.name == *declared;
         self.catalog.in_gate_order().into_iter().find(is_it).map(|entry| entry.name.to_string())
     }
 

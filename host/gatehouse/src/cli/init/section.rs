@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use gatehouse_core::{
-    Catalog, Exposure,
-    catalog::Entry,
+    Catalog, CompiledPreset,
+    catalog::ToolEntry,
     clean,
     effect::Effect,
     ports::{TokenCounter as _, text::Encoding},
@@ -26,7 +26,7 @@ const DESCRIPTION: usize = 200;
 /// What a section is about.
 pub(super) struct Facts<'a> {
     pub(super) catalog: &'a Catalog,
-    pub(super) exposure: &'a Exposure,
+    pub(super) exposure: &'a CompiledPreset,
     /// The name that the client gives this server.
     pub(super) server: String,
     /// Whether the client shows a tool as `mcp__<server>__<tool>`.
@@ -114,8 +114,8 @@ impl<'a> Facts<'a> {
     }
 
     /// The tools of each source, in the order of the preset.
-    fn groups(&self) -> Vec<(&'a str, Vec<&'a Entry>)> {
-        let mut groups: Vec<(&str, Vec<&Entry>)> = Vec::new();
+    fn groups(&self) -> Vec<(&'a str, Vec<&'a ToolEntry>)> {
+        let mut groups: Vec<(&str, Vec<&ToolEntry>)> = Vec::new();
         for entry in self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed) {
             let source: &str = entry.id.source.name();
             match groups.iter_mut().find(|(name, _)| *name == source) {
@@ -134,7 +134,8 @@ impl<'a> Facts<'a> {
             (_, 0) => return format!("- {all} tools of {} gates, too many to list here\n", groups.len()),
             _ => {}
         }
-        let line = |(source, tools): &(&str, Vec<&Entry>)| format!("- {source}: {}\n", names(tools, most));
+        let line =
+            |(source, tools): &(&str, Vec<&ToolEntry>)| format!("- {source}: {}\n", names(tools, most));
         groups.iter().map(line).collect()
     }
 
@@ -144,7 +145,7 @@ impl<'a> Facts<'a> {
             return Vec::new();
         }
         let tools = self.catalog.in_gate_order();
-        let those = |which: fn(&Entry) -> bool| -> Vec<&Entry> {
+        let those = |which: fn(&ToolEntry) -> bool| -> Vec<&ToolEntry> {
             tools.iter().map(|entry| &***entry).filter(|entry| entry.listed && which(entry)).collect()
         };
         let mut lines = Vec::new();
@@ -154,7 +155,7 @@ impl<'a> Facts<'a> {
         }
         let rehearsing = those(|entry| rehearsal(entry).is_some());
         if let Some(argument) = rehearsing.first().and_then(|entry| rehearsal(entry)) {
-            let same: Vec<&Entry> =
+            let same: Vec<&ToolEntry> =
                 rehearsing.into_iter().filter(|entry| rehearsal(entry) == Some(argument)).collect();
             let names = names(&same, most);
             lines.push(format!("- With `{argument}: true` a call only says what it would do: {names}.\n"));
@@ -168,11 +169,11 @@ impl<'a> Facts<'a> {
 }
 
 /// The argument that makes a call a rehearsal, where the client may set it.
-fn rehearsal(entry: &Entry) -> Option<&str> {
+fn rehearsal(entry: &ToolEntry) -> Option<&str> {
     entry.spec.dry_run.as_deref().filter(|argument| !entry.fixed.contains_key(*argument))
 }
 
-fn names(entries: &[&Entry], most: usize) -> String {
+fn names(entries: &[&ToolEntry], most: usize) -> String {
     let names = entries.iter().take(most).map(|entry| format!("`{}`", entry.name));
     let mut told = names.collect::<Vec<_>>().join(", ");
     if entries.len() > most {
@@ -184,7 +185,7 @@ fn names(entries: &[&Entry], most: usize) -> String {
 /// Text of the operator, fit to stand within a line of Markdown.
 fn one_line(text: &str, most: usize) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("<!--", "");
-    clean::text(&mut text);
+    clean::strip_text(&mut text);
     if text.chars().count() <= most {
         return text;
     }
@@ -224,7 +225,7 @@ mod tests {
             Ok(Arc::default())
         }
 
-        async fn call(&self, _: &Call, _: &Entry) -> Outcome {
+        async fn call(&self, _: &Call, _: &ToolEntry) -> Outcome {
             Err(Fault::internal("Nobody calls it."))
         }
     }
@@ -248,7 +249,7 @@ mod tests {
     }
 
     fn told(gates: usize, tools: usize, prefixed: bool) -> [String; 2] {
-        let mut exposure = Exposure::of_sources("mine", Vec::new());
+        let mut exposure = CompiledPreset::from_sources("mine", Vec::new());
         exposure.declared = true;
         exposure.description = Some(format!("What\nfor. <!-- {}", "word ".repeat(500)));
         let offer = |gate: usize| {

@@ -1,6 +1,6 @@
 //! `gatehouse kg edit`
 
-use gatehouse_core::ports::{Knowledge, knowledge::Changes};
+use gatehouse_core::ports::{Knowledge, knowledge::PageChanges};
 use gatehouse_stores::WikiKnowledge;
 use serde_json::json;
 
@@ -8,13 +8,13 @@ use super::{Edit, Failure};
 use crate::out;
 
 pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(), Failure> {
-    let changes = Changes {
+    let changes = PageChanges {
         overview: arguments.overview,
         content: arguments.content,
         domains: arguments.domains,
-        ..Changes::default()
+        ..PageChanges::default()
     };
-    if changes == Changes::default() {
+    if changes == PageChanges::default() {
         return Err(Failure::Usage("nothing to change: give --overview, --content or --domains".into()));
     }
     let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;

@@ -7,7 +7,7 @@ use gatehouse_core::{
     hash::sha256_hex,
     names,
     ports::{ToolIndex, tool_index::HeldChange},
-    tool_policy::Promise,
+    tool_policy::ToolPromise,
 };
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -155,7 +155,7 @@ fn difference(held: &HeldChange) -> String {
 }
 
 /// A promise in words.
-fn promised(promise: &Promise) -> String {
+fn promised(promise: &ToolPromise) -> String {
     let mut words = promise.effect.as_str().to_owned();
     if promise.additive && promise.effect != Effect::ReadOnly {
         words.push_str(", adds only");

@@ -9,7 +9,7 @@ pub(super) use metrics::busiest;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use gatehouse_core::{Call, CallContext, Catalog, Content, SourceId};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, SourceId};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Place, call};
@@ -138,9 +138,9 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
     if reply.is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
 }
 
-fn text(block: &Content) -> Option<&str> {
+fn text(block: &ContentPart) -> Option<&str> {
     match block {
-        Content::Text(text) => Some(text),
+        ContentPart::Text(text) => Some(text),
         _ => None,
     }
 }
@@ -188,7 +188,7 @@ impl Through {
     fn others(&self) -> Vec<String> {
         let config = &self.composition.config;
         let has = |name: &&String| {
-            gatehouse_core::Exposure::compile(&config.presets, name)
+            gatehouse_core::CompiledPreset::compile(&config.presets, name)
                 .is_ok_and(|exposure| exposure.gates().any(|gate| **gate == *"proxy"))
         };
         let mut others: Vec<String> = config.presets.keys().filter(has).cloned().collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gatehouse_core::{
-    http::{Secret, secret::sounds_secret},
+    http::{Secret, secret::is_secret_name},
     names::quoted,
 };
 
@@ -30,7 +30,7 @@ impl Redaction {
     /// Adds the value of a variable.
     pub(super) fn variable(&mut self, name: &str, value: &Secret) {
         self.named.push((name.to_owned(), value.reveal().to_owned()));
-        if sounds_secret(name) && !PUBLIC.contains(&name) {
+        if is_secret_name(name) && !PUBLIC.contains(&name) {
             self.credential(value.reveal());
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use gatehouse_core::{
-    http::{Secret, Template, header},
+    http::{Secret, SecretTemplate, header},
     names::quoted,
     ports::servers::ServerTransport,
 };
@@ -127,7 +127,7 @@ impl Filler<'_> {
         if typed.contains('\0') {
             return Err(bad("a text here has no NUL".into()));
         }
-        let template = Template::of_text(typed).map_err(bad)?;
+        let template = SecretTemplate::parse_text(typed).map_err(bad)?;
         let lookup = |name: &str| self.env.secret(name);
         self.variables.extend(template.variables().map(str::to_owned));
         let unset: Vec<String> =
@@ -235,13 +235,13 @@ impl Filler<'_> {
                     format!("header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it");
                 return Err(self.text.error_at(name.span(), why));
             }
-            Template::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
+            SecretTemplate::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
             // A key that was read from a file ends in a line break.
             let filled = Secret::new(self.value(name.get_ref(), value)?.reveal().trim());
             if !header::is_value(filled.reveal().as_bytes()) {
                 // One that is no value of a header is as good as none, and no reason to stop everything else.
-                let template = Template::of_text(value.get_ref()).ok();
-                let named = template.iter().flat_map(Template::variables).map(str::to_owned);
+                let template = SecretTemplate::parse_text(value.get_ref()).ok();
+                let named = template.iter().flat_map(SecretTemplate::variables).map(str::to_owned);
                 self.missing.extend(named);
             }
             headers.push((name.get_ref().clone(), filled));

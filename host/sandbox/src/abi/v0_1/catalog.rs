@@ -47,8 +47,8 @@ impl wit::Host for State {
     }
 }
 
-impl From<&catalog::Entry> for wit::Entry {
-    fn from(entry: &catalog::Entry) -> Self {
+impl From<&catalog::ToolEntry> for wit::Entry {
+    fn from(entry: &catalog::ToolEntry) -> Self {
         Self {
             name: entry.name.to_string(),
             source: entry.id.source.name().to_string(),
@@ -74,15 +74,15 @@ impl From<outcome::Reply> for types::Reply {
     }
 }
 
-impl From<outcome::Content> for types::Content {
-    fn from(content: outcome::Content) -> Self {
+impl From<outcome::ContentPart> for types::Content {
+    fn from(content: outcome::ContentPart) -> Self {
         match content {
-            outcome::Content::Text(text) => Self::Text(text),
-            outcome::Content::Image(image) => Self::Image(image.into()),
-            outcome::Content::Audio(audio) => Self::Audio(audio.into()),
-            outcome::Content::Link(link) => Self::Link(link.into()),
-            outcome::Content::Embedded(resource) => Self::Embedded(resource.into()),
-            outcome::Content::Other(block) => Self::Other(Value::Object(block).to_string()),
+            outcome::ContentPart::Text(text) => Self::Text(text),
+            outcome::ContentPart::Image(image) => Self::Image(image.into()),
+            outcome::ContentPart::Audio(audio) => Self::Audio(audio.into()),
+            outcome::ContentPart::Link(link) => Self::Link(link.into()),
+            outcome::ContentPart::Embedded(resource) => Self::Embedded(resource.into()),
+            outcome::ContentPart::Other(block) => Self::Other(Value::Object(block).to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `documents`: repositories of documents, to search and to read. Granted as `documents`.
 
 use gatehouse_core::{
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     outcome,
     ports::{Documents, documents as core},
 };
@@ -13,7 +13,7 @@ use crate::state::State;
 const MAX_HITS: u32 = 50;
 
 fn port(state: &State) -> Result<&dyn Documents, outcome::Fault> {
-    let granted = state.capabilities.granted(Capability::Documents, Access::Full)?;
+    let granted = state.capabilities.granted(Capability::Documents, AccessLevel::Full)?;
     Ok(&*granted.facts.ports.documents)
 }
 

@@ -3,11 +3,11 @@
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    catalog::Entry,
-    completion::{Suggestions, Typed},
+    catalog::ToolEntry,
+    completion::{CompletionRequest, Completions},
     outcome::{EmbeddedResource, Reply},
     prompt::{Prompt, PromptMessage},
-    resource::{ResourcePage, Template},
+    resource::{ResourcePage, UriTemplate},
     source::Listing,
 };
 use wasmtime::{
@@ -88,7 +88,8 @@ impl Exports for Gate {
             let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
             let answer = resources.call_templates(&mut *store, &params).await;
             listing.resources = true;
-            listing.templates = converted(answer, |all| Ok(all.into_iter().map(Template::from).collect()))?;
+            listing.templates =
+                converted(answer, |all| Ok(all.into_iter().map(UriTemplate::from).collect()))?;
         }
         if let Some(prompts) = &self.exports.prompts {
             let prompts = prompts.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
@@ -107,7 +108,7 @@ impl Exports for Gate {
         &self,
         store: &mut Store<State>,
         call: ToolCall,
-        tool: &Entry,
+        tool: &ToolEntry,
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError> {
         let filter = self.exports.filter.as_ref().ok_or_else(|| lost("filter"))?;
@@ -171,8 +172,8 @@ impl Exports for Gate {
         &self,
         store: &mut Store<State>,
         params: &str,
-        typed: Typed,
-    ) -> Result<Suggestions, GuestError> {
+        typed: CompletionRequest,
+    ) -> Result<Completions, GuestError> {
         let completion = self.exports.completion.as_ref().ok_or_else(|| lost("completion"))?;
         let completion = completion.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = completion.call_complete(&mut *store, &params.to_owned(), &typed.into()).await;

@@ -1,7 +1,7 @@
 //! `knowledge`: the knowledge graph. Granted as `knowledge`, or `knowledge:read` without what writes.
 
 use gatehouse_core::{
-    capability::{Access, Capability},
+    capability::{AccessLevel, Capability},
     outcome,
     ports::{Knowledge, knowledge as core},
 };
@@ -12,7 +12,7 @@ use crate::state::State;
 /// The most hits one search may ask for.
 const MAX_HITS: u32 = 100;
 
-fn engine(state: &State, access: Access) -> Result<&dyn Knowledge, outcome::Fault> {
+fn engine(state: &State, access: AccessLevel) -> Result<&dyn Knowledge, outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, access)?;
     Ok(&*granted.facts.ports.knowledge)
 }
@@ -22,7 +22,7 @@ type Progress<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
 
 /// The engine for reading a folder, and the client's progress of that.
 fn indexing(state: &State) -> Result<(&dyn Knowledge, Progress<'_>), outcome::Fault> {
-    let granted = state.capabilities.granted(Capability::Knowledge, Access::Full)?;
+    let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
     let progress = Box::new(|done, total| {
         if let Some(sink) = &granted.call.context.progress {
             sink.report(done, Some(total), None);
@@ -39,19 +39,19 @@ impl wit::Host for State {
         limit: u32,
     ) -> Result<wit::SearchResult, Fault> {
         let limit = limit.clamp(1, MAX_HITS) as usize;
-        Ok(engine(self, Access::Read)?.search(&query, &filters.into(), limit).await?.into())
+        Ok(engine(self, AccessLevel::Read)?.search(&query, &filters.into(), limit).await?.into())
     }
 
     async fn read(&mut self, id_or_title: String) -> Result<wit::Lookup, Fault> {
-        Ok(engine(self, Access::Read)?.page(&id_or_title).await?.into())
+        Ok(engine(self, AccessLevel::Read)?.page(&id_or_title).await?.into())
     }
 
     async fn neighbours(&mut self, id: String) -> Result<Vec<wit::Neighbour>, Fault> {
-        Ok(into(engine(self, Access::Read)?.neighbours(&id).await?))
+        Ok(into(engine(self, AccessLevel::Read)?.neighbours(&id).await?))
     }
 
     async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, Access::Full)?.upsert(into(drafts)).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.upsert(into(drafts)).await?.into())
     }
 
     async fn patch(
@@ -62,7 +62,7 @@ impl wit::Host for State {
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
         let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, Access::Full)?.patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.patch(&id, changes.into(), wiki_dir, stamp).await?.into())
     }
 
     async fn index(
@@ -75,7 +75,7 @@ impl wit::Host for State {
     }
 
     async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, Access::Full)?.preview_upsert(into(drafts)).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.preview_upsert(into(drafts)).await?.into())
     }
 
     async fn preview_patch(
@@ -86,7 +86,7 @@ impl wit::Host for State {
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
         let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, Access::Full)?.preview_patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.preview_patch(&id, changes.into(), wiki_dir, stamp).await?.into())
     }
 
     async fn preview_index(
@@ -99,34 +99,34 @@ impl wit::Host for State {
     }
 
     async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
-        Ok(engine(self, Access::Read)?.stats().await?.into())
+        Ok(engine(self, AccessLevel::Read)?.stats().await?.into())
     }
 }
 
 enums! {
     core::PageType => wit::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
     wit::PageType => core::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
-    core::Fit => wit::Fit { Names, Good, Weak, Nothing }
+    core::MatchQuality => wit::Fit { Names, Good, Weak, Nothing }
 }
 
 records! {
     core::PageSource => wit::Source { kind, title, url };
     wit::Source => core::PageSource { kind, title, url };
-    wit::Link => core::Link { edge, target };
-    core::Neighbour => wit::Neighbour { edge, outgoing, id, title };
-    core::Unresolved => wit::Unresolved { page, edge, target };
-    core::Page => wit::Page { id, title, page_type, overview, content, domains, last_updated } [sources, neighbours];
-    wit::Filters => core::Filters { domains, min_score } [page_types];
+    wit::Link => core::PageLink { edge, target };
+    core::PageNeighbor => wit::Neighbour { edge, outgoing, id, title };
+    core::UnresolvedLink => wit::Unresolved { page, edge, target };
+    core::KnowledgePage => wit::Page { id, title, page_type, overview, content, domains, last_updated } [sources, neighbours];
+    wit::Filters => core::PageFilters { domains, min_score } [page_types];
     core::UnknownDomain => wit::UnknownDomain { domain, nearest };
-    core::SearchResult => wit::SearchResult { unmatched_terms, note } [hits, unknown_domains];
-    wit::Draft => core::Draft { title, page_type, overview, content, domains } [sources, links];
+    core::PageSearchResult => wit::SearchResult { unmatched_terms, note } [hits, unknown_domains];
+    wit::Draft => core::PageDraft { title, page_type, overview, content, domains } [sources, links];
     core::UnknownEdge => wit::UnknownEdge { edge, links, page };
-    core::TakenOver => wit::TakenOver { from, pages };
-    core::Written => wit::Written { page, file };
+    core::TakenOverPages => wit::TakenOver { from, pages };
+    core::PageLocation => wit::Written { page, file };
 }
 
-impl From<core::Hit> for wit::Hit {
-    fn from(hit: core::Hit) -> Self {
+impl From<core::PageHit> for wit::Hit {
+    fn from(hit: core::PageHit) -> Self {
         let page = hit.page;
         Self {
             id: page.id,
@@ -142,18 +142,18 @@ impl From<core::Hit> for wit::Hit {
     }
 }
 
-impl From<core::Lookup> for wit::Lookup {
-    fn from(lookup: core::Lookup) -> Self {
+impl From<core::PageLookup> for wit::Lookup {
+    fn from(lookup: core::PageLookup) -> Self {
         match lookup {
-            core::Lookup::Found { page, namesakes } => {
+            core::PageLookup::Found { page, namesakes } => {
                 Self::Found(wit::FoundPage { page: (*page).into(), namesakes })
             }
-            core::Lookup::Missing(titles) => Self::Missing(titles),
+            core::PageLookup::Missing(titles) => Self::Missing(titles),
         }
     }
 }
 
-impl From<wit::Changes> for core::Changes {
+impl From<wit::Changes> for core::PageChanges {
     fn from(changes: wit::Changes) -> Self {
         Self {
             overview: changes.overview,
@@ -206,8 +206,8 @@ impl From<core::PatchReport> for wit::PatchReport {
     }
 }
 
-impl From<core::Statistics> for wit::Statistics {
-    fn from(stats: core::Statistics) -> Self {
+impl From<core::EngineStatistics> for wit::Statistics {
+    fn from(stats: core::EngineStatistics) -> Self {
         let by_type = stats.by_type.into_iter().map(|(page_type, count)| (page_type.into(), count)).collect();
         Self { engine: stats.engine, pages: stats.pages, links: stats.links, by_type }
     }

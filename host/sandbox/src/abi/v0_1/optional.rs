@@ -2,10 +2,10 @@
 
 use gatehouse_core::{
     budget::ByteBudget,
-    catalog::Entry,
-    completion::{Suggestions, Target, Typed},
+    catalog::ToolEntry,
+    completion::{CompletionRequest, CompletionTarget, Completions},
     effect,
-    json::Reader,
+    json::JsonReader,
     prompt::{self, PromptMessage},
     resource,
     tool::ToolSpec,
@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Whose reply it is.
-pub(super) fn origin(entry: &Entry) -> filter::Origin {
+pub(super) fn origin(entry: &ToolEntry) -> filter::Origin {
     filter::Origin {
         name: entry.name.to_string(),
         source: entry.id.source.name().to_string(),
@@ -33,10 +33,10 @@ pub(super) fn messages(
     messages: Vec<prompts::Message>,
     budget: &ByteBudget,
 ) -> Result<Vec<PromptMessage>, String> {
-    let mut reader = Reader::new(budget);
+    let mut reader = JsonReader::new(budget);
     let message = |message: prompts::Message| {
         let content = tools::content(&mut reader, message.content)?;
-        Ok(PromptMessage { speaker: message.role.into(), content })
+        Ok(PromptMessage { role: message.role.into(), content })
     };
     messages.into_iter().map(message).collect()
 }
@@ -62,12 +62,12 @@ impl From<&ToolSpec> for types::Tool {
     }
 }
 
-impl From<Typed> for completion::Question {
-    fn from(typed: Typed) -> Self {
-        let Typed { target, argument, value, filled } = typed;
+impl From<CompletionRequest> for completion::Question {
+    fn from(typed: CompletionRequest) -> Self {
+        let CompletionRequest { target, argument, value, filled } = typed;
         let target = match target {
-            Target::Prompt(name) => completion::Target::Prompt(name),
-            Target::Template(template) => completion::Target::Template(template),
+            CompletionTarget::Prompt(name) => completion::Target::Prompt(name),
+            CompletionTarget::Template(template) => completion::Target::Template(template),
         };
         Self { target, argument, value, filled }
     }
@@ -75,12 +75,12 @@ impl From<Typed> for completion::Question {
 
 enums! {
     effect::Intent => types::Intent { Query, Analyze, Generate, Modify, Execute }
-    prompts::Role => prompt::Speaker { User, Assistant }
+    prompts::Role => prompt::PromptRole { User, Assistant }
 }
 
 records! {
-    completion::Suggestions => Suggestions { values, total, more };
-    resources::Template => resource::Template { uri_template, name, title, description, mime_type };
+    completion::Suggestions => Completions { values, total, more };
+    resources::Template => resource::UriTemplate { uri_template, name, title, description, mime_type };
     resources::ResourcePage => resource::ResourcePage { next } [resources];
     prompts::PromptArgument => prompt::PromptArgument { name, description, required };
     prompts::Prompt => prompt::Prompt { name, title, description } [arguments, icons];

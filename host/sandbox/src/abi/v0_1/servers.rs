@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    catalog::Entry,
+    catalog::ToolEntry,
     fallback, isolation,
     ports::{ledger, servers as core, tool_index},
     signature::{brief, signature},
@@ -75,7 +75,8 @@ impl wit::Host for State {
     }
 
     async fn advise(&mut self, server: String) -> Result<wit::Advice, Fault> {
-        let isolation::Advice { apart, reason } = self.capabilities.reach()?.advise(&server).await?;
+        let isolation::IsolationAdvice { isolated: apart, reason } =
+            self.capabilities.reach()?.advise(&server).await?;
         Ok(wit::Advice { apart, reason })
     }
 
@@ -168,8 +169,8 @@ impl From<ServerTool> for wit::ServerTool {
     }
 }
 
-impl From<(tool_index::ToolHit, Arc<Entry>)> for wit::ToolHit {
-    fn from((hit, entry): (tool_index::ToolHit, Arc<Entry>)) -> Self {
+impl From<(tool_index::ToolHit, Arc<ToolEntry>)> for wit::ToolHit {
+    fn from((hit, entry): (tool_index::ToolHit, Arc<ToolEntry>)) -> Self {
         Self {
             server: entry.id.source.name().to_string(),
             name: entry.id.name.to_string(),
@@ -216,8 +217,8 @@ impl From<ledger::ToolMetrics> for wit::ToolMetrics {
     }
 }
 
-impl From<(fallback::Alternative, Arc<Entry>)> for wit::Alternative {
-    fn from((one, entry): (fallback::Alternative, Arc<Entry>)) -> Self {
+impl From<(fallback::AlternativeTool, Arc<ToolEntry>)> for wit::Alternative {
+    fn from((one, entry): (fallback::AlternativeTool, Arc<ToolEntry>)) -> Self {
         Self {
             server: entry.id.source.name().to_string(),
             tool: entry.id.name.to_string(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    budget::ByteBudget, effect, icon, json::Reader, outcome, source::Listing, tool::ToolSpec,
+    budget::ByteBudget, effect, icon, json::JsonReader, outcome, source::Listing, tool::ToolSpec,
 };
 use serde_json::{Map, Value};
 
@@ -16,8 +16,8 @@ records! {
     ToolCall => types::Call { id, tool, arguments, params, caller, preset, deadline_ms, meta };
     types::Fault => outcome::Fault { kind, message, hint, retryable };
     outcome::Fault => types::Fault { kind, message, hint, retryable };
-    types::Media => outcome::Media { data, mime_type };
-    outcome::Media => types::Media { data, mime_type };
+    types::Media => outcome::MediaData { data, mime_type };
+    outcome::MediaData => types::Media { data, mime_type };
     types::ResourceLink => outcome::ResourceLink { uri, name, title, description, mime_type, size };
     outcome::ResourceLink => types::ResourceLink { uri, name, title, description, mime_type, size };
     types::Icon => icon::Icon { src, sizes } [] (theme);
@@ -56,7 +56,7 @@ impl From<outcome::FaultKind> for types::FaultKind {
 
 /// A manifest as core knows it. The error says which JSON text does not parse.
 pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, String> {
-    let mut reader = Reader::new(budget);
+    let mut reader = JsonReader::new(budget);
     let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
     let tools = manifest.tools.into_iter().map(|each| tool(&mut reader, each)).collect::<Result<_, _>>()?;
     Ok(Listing {
@@ -69,7 +69,7 @@ pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<
     })
 }
 
-fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
+fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
     let named = |what: &str| format!("{what} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
     let input_schema = Arc::new(object(reader, &tool.input_schema, &named("input-schema"))?);
     let output_schema = tool
@@ -98,7 +98,7 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
 
 /// A reply as core knows it. The error says which JSON text does not parse.
 pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
-    let mut reader = Reader::new(budget);
+    let mut reader = JsonReader::new(budget);
     Ok(outcome::Reply {
         content: reply
             .content
@@ -115,18 +115,21 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
 }
 
 /// A block of a reply, likewise.
-pub(super) fn content(reader: &mut Reader, content: types::Content) -> Result<outcome::Content, String> {
+pub(super) fn content(
+    reader: &mut JsonReader,
+    content: types::Content,
+) -> Result<outcome::ContentPart, String> {
     Ok(match content {
-        types::Content::Text(text) => outcome::Content::Text(text),
-        types::Content::Image(image) => outcome::Content::Image(image.into()),
-        types::Content::Audio(audio) => outcome::Content::Audio(audio.into()),
-        types::Content::Link(link) => outcome::Content::Link(link.into()),
-        types::Content::Embedded(resource) => outcome::Content::Embedded(resource.into()),
-        types::Content::Other(text) => outcome::Content::Other(object(reader, &text, "content block")?),
+        types::Content::Text(text) => outcome::ContentPart::Text(text),
+        types::Content::Image(image) => outcome::ContentPart::Image(image.into()),
+        types::Content::Audio(audio) => outcome::ContentPart::Audio(audio.into()),
+        types::Content::Link(link) => outcome::ContentPart::Link(link.into()),
+        types::Content::Embedded(resource) => outcome::ContentPart::Embedded(resource.into()),
+        types::Content::Other(text) => outcome::ContentPart::Other(object(reader, &text, "content block")?),
     })
 }
 
-fn object(reader: &mut Reader, text: &str, what: &str) -> Result<Map<String, Value>, String> {
+fn object(reader: &mut JsonReader, text: &str, what: &str) -> Result<Map<String, Value>, String> {
     match reader.parse(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(format!("{what} is not a JSON object")),

@@ -6,7 +6,7 @@ use std::{future::Future, sync::Arc};
 use bytes::Bytes;
 use gatehouse_core::{
     FaultKind,
-    budget::Held,
+    budget::ByteReservation,
     outcome::Fault,
     ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
 };
@@ -26,7 +26,7 @@ pub(crate) const CHUNK: usize = 16 << 10;
 pub(crate) struct Outgoing {
     sender: Arc<RequestSender>,
     /// What the request that is sent next takes of the budget.
-    carried: Option<Held>,
+    carried: Option<ByteReservation>,
 }
 
 impl Outgoing {
@@ -35,7 +35,7 @@ impl Outgoing {
     }
 
     /// The next request takes so much of the budget until it is over.
-    pub(crate) fn carry(&mut self, held: Option<Held>) {
+    pub(crate) fn carry(&mut self, held: Option<ByteReservation>) {
         self.carried = held;
     }
 }
@@ -73,7 +73,7 @@ async fn send(
     sender.admit(&parts.uri.to_string())?;
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let headers = headers.collect();
-    let mut held = sender.room.hold();
+    let mut held = sender.room.reserve();
     let collected = timeout_at(sender.deadline(begun, time), collect(body, &mut held)).await;
     let too_late = "The body of the request was not finished in time.";
     let body = collected.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, too_late)))?;
@@ -91,7 +91,7 @@ async fn send(
 }
 
 /// The whole body. What is not sent yet takes up room as answers do.
-async fn collect(mut body: WasiBody, held: &mut Held) -> Result<Vec<u8>, Fault> {
+async fn collect(mut body: WasiBody, held: &mut ByteReservation) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Fault::invalid("The body of the request was not finished."))?;

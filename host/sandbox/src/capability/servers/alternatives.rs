@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Fault,
-    catalog::Entry,
-    fallback::{self, Alternative, Candidates, Failed},
+    catalog::ToolEntry,
+    fallback::{self, AlternativeTool, FailedTool, FallbackSearch},
     ports::tool_index::ToolHit,
     tool::ToolId,
 };
@@ -20,10 +20,10 @@ impl Reach<'_> {
         tool: &str,
         error: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<(Alternative, Arc<Entry>)>, Fault> {
+    ) -> Result<Vec<(AlternativeTool, Arc<ToolEntry>)>, Fault> {
         let entry = self.entry(server, tool).await?;
         let names = self.names();
-        let failed = Failed { id: &entry.id, spec: &entry.spec, error };
+        let failed = FailedTool { id: &entry.id, spec: &entry.spec, error };
         let may_call = |tool: &ToolId| self.may_call(&names, tool);
         let now = self.ports.clock.now_ms();
         let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
@@ -32,13 +32,14 @@ impl Reach<'_> {
             None => Arc::clone(&hit.spec),
         };
         let places = self.places();
-        let candidates = Candidates { index, ledger, may_call: &may_call, as_called: &as_called, places };
+        let candidates =
+            FallbackSearch { index, ledger, may_call: &may_call, resolve_spec: &as_called, places };
         let found = fallback::alternatives(candidates, &failed, now, limit).await?;
         let mut alternatives = Vec::new();
         for one in found {
             // The server may list it otherwise than the index has it, and what it lists is what would be called.
             let listed = self.listed(&one.id).await?;
-            let fits = |now: &Arc<Entry>| now.spec.effect <= entry.spec.effect;
+            let fits = |now: &Arc<ToolEntry>| now.spec.effect <= entry.spec.effect;
             alternatives.extend(listed.filter(fits).map(|now| (one, now)));
         }
         Ok(alternatives)

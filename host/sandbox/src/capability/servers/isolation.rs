@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatehouse_core::{
     Fault, SourceId,
-    isolation::{Advice, Facts, advise},
+    isolation::{IsolationAdvice, ServerUsage, advise},
     outcome::Outcome,
     ports::{ledger::MetricsFilter, servers::ServerState},
 };
@@ -38,13 +38,13 @@ impl Reach<'_> {
     }
 
     /// How its calls had better be made. Where no ledger is kept, nothing was called as far as anybody knows.
-    pub(crate) async fn advise(&self, server: &str) -> Result<Advice, Fault> {
+    pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
         self.reached(server)?;
         let status = self.statuses().into_iter().find(|status| *status.name == *server);
-        let mut facts = Facts {
+        let mut facts = ServerUsage {
             program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
             running: status.is_some_and(|status| status.state == ServerState::Connected),
-            ..Facts::default()
+            ..ServerUsage::default()
         };
         if let Some(ledger) = &self.ports.ledger {
             let source = Some(SourceId::Server(server.into()));

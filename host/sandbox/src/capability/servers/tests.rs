@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Exposure, Preset, Source, ToolSpec,
+    Call, CompiledPreset, Preset, Source, ToolSpec,
     effect::{Effect, Intent},
     overrides::ToolOverride,
     ports::{
         ledger::Sample,
         servers::{Circuit, RefreshReport, ServerState, UnlistedServer},
-        tool_index::{Fit, HeldChange, IndexedListing, MayFind, ToolsFound},
+        tool_index::{HeldChange, IndexedListing, MatchQuality, MayFind, ToolsFound},
     },
     source::Listing,
 };
@@ -37,7 +37,7 @@ impl Source for Git {
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         Ok(Arc::default())
     }
-    async fn call(&self, _: &Call, _: &Entry) -> Outcome {
+    async fn call(&self, _: &Call, _: &ToolEntry) -> Outcome {
         Err(Fault::internal("not called here"))
     }
 }
@@ -142,7 +142,7 @@ impl ToolIndex for Everything {
     }
     async fn search(&self, _: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
         let found = every_tool().filter(|tool| may_find(tool));
-        let hit = |id: ToolId| ToolHit { spec: spec(&id.name), id, score: 0.9, fit: Fit::Good };
+        let hit = |id: ToolId| ToolHit { spec: spec(&id.name), id, score: 0.9, fit: MatchQuality::Good };
         Ok(ToolsFound { hits: found.map(hit).collect(), ..ToolsFound::default() })
     }
     async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
@@ -204,7 +204,7 @@ fn catalog() -> Catalog {
         ..Preset::default()
     };
     let presets = BTreeMap::from([("p".to_owned(), preset)]);
-    let exposure = Exposure::compile(&presets, "p").expect("a preset");
+    let exposure = CompiledPreset::compile(&presets, "p").expect("a preset");
     Catalog::build(&exposure, Vec::new()).expect("a catalog")
 }
 

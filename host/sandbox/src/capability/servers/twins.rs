@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Fault,
-    catalog::Entry,
+    catalog::ToolEntry,
     ports::{ledger::MetricsFilter, tool_index::ToolHit},
     search::tools::twins::{Places, TwinOrder, grouped},
 };
@@ -26,7 +26,7 @@ impl Reach<'_> {
         &self,
         found: Vec<ToolHit>,
         limit: usize,
-    ) -> Result<Vec<(ToolHit, Arc<Entry>)>, Fault> {
+    ) -> Result<Vec<(ToolHit, Arc<ToolEntry>)>, Fault> {
         let mut hits = Vec::new();
         for hit in found {
             if let Some(entry) = self.listed(&hit.id).await? {

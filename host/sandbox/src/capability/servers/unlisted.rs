@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Catalog, SourceId, ToolSpec,
-    catalog::Entry,
-    ports::tool_index::{Fit, ToolHit, ToolQuestion},
+    catalog::ToolEntry,
+    ports::tool_index::{MatchQuality, ToolHit, ToolQuestion},
     search::{
         Rows,
         tools::{Asked, ToolSearch, ToolSegment, Tools},
@@ -14,8 +14,8 @@ use gatehouse_core::{
 };
 
 /// Returns the unlisted tools of gates.
-fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<Entry>> {
-    let of_gate = |entry: &&Arc<Entry>| !entry.listed && matches!(entry.id.source, SourceId::Gate(_));
+fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
+    let of_gate = |entry: &&Arc<ToolEntry>| !entry.listed && matches!(entry.id.source, SourceId::Gate(_));
     catalog.entries().iter().filter(of_gate)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn has_source(catalog: &Catalog, name: &str) -> bool {
 }
 
 /// Returns the unlisted tool that a gate exposes or declares under this name.
-pub(super) fn find<'a>(catalog: &'a Catalog, gate: &str, tool: &str) -> Option<&'a Arc<Entry>> {
+pub(super) fn find<'a>(catalog: &'a Catalog, gate: &str, tool: &str) -> Option<&'a Arc<ToolEntry>> {
     unlisted(catalog).find(|entry| {
         **entry.id.source.name() == *gate && (*entry.id.name == *tool || entry.name.as_str() == tool)
     })
@@ -34,19 +34,19 @@ pub(super) fn find<'a>(catalog: &'a Catalog, gate: &str, tool: &str) -> Option<&
 /// What a search of the unlisted tools found.
 pub(super) struct UnlistedTools {
     /// Those that are likely to do what is asked for, best first.
-    pub(super) hits: Vec<(ToolHit, Arc<Entry>)>,
+    pub(super) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
     /// Words of the question that none of them has. `None` if there are no unlisted tools.
     pub(super) unmatched_terms: Option<Vec<String>>,
 }
 
 /// Searches the unlisted tools. They are few, so they are read for each search. `gate` limits the search to one gate.
 pub(super) fn search(catalog: &Catalog, question: &ToolQuestion, gate: Option<&str>) -> UnlistedTools {
-    let entries: Vec<&Arc<Entry>> =
+    let entries: Vec<&Arc<ToolEntry>> =
         unlisted(catalog).filter(|entry| gate.is_none_or(|gate| **entry.id.source.name() == *gate)).collect();
     if entries.is_empty() {
         return UnlistedTools { hits: Vec::new(), unmatched_terms: None };
     }
-    let segment = |entry: &&Arc<Entry>| {
+    let segment = |entry: &&Arc<ToolEntry>| {
         ToolSegment::of(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
     };
     let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
@@ -60,7 +60,7 @@ pub(super) fn search(catalog: &Catalog, question: &ToolQuestion, gate: Option<&s
     // Among a few tools one word is no sign: most of the question has to be about them.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
     let about_them = found.unmatched_terms.len() * 3 <= words;
-    let hits = found.tools.into_iter().filter(|found| about_them && found.fit != Fit::Weak);
+    let hits = found.tools.into_iter().filter(|found| about_them && found.fit != MatchQuality::Weak);
     let hits = hits.filter_map(|found| {
         let entry = entries.get(found.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));

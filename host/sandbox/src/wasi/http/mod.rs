@@ -3,7 +3,7 @@
 
 mod handed_on;
 
-use gatehouse_core::budget::Held;
+use gatehouse_core::budget::ByteReservation;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi_http::{
@@ -131,7 +131,7 @@ impl outgoing_handler::Host for Http<'_> {
         options: Option<Resource<types::RequestOptions>>,
     ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
         // What the request takes, its sending takes until it is over.
-        let held: Option<Held> = self.ledger.release(request.rep());
+        let held: Option<ByteReservation> = self.ledger.release(request.rep());
         self.outgoing.carry(held);
         outgoing_handler::Host::handle(&mut self.inner(), request, options)
     }

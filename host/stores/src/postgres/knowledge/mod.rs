@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Page, Statistics},
+    ports::knowledge::{EngineStatistics, KnowledgePage},
 };
 use serde_json::{Map, Value};
 
@@ -122,7 +122,7 @@ impl Engine for PostgresEngine {
         db.end(found).await
     }
 
-    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let db = self.server.read().await?;
         let found = read::pages(&db, ids).await;
         db.end(found).await
@@ -155,7 +155,7 @@ impl Engine for PostgresEngine {
         Arc::clone(&self.vectors) as _
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         let db = self.server.read().await?;
         let counted = read::statistics(&db).await;
         db.end(counted).await

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::ports::knowledge::{Link, Neighbour, Page, PageType, Statistics};
+use gatehouse_core::ports::knowledge::{EngineStatistics, KnowledgePage, PageLink, PageNeighbor, PageType};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
@@ -37,7 +37,7 @@ pub(super) async fn records(db: &Session, ids: &[String]) -> Result<Vec<Record>,
     let whole = |row: &Row| {
         let (_, mut page) = record(row)?;
         let (edges, targets): (Vec<String>, Vec<String>) = (column(row, 12)?, column(row, 13)?);
-        page.links = edges.into_iter().zip(targets).map(|(edge, target)| Link { edge, target }).collect();
+        page.links = edges.into_iter().zip(targets).map(|(edge, target)| PageLink { edge, target }).collect();
         Ok(page)
     };
     db.rows(&sql, &[&keys]).await?.iter().map(whole).collect()
@@ -72,7 +72,7 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
 }
 
 /// The pages with these ids, in this order.
-pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<Page>>, StoreError> {
+pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, StoreError> {
     let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
     let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.key = ANY($1)");
     let records = db.rows(&sql, &[&keys]).await?.iter().map(record).collect::<Result<Vec<_>, _>>()?;
@@ -87,7 +87,7 @@ pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<Pag
 
 /// The pages one link away from each of these that exist, each edge once however often and from whichever end
 /// it is declared.
-async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Neighbour>>, StoreError> {
+async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<PageNeighbor>>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let sql = "SELECT l.page, l.kept, NOT l.inverse, p.id, p.title
             FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key WHERE l.page = ANY($1)
@@ -95,9 +95,9 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Ne
          SELECT own.number, l.kept, l.inverse, p.id, p.title
             FROM gatehouse.page own JOIN gatehouse.link l ON l.target_key = own.key
             JOIN gatehouse.page p ON p.number = l.page WHERE own.number = ANY($1)";
-    let mut near: HashMap<i64, Vec<Neighbour>> = HashMap::new();
+    let mut near: HashMap<i64, Vec<PageNeighbor>> = HashMap::new();
     for row in db.rows(sql, &[&numbers]).await? {
-        let neighbour = Neighbour {
+        let neighbour = PageNeighbor {
             edge: column(&row, 1)?,
             outgoing: column(&row, 2)?,
             id: column(&row, 3)?,
@@ -105,7 +105,7 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Ne
         };
         near.entry(column(&row, 0)?).or_default().push(neighbour);
     }
-    Ok(near.into_iter().map(|(number, near)| (number, Neighbour::each_once(near))).collect())
+    Ok(near.into_iter().map(|(number, near)| (number, PageNeighbor::deduplicate(near))).collect())
 }
 
 /// What is known of these pages, by id.
@@ -146,7 +146,7 @@ pub(super) async fn domains(db: &Session, asked: Option<Vec<String>>) -> Result<
 }
 
 /// Counts.
-pub(super) async fn statistics(db: &Session) -> Result<Statistics, StoreError> {
+pub(super) async fn statistics(db: &Session) -> Result<EngineStatistics, StoreError> {
     let mut counted: HashMap<String, u32> = HashMap::new();
     for row in db.rows("SELECT type, count(*) FROM gatehouse.page GROUP BY type", &[]).await? {
         counted.insert(column(&row, 0)?, count(&row, 1)?);
@@ -156,7 +156,7 @@ pub(super) async fn statistics(db: &Session) -> Result<Statistics, StoreError> {
                 CASE WHEN l.inverse THEN l.page ELSE p.number END
             FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key) edge";
     let by_type = PageType::ALL.into_iter().filter_map(|kind| Some((kind, *counted.get(kind.as_str())?)));
-    Ok(Statistics {
+    Ok(EngineStatistics {
         engine: super::NAME.to_owned(),
         pages: counted.values().sum(),
         links: count(&db.one(links, &[]).await?, 0)?,

@@ -11,7 +11,7 @@ use std::{path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Page, Statistics},
+    ports::knowledge::{EngineStatistics, KnowledgePage},
 };
 use serde_json::{Map, Value};
 
@@ -69,7 +69,7 @@ impl Engine for SqliteEngine {
         self.db.read(work).await
     }
 
-    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let ids = ids.to_vec();
         self.db.read(move |db| ids.iter().map(|id| read::page(db, id)).collect()).await
     }
@@ -96,7 +96,7 @@ impl Engine for SqliteEngine {
         Arc::clone(&self.db) as _
     }
 
-    async fn stats(&self) -> Result<Statistics, Fault> {
+    async fn stats(&self) -> Result<EngineStatistics, Fault> {
         self.db.read(read::statistics).await
     }
 

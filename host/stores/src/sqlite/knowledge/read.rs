@@ -1,6 +1,6 @@
 //! Reads stored pages, their links and the counts. Changes nothing.
 
-use gatehouse_core::ports::knowledge::{Neighbour, Page, PageType, Statistics};
+use gatehouse_core::ports::knowledge::{EngineStatistics, KnowledgePage, PageNeighbor, PageType};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -69,23 +69,26 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-fn declared(db: &Connection, number: i64) -> Result<Vec<gatehouse_core::ports::knowledge::Link>, StoreError> {
+fn declared(
+    db: &Connection,
+    number: i64,
+) -> Result<Vec<gatehouse_core::ports::knowledge::PageLink>, StoreError> {
     let mut statement =
         db.prepare_cached("SELECT edge, target FROM link WHERE page = ?1 ORDER BY position")?;
     let links = statement.query_map([number], |row| {
-        Ok(gatehouse_core::ports::knowledge::Link { edge: row.get(0)?, target: row.get(1)? })
+        Ok(gatehouse_core::ports::knowledge::PageLink { edge: row.get(0)?, target: row.get(1)? })
     })?;
     Ok(links.collect::<Result<_, _>>()?)
 }
 
 /// The page with this id, as readers see it.
-pub(super) fn page(db: &Connection, id: &str) -> Result<Option<Page>, StoreError> {
+pub(super) fn page(db: &Connection, id: &str) -> Result<Option<KnowledgePage>, StoreError> {
     let Some((number, record)) = stored(db, &ids::key(id))? else { return Ok(None) };
     Ok(Some(record.into_page(neighbours(db, number)?)))
 }
 
 /// The pages one link away that exist, each edge once however often and from whichever end it is declared.
-fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>, StoreError> {
+fn neighbours(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let mut statement = db.prepare_cached(
         "SELECT l.kept, l.inverse = 0, p.id, p.title FROM link l JOIN page p ON p.key = l.target_key WHERE l.page = ?1
@@ -94,9 +97,9 @@ fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>, StoreError
             JOIN page p ON p.number = l.page WHERE own.number = ?1",
     )?;
     let found = statement.query_map([number], |row| {
-        Ok(Neighbour { edge: row.get(0)?, outgoing: row.get(1)?, id: row.get(2)?, title: row.get(3)? })
+        Ok(PageNeighbor { edge: row.get(0)?, outgoing: row.get(1)?, id: row.get(2)?, title: row.get(3)? })
     })?;
-    Ok(Neighbour::each_once(found.collect::<Result<Vec<_>, _>>()?))
+    Ok(PageNeighbor::deduplicate(found.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// What is known of these pages, by id.
@@ -149,7 +152,7 @@ pub(super) fn domains(db: &Connection, asked: Option<&[String]>) -> Result<Vec<S
 }
 
 /// Counts.
-pub(super) fn statistics(db: &Connection) -> Result<Statistics, StoreError> {
+pub(super) fn statistics(db: &Connection) -> Result<EngineStatistics, StoreError> {
     let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0));
     let mut by_type = Vec::new();
     for kind in PageType::ALL {
@@ -161,7 +164,7 @@ pub(super) fn statistics(db: &Connection) -> Result<Statistics, StoreError> {
             by_type.push((kind, pages));
         }
     }
-    Ok(Statistics {
+    Ok(EngineStatistics {
         engine: super::NAME.to_owned(),
         pages: count("SELECT count(*) FROM page")?,
         links: count(

@@ -7,7 +7,7 @@ use gatehouse_core::{
     definition::{Definition, DefinitionKind},
     ports::tool_index::{CATEGORIES, HeldChange, KnownListing, KnownTool},
     source::Listing,
-    tool_policy::Promise,
+    tool_policy::ToolPromise,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
@@ -93,20 +93,20 @@ fn held_tools(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
         let text: String = row.get(4)?;
         let spec: ToolSpec = parsed(&text)?;
         let accepted = as_accepted(&text, row.get(5)?)?;
-        let (counts_as, says) = (Promise::of(&accepted), Promise::of(&spec));
+        let (counts_as, says) = (ToolPromise::from_spec(&accepted), ToolPromise::from_spec(&spec));
         let held_back: bool = row.get(6)?;
         if !held_back && counts_as == says {
             continue;
         }
         let before: Option<String> = row.get(3)?;
-        let before = if held_back { before } else { Some(Definition::of_tool(&accepted).text) };
+        let before = if held_back { before } else { Some(Definition::from_tool(&accepted).text) };
         all.push(HeldChange {
             server: row.get(0)?,
             kind: DefinitionKind::Tool,
             name: row.get(1)?,
             digest: row.get(2)?,
             before,
-            now: Definition::of_tool(&spec).text,
+            now: Definition::from_tool(&spec).text,
             held_back,
             counts_as: (counts_as != says).then_some(counts_as),
             says: Some(says),
@@ -118,7 +118,7 @@ fn held_tools(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
 /// A tool that promises no more than was accepted.
 fn as_accepted(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
     let mut spec: ToolSpec = parsed(spec)?;
-    accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(Promise::NOTHING).hold(&mut spec);
+    accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);
     Ok(Arc::new(spec))
 }
 

@@ -66,19 +66,19 @@ pub(super) fn prepare(
         Some(before) if before.quarantine => Vec::new(),
         // Up to now changes were served, so what is stored is what was served last.
         Some(before) => {
-            let mut accepted = parsed::<Listing>(&before.about)?.definitions_beside_tools();
+            let mut accepted = parsed::<Listing>(&before.about)?.non_tool_definitions();
             let mut statement = db.prepare_cached("SELECT spec FROM tool WHERE server = ?1")?;
             let mut rows = statement.query([server])?;
             while let Some(row) = rows.next()? {
-                accepted.push(Definition::of_tool(&parsed(&row.get::<_, String>(0)?)?));
+                accepted.push(Definition::from_tool(&parsed(&row.get::<_, String>(0)?)?));
             }
             accepted
         }
         // What the server listed first may have been reviewed, and a change of that would pass as new.
         None if is_lost(db)? => Vec::new(),
         None => {
-            let mut accepted = listed.listing.definitions_beside_tools();
-            accepted.extend(listed.listing.tools.iter().map(|tool| Definition::of_tool(tool)));
+            let mut accepted = listed.listing.non_tool_definitions();
+            accepted.extend(listed.listing.tools.iter().map(|tool| Definition::from_tool(tool)));
             accepted
         }
     };
@@ -127,7 +127,7 @@ pub(super) fn held_beside_tools(
         Ok((key, (row.get::<_, String>(2)?, row.get::<_, String>(3)?)))
     })?;
     let mut reviewed: HashMap<_, _> = rows.collect::<Result<_, _>>()?;
-    let held = about.definitions_beside_tools().into_iter().filter_map(|definition| {
+    let held = about.non_tool_definitions().into_iter().filter_map(|definition| {
         let key = (definition.kind.as_str().to_owned(), definition.name.clone());
         let before = reviewed.remove(&key);
         let is_reviewed = before.as_ref().is_some_and(|(digest, _)| *digest == definition.digest);

@@ -10,7 +10,7 @@ use gatehouse_core::{
         tool_index::{IndexedListing, OnChange},
     },
     source::Listing,
-    tool_policy::Promise,
+    tool_policy::ToolPromise,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -56,7 +56,7 @@ pub(super) fn put(
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
         accept_first(db, server, tool)?;
-        let digest = Definition::of_tool(tool).digest;
+        let digest = Definition::from_tool(tool).digest;
         let old = before.remove(&*tool.name);
         let same = old.as_ref().is_some_and(|old| old.digest == digest);
         match &old {
@@ -132,7 +132,7 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
 /// Accepts what a tool promises when it is first seen. Of a server that names more tools than anyone could review, further
 /// ones promise nothing: to forget older promises would let it take them back.
 fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<(), StoreError> {
-    let accepted = serde_json::to_string(&Promise::of(tool)).map_err(damaged)?;
+    let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(damaged)?;
     let sql = "INSERT OR IGNORE INTO promise (server, name, accepted) SELECT ?1, ?2, ?3
                WHERE (SELECT count(*) FROM promise WHERE server = ?1) < ?4";
     db.prepare_cached(sql)?.execute(params![server, &*tool.name, accepted, MAX_PROMISES])?;

@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    page::{Link, Neighbour, Page, PageType, Statistics},
+    page::{EngineStatistics, KnowledgePage, PageLink, PageNeighbor, PageType},
     search::{NameMatch, POOL},
 };
 
@@ -39,7 +39,7 @@ macro_rules! named_by {
 
 impl Neo4j {
     /// The pages with these ids, in their order, each with its neighbours.
-    pub(crate) async fn pages(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+    pub(crate) async fn pages(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.checked().await?;
         self.reading(|mut transaction| async move {
@@ -53,7 +53,8 @@ impl Neo4j {
                 let page = rows::record(row)?.into_page(neighbours.remove(&key).unwrap_or_default());
                 Ok((key, page))
             };
-            let mut pages = rows.iter().map(page).collect::<Result<HashMap<String, Page>, Neo4jError>>()?;
+            let mut pages =
+                rows.iter().map(page).collect::<Result<HashMap<String, KnowledgePage>, Neo4jError>>()?;
             Ok(keys.iter().map(|key| pages.remove(key)).collect())
         })
         .await
@@ -71,7 +72,7 @@ impl Neo4j {
                 "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys
                  RETURN p.key AS key, l.edge AS edge, l.target AS target ORDER BY l.position",
             );
-            let mut links: HashMap<String, Vec<Link>> = HashMap::new();
+            let mut links: HashMap<String, Vec<PageLink>> = HashMap::new();
             for row in transaction.rows(statement.with("keys", keys)).await? {
                 links.entry(row.get("key")?).or_default().push(rows::link(&row)?);
             }
@@ -140,7 +141,7 @@ impl Neo4j {
     }
 
     /// Counts.
-    pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<Statistics, Fault> {
+    pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<EngineStatistics, Fault> {
         let engine = engine.to_owned();
         self.checked().await?;
         self.reading(|mut transaction| async move {
@@ -159,7 +160,12 @@ impl Neo4j {
             transaction.rollback().await;
             let by_type = |kind: PageType| counted.get(kind.as_str()).map(|pages| (kind, *pages));
             let by_type: Vec<(PageType, u32)> = PageType::ALL.into_iter().filter_map(by_type).collect();
-            Ok(Statistics { engine, pages: by_type.iter().map(|(_, pages)| pages).sum(), links, by_type })
+            Ok(EngineStatistics {
+                engine,
+                pages: by_type.iter().map(|(_, pages)| pages).sum(),
+                links,
+                by_type,
+            })
         })
         .await
     }
@@ -173,8 +179,11 @@ impl Neo4j {
 impl Transaction {
     /// The pages one link away from each of these, every edge once however often and from whichever end it is
     /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
-    async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Neo4jError> {
-        let mut found: HashMap<String, Vec<Neighbour>> = HashMap::new();
+    async fn neighbours(
+        &mut self,
+        keys: Vec<String>,
+    ) -> Result<HashMap<String, Vec<PageNeighbor>>, Neo4jError> {
+        let mut found: HashMap<String, Vec<PageNeighbor>> = HashMap::new();
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->(o:WikiPage) WHERE p.key IN $keys
              RETURN p.key AS key, l.kept AS edge, NOT l.inverse AS outgoing, o.id AS id, o.title AS title",
@@ -185,7 +194,7 @@ impl Transaction {
                 found.entry(row.get("key")?).or_default().push(rows::neighbour(&row)?);
             }
         }
-        Ok(found.into_iter().map(|(key, near)| (key, Neighbour::each_once(near))).collect())
+        Ok(found.into_iter().map(|(key, near)| (key, PageNeighbor::deduplicate(near))).collect())
     }
 
     /// What is known of these pages, by id.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gatehouse_core::{
-    page::{Link, Neighbour, PageType},
+    page::{PageLink, PageNeighbor, PageType},
     search::name::name_key,
 };
 use neo4rs::{BoltType, Row};
@@ -66,7 +66,7 @@ fn stem(id: &str) -> &str {
 
 /// The links of a page, one row for each.
 pub(super) fn links(record: &Record) -> Vec<Parameters> {
-    let row = |(position, link): (i64, &Link)| {
+    let row = |(position, link): (i64, &PageLink)| {
         let (kept, inverse) = edges::kept(record.page_type, link);
         let set: Parameters = HashMap::from([
             ("edge", link.edge.clone().into()),
@@ -141,13 +141,13 @@ pub(super) fn head(row: &Row) -> Result<Head, Neo4jError> {
 }
 
 /// A link as declared.
-pub(super) fn link(row: &Row) -> Result<Link, Neo4jError> {
-    Ok(Link { edge: row.get("edge")?, target: row.get("target")? })
+pub(super) fn link(row: &Row) -> Result<PageLink, Neo4jError> {
+    Ok(PageLink { edge: row.get("edge")?, target: row.get("target")? })
 }
 
 /// A page one link away.
-pub(super) fn neighbour(row: &Row) -> Result<Neighbour, Neo4jError> {
-    Ok(Neighbour {
+pub(super) fn neighbour(row: &Row) -> Result<PageNeighbor, Neo4jError> {
+    Ok(PageNeighbor {
         edge: row.get("edge")?,
         outgoing: row.get("outgoing")?,
         id: row.get("id")?,

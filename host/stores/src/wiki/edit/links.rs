@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse_core::ports::knowledge::Link;
+use gatehouse_core::ports::knowledge::PageLink;
 
 use super::splice::{Eol, entry_around, insert_block, line_around, replace};
 use crate::wiki::{ids, layout::Layout, parse};
@@ -11,7 +11,7 @@ use crate::wiki::{ids, layout::Layout, parse};
 /// The section that lists a page's links.
 const SECTION: &str = "Related Pages";
 
-pub(super) fn set_links(text: &str, links: &[Link], eol: Eol) -> String {
+pub(super) fn set_links(text: &str, links: &[PageLink], eol: Eol) -> String {
     let wanted = ids::link_set(links);
     let present = ids::link_set(&parse::parse(text).links);
     if wanted == present {
@@ -27,7 +27,7 @@ pub(super) fn set_links(text: &str, links: &[Link], eol: Eol) -> String {
     if added.is_empty() { text } else { add_lines(&text, &added.join("\n"), eol) }
 }
 
-fn line(link: &Link) -> String {
+fn line(link: &PageLink) -> String {
     format!("* [[{}::{}]]", link.edge, link.target.replacen('/', ":", 1))
 }
 

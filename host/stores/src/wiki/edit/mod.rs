@@ -10,7 +10,7 @@ mod splice;
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Changes, PageSource},
+    ports::knowledge::{PageChanges, PageSource},
 };
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 pub(crate) struct Edited {
     /// The new text; the old one where nothing changed.
     pub(crate) text: String,
-    /// Fields whose value is now another one, in the order of [`Changes`].
+    /// Fields whose value is now another one, in the order of [`PageChanges`].
     pub(crate) changed: Vec<&'static str>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Edited {
 ///
 /// # Errors
 /// `invalid-arguments` where a value cannot be written so that it is read back the same.
-pub(crate) fn apply(text: &str, changes: &Changes, stamp: Option<&str>) -> Result<Edited, Fault> {
+pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> Result<Edited, Fault> {
     let before = parse(text);
     let eol = splice::Eol::of(text);
     let new_content = changes.content.as_deref().filter(|content| *content != before.content);
@@ -54,7 +54,7 @@ pub(crate) fn apply(text: &str, changes: &Changes, stamp: Option<&str>) -> Resul
     }
     let after = parse(&edited);
     verify(&target, &before, &after)?;
-    let only_content = Changes { content: None, ..changes.clone() } == Changes::default();
+    let only_content = PageChanges { content: None, ..changes.clone() } == PageChanges::default();
     if only_content && new_content.is_some_and(|content| !after.content.contains(content)) {
         return Err(unreadable("content"));
     }
@@ -74,14 +74,18 @@ pub(crate) struct Target {
     pub(crate) overview: String,
     pub(crate) domains: Vec<String>,
     pub(crate) sources: Vec<PageSource>,
-    pub(crate) links: Vec<gatehouse_core::ports::knowledge::Link>,
+    pub(crate) links: Vec<gatehouse_core::ports::knowledge::PageLink>,
     pub(crate) last_updated: Option<String>,
 }
 
 impl Target {
     /// A field that is not to be changed keeps its value. New content may say it anew: an overview, tags
     /// or links in it count; what it does not mention is carried over from the old page.
-    pub(crate) fn of(changes: &Changes, before: &ParsedPage, with_new_content: Option<ParsedPage>) -> Self {
+    pub(crate) fn of(
+        changes: &PageChanges,
+        before: &ParsedPage,
+        with_new_content: Option<ParsedPage>,
+    ) -> Self {
         let said = with_new_content.unwrap_or_else(|| before.clone());
         // An overview that was taken from the text follows the text.
         let overview = match (said.own_overview, before.own_overview) {

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::knowledge::{Changes, Link, PageSource},
+    ports::knowledge::{PageChanges, PageLink, PageSource},
 };
 use proptest::prelude::*;
 
@@ -12,12 +12,12 @@ use crate::wiki::validate;
 const PAGE: &str = "# Principle: Model_Loading\n\n{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n* [[source::Repo|A|https://a]]\n* [[source::Doc|B|https://b]]\n|-\n! Domains\n| [[domain::LLMs]], [[domain::Fine_Tuning]]\n|-\n! Last Updated\n| [[last_updated::2026-01-09 12:00 GMT]]\n|}\n\n== Overview ==\nOld text.\n\n=== Description ===\nStep [[step::Principle:In_text]] here.\n```\n== Overview ==\n[[step::Principle:Code]]\n```\n\n== Related Pages ==\n=== By ===\n* [[implemented_by::Implementation:A_b]]\n* [[requires_env::Environment:E]]\n";
 const NOW: &str = "2026-02-02 02:02 GMT";
 
-fn edit(text: &str, changes: &Changes) -> Result<Edited, Fault> {
+fn edit(text: &str, changes: &PageChanges) -> Result<Edited, Fault> {
     apply(text, &validate::changes(changes)?, Some(NOW))
 }
 
-fn link(edge: &str, target: &str) -> Link {
-    Link { edge: edge.into(), target: target.into() }
+fn link(edge: &str, target: &str) -> PageLink {
+    PageLink { edge: edge.into(), target: target.into() }
 }
 
 fn source(title: &str) -> PageSource {
@@ -34,7 +34,8 @@ fn diff(old: &str, new: &str) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn an_overview_changes_and_nothing_else_but_the_date() {
-    let edited = edit(PAGE, &Changes { overview: Some("New text.".into()), ..Changes::default() }).unwrap();
+    let edited =
+        edit(PAGE, &PageChanges { overview: Some("New text.".into()), ..PageChanges::default() }).unwrap();
     assert_eq!(edited.changed, ["overview"]);
     let expected = PAGE.replace("Old text.", "New text.").replace("2026-01-09 12:00 GMT", NOW);
     assert_eq!(edited.text, expected);
@@ -43,12 +44,12 @@ fn an_overview_changes_and_nothing_else_but_the_date() {
 #[test]
 fn line_ends_of_the_file_stay() {
     let page = PAGE.replace('\n', "\r\n");
-    let changes = Changes {
+    let changes = PageChanges {
         overview: Some("a\nb".into()),
         domains: Some(vec!["X".into()]),
         sources: Some(vec![source("N"), source("M")]),
         links: Some(vec![link("related", "Heuristic/H")]),
-        ..Changes::default()
+        ..PageChanges::default()
     };
     let edited = edit(&page, &changes).unwrap().text;
     assert_eq!(edited.matches('\n').count(), edited.matches("\r\n").count());
@@ -57,10 +58,10 @@ fn line_ends_of_the_file_stay() {
 
 #[test]
 fn domains_and_sources_change_where_they_stand() {
-    let changes = Changes {
+    let changes = PageChanges {
         domains: Some(vec!["New one".into(), "LLMs".into(), "X".into()]),
         sources: Some(vec![source("N")]),
-        ..Changes::default()
+        ..PageChanges::default()
     };
     let edited = edit(PAGE, &changes).unwrap();
     assert_eq!(edited.changed, ["domains", "sources"]);
@@ -72,16 +73,20 @@ fn domains_and_sources_change_where_they_stand() {
 
 #[test]
 fn lists_can_be_emptied_and_filled_again() {
-    let none =
-        Changes { domains: Some(vec![]), sources: Some(vec![]), links: Some(vec![]), ..Changes::default() };
+    let none = PageChanges {
+        domains: Some(vec![]),
+        sources: Some(vec![]),
+        links: Some(vec![]),
+        ..PageChanges::default()
+    };
     let emptied = edit(PAGE, &none).unwrap();
     assert_eq!(emptied.changed, ["domains", "sources", "links"]);
     assert!(emptied.text.contains("Step [[Principle:In_text]] here."));
-    let full = Changes {
+    let full = PageChanges {
         domains: Some(vec!["LLMs".into(), "Fine Tuning".into()]),
         sources: Some(parse(PAGE).sources),
         links: Some(parse(PAGE).links),
-        ..Changes::default()
+        ..PageChanges::default()
     };
     let filled = edit(&emptied.text, &full).unwrap().text;
     assert_eq!(parse(&filled).domains, parse(PAGE).domains);
@@ -91,13 +96,13 @@ fn lists_can_be_emptied_and_filled_again() {
 
 #[test]
 fn links_that_stay_are_not_moved() {
-    let changes = Changes {
+    let changes = PageChanges {
         links: Some(vec![
             link("step", "Principle/In text"),
             link("implemented_by", "Implementation/A_b"),
             link("related", "Workflow/W"),
         ]),
-        ..Changes::default()
+        ..PageChanges::default()
     };
     let edited = edit(PAGE, &changes).unwrap();
     let (gone, come) = diff(PAGE, &edited.text);
@@ -115,12 +120,12 @@ fn what_a_page_lacks_is_made() {
         "\u{feff}= X =\r\ntext\r\n",
         "# X\n\n== Usage ==\nu",
     ] {
-        let changes = Changes {
+        let changes = PageChanges {
             overview: Some("Short.".into()),
             domains: Some(vec!["D d".into()]),
             sources: Some(vec![source("S")]),
             links: Some(vec![link("used_by", "Implementation/I")]),
-            ..Changes::default()
+            ..PageChanges::default()
         };
         let edited = edit(page, &changes).unwrap_or_else(|fault| panic!("{page:?}: {fault}")).text;
         let (old, new) = (parse(page), parse(&edited));
@@ -132,7 +137,7 @@ fn what_a_page_lacks_is_made() {
 
 #[test]
 fn new_content_keeps_what_it_does_not_mention() {
-    let changes = Changes { content: Some("== Usage ==\nOnly this.".into()), ..Changes::default() };
+    let changes = PageChanges { content: Some("== Usage ==\nOnly this.".into()), ..PageChanges::default() };
     let edited = edit(PAGE, &changes).unwrap();
     assert_eq!(edited.changed, ["content"]);
     let page = parse(&edited.text);
@@ -143,7 +148,8 @@ fn new_content_keeps_what_it_does_not_mention() {
 #[test]
 fn new_content_that_says_everything_is_the_content() {
     let content = "== Overview ==\nOther.\n\n== Related Pages ==\n* [[related::Workflow:W]]";
-    let edited = edit(PAGE, &Changes { content: Some(content.into()), ..Changes::default() }).unwrap();
+    let edited =
+        edit(PAGE, &PageChanges { content: Some(content.into()), ..PageChanges::default() }).unwrap();
     assert_eq!(edited.changed, ["overview", "content", "links"]);
     assert_eq!(parse(&edited.text).content, content);
     assert_eq!(parse(&edited.text).domains, parse(PAGE).domains);
@@ -152,7 +158,7 @@ fn new_content_that_says_everything_is_the_content() {
 #[test]
 fn the_same_values_change_nothing_not_even_the_date() {
     let page = parse(PAGE);
-    let same = Changes {
+    let same = PageChanges {
         overview: Some(page.overview),
         content: Some(page.content),
         domains: Some(page.domains),
@@ -168,8 +174,8 @@ fn values_that_would_be_read_as_something_else_are_refused() {
     for overview in
         ["== Heading ==", "a\n=== Usage ===\nb", "[[domain::X]]", "[[step::Principle:Y]]", "x\n```\ny"]
     {
-        let fault =
-            edit(PAGE, &Changes { overview: Some(overview.into()), ..Changes::default() }).unwrap_err();
+        let fault = edit(PAGE, &PageChanges { overview: Some(overview.into()), ..PageChanges::default() })
+            .unwrap_err();
         assert_eq!(fault.kind, FaultKind::InvalidArguments, "{overview}");
     }
 }
@@ -210,7 +216,7 @@ proptest! {
         targets in proptest::option::of(proptest::collection::vec("[A-Z][a-z_ ]{0,4}", 0..4)),
     ) {
         let links = targets.map(|names| names.iter().map(|name| link("step", &format!("Principle/{name}"))).collect());
-        let changes = Changes { overview, content, domains, sources: None, links };
+        let changes = PageChanges { overview, content, domains, sources: None, links };
         let Ok(changes) = validate::changes(&changes) else { return Ok(()) };
         if let Ok(edited) = apply(&page, &changes, Some(NOW)) {
             let (before, after) = (parse(&page), parse(&edited.text));
@@ -223,7 +229,7 @@ proptest! {
             if let Some(domains) = changes.domains { prop_assert_eq!(domains, after.domains); }
             if let Some(links) = changes.links { prop_assert_eq!(ids::link_set(&links), ids::link_set(&after.links)); }
             if edited.changed.is_empty() { prop_assert_eq!(&page, &edited.text); }
-            let again = apply(&edited.text, &Changes::default(), Some("other")).unwrap();
+            let again = apply(&edited.text, &PageChanges::default(), Some("other")).unwrap();
             prop_assert_eq!(again.text, edited.text);
         }
     }

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use gatehouse_core::ports::{
     Artifacts as _,
-    artifacts::{ArtifactChanges, ArtifactFilter, Fit},
+    artifacts::{ArtifactChanges, ArtifactFilter, MatchQuality},
 };
 
 use super::{LOCAL, draft, shelf, tagged};
@@ -59,7 +59,7 @@ pub(crate) async fn words_are_found_in_summaries_names_and_tags<F: ArtifactFixtu
     assert_eq!(both, expected);
     assert_eq!(shelf.find("zebra").await, [""; 0]);
     let hits = shelf.store.search(&LOCAL, "packages of Debian", 1).await.unwrap();
-    assert_eq!((hits.len(), &hits[0].artifact.id, hits[0].fit), (1, &often, Fit::Good));
+    assert_eq!((hits.len(), &hits[0].artifact.id, hits[0].fit), (1, &often, MatchQuality::Good));
     assert!(hits[0].score > 0.9 && hits[0].artifact.tool.as_deref() == Some("list_packages"));
     let chinese = shelf.put(draft("5", "导出模型的格式")).await.id;
     assert_eq!(shelf.find("模型").await, [chinese]);

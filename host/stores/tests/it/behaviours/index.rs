@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{Changes, Draft, IndexOptions, Lookup, PageType, Unresolved},
+        knowledge::{IndexOptions, PageChanges, PageDraft, PageLookup, PageType, UnresolvedLink},
     },
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
@@ -21,7 +21,7 @@ pub(crate) async fn indexing_twice_changes_nothing_and_says_so<F: Fixture>(engin
     let graph = house.open();
     let first = index(&graph, &house.wiki()).await;
     assert_eq!((counts(&first), first.links), ((5, 0, 0, 0), 10));
-    let missing = Unresolved {
+    let missing = UnresolvedLink {
         page: "Implementation/Acme_KneadingMachine".into(),
         edge: "related".into(),
         target: "Workflow/Acme_Pizza".into(),
@@ -45,8 +45,8 @@ pub(crate) async fn a_preview_reports_a_folder_and_stores_nothing<F: Fixture>(en
     for clear_existing in [false, true] {
         let options = IndexOptions { clear_existing, accept_loss: true, persist_path: None };
         let preview = graph.preview_index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
-        assert!(matches!(graph.page("Workflow/Acme_Pizza").await.unwrap(), Lookup::Missing(_)));
-        assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Found { .. }));
+        assert!(matches!(graph.page("Workflow/Acme_Pizza").await.unwrap(), PageLookup::Missing(_)));
+        assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), PageLookup::Found { .. }));
         let expected = if clear_existing { (5, 0, 0, 5) } else { (1, 0, 4, 1) };
         assert_eq!(counts(&preview), expected);
         let missing: Vec<&str> = preview.unresolved_links.iter().map(|link| &*link.target).collect();
@@ -63,7 +63,7 @@ pub(crate) async fn the_store_follows_the_folder<F: Fixture>(engine: F) {
     house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
     let report = index(&graph, &house.wiki()).await;
     assert_eq!(counts(&report), (1, 1, 3, 1));
-    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Missing(_)));
+    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), PageLookup::Missing(_)));
     let machine = page(&graph, "Implementation/Acme_KneadingMachine").await;
     assert!(machine.neighbours.iter().any(|n| n.id == "Workflow/Acme_Pizza" && n.outgoing), "{machine:?}");
     assert_eq!(graph.search("zymurgy", &Default::default(), 5).await.unwrap().hits.len(), 1);
@@ -105,7 +105,7 @@ pub(crate) async fn a_search_reports_files_that_changed_after_indexing<F: Fixtur
     graph
         .patch(
             "Workflow/Acme_Pizza",
-            Changes { overview: Some("Flat.".into()), ..Changes::default() },
+            PageChanges { overview: Some("Flat.".into()), ..PageChanges::default() },
             None,
             true,
         )
@@ -194,7 +194,7 @@ pub(crate) async fn clearing_keeps_what_no_folder_brings_back_unless_that_is_acc
     index(&graph, &house.wiki()).await;
     let clear = IndexOptions { clear_existing: true, ..IndexOptions::default() };
     let all = IndexOptions { accept_loss: true, ..clear.clone() };
-    let draft = Draft {
+    let draft = PageDraft {
         title: "Only Here".into(),
         page_type: PageType::Principle,
         overview: "x".into(),

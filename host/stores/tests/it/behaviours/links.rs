@@ -23,8 +23,8 @@ fn wiki_of<F: Fixture>(house: &House<F>, files: &[(&str, &str)]) {
     }
 }
 
-fn seen(page: &gatehouse_core::page::Page) -> Vec<String> {
-    let line = |near: &gatehouse_core::page::Neighbour| {
+fn seen(page: &gatehouse_core::page::KnowledgePage) -> Vec<String> {
+    let line = |near: &gatehouse_core::page::PageNeighbor| {
         format!("{} {} {}", near.edge, if near.outgoing { "to" } else { "from" }, near.id)
     };
     page.neighbours.iter().map(line).collect()

@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Lookup, Neighbour, PageType},
+    knowledge::{PageLookup, PageNeighbor, PageType},
 };
 
 use crate::{
@@ -42,14 +42,14 @@ pub(crate) async fn ids_and_titles_are_found_in_every_spelling<F: Fixture>(engin
 pub(crate) async fn near_titles_are_offered_and_never_taken<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
-    assert_eq!(graph.page("anything").await.unwrap(), Lookup::Missing(vec![]));
+    assert_eq!(graph.page("anything").await.unwrap(), PageLookup::Missing(vec![]));
     index(&graph, &house.wiki()).await;
     for name in ["rest tip", "Acme_Rest_Tip", "Heuristic/Rest_Tip", "Rest_Tipp"] {
-        let Lookup::Missing(near) = graph.page(name).await.unwrap() else { panic!("{name} was found") };
+        let PageLookup::Missing(near) = graph.page(name).await.unwrap() else { panic!("{name} was found") };
         assert_eq!((near.len(), near[0].as_str()), (3, "Rest_Tip"), "{name}");
     }
     for name in ["", "/", "'; DROP TABLE page; --", "\0", &"x".repeat(1_000_000)] {
-        assert!(matches!(graph.page(name).await.unwrap(), Lookup::Missing(_)));
+        assert!(matches!(graph.page(name).await.unwrap(), PageLookup::Missing(_)));
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn an_edge_declared_from_both_ends_is_one_neighbour<F: Fixture>
     let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    let neighbour = |edge: &str, outgoing, id: &str, title: &str| Neighbour {
+    let neighbour = |edge: &str, outgoing, id: &str, title: &str| PageNeighbor {
         edge: edge.into(),
         outgoing,
         id: id.into(),
@@ -110,7 +110,7 @@ pub(crate) async fn pages_with_one_title_are_named<F: Fixture>(engine: F) {
         ("Principle/One", "Principle/One", vec![]),
         ("Bread Baking", "Workflow/Acme_Bread_Baking", vec![]),
     ] {
-        let Lookup::Found { page, namesakes } = graph.page(asked).await.unwrap() else {
+        let PageLookup::Found { page, namesakes } = graph.page(asked).await.unwrap() else {
             panic!("{asked} is missing")
         };
         assert_eq!(

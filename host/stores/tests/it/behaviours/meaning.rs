@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Draft, Filters, PageType, SearchResult},
+    knowledge::{PageChanges, PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;
 
@@ -24,8 +24,8 @@ async fn indexed<F: Fixture>(engine: F, embedder: &Arc<TestEmbedder>) -> (House<
     (house, graph)
 }
 
-fn draft(page_type: PageType, title: &str, overview: &str) -> Draft {
-    Draft {
+fn draft(page_type: PageType, title: &str, overview: &str) -> PageDraft {
+    PageDraft {
         title: title.into(),
         page_type,
         overview: overview.into(),
@@ -36,11 +36,11 @@ fn draft(page_type: PageType, title: &str, overview: &str) -> Draft {
     }
 }
 
-async fn search(graph: &WikiKnowledge, query: &str) -> SearchResult {
-    graph.search(query, &Filters::default(), 5).await.unwrap()
+async fn search(graph: &WikiKnowledge, query: &str) -> PageSearchResult {
+    graph.search(query, &PageFilters::default(), 5).await.unwrap()
 }
 
-fn ids(result: &SearchResult) -> Vec<&str> {
+fn ids(result: &PageSearchResult) -> Vec<&str> {
     result.hits.iter().map(|hit| hit.page.id.as_str()).collect()
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn a_page_without_a_word_of_the_question_is_found<F: Fixture>(e
     assert!(ids(&result).contains(&"Heuristic/Leaven_Keeping"), "{:?}", ids(&result));
     assert!(result.hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
     assert_eq!(result.note, None);
-    let strict = Filters { min_score: Some(0.9), ..Filters::default() };
+    let strict = PageFilters { min_score: Some(0.9), ..PageFilters::default() };
     let best = graph.search("yeast", &strict, 5).await.unwrap();
     assert!(best.hits.len() < result.hits.len() && best.hits.iter().all(|hit| hit.score >= 0.9));
     for _ in 0..3 {
@@ -76,7 +76,7 @@ pub(crate) async fn filters_count_before_the_nearest_are_taken<F: Fixture>(engin
     let near = (0..200).map(|n| draft(PageType::Principle, &format!("n {n}"), "leaven leaven leaven"));
     let far = draft(PageType::Environment, "far", "leaven among many other different words here");
     graph.upsert(near.chain([far]).collect()).await.unwrap();
-    let types = Filters { page_types: vec![PageType::Environment], ..Filters::default() };
+    let types = PageFilters { page_types: vec![PageType::Environment], ..PageFilters::default() };
     let result = graph.search("yeast", &types, 1).await.unwrap();
     assert_eq!(ids(&result), ["Environment/far"]);
 }
@@ -155,11 +155,11 @@ pub(crate) async fn only_a_change_of_what_is_embedded_is_embedded_again<F: Fixtu
     assert_eq!(embedder.documents(), 5);
     index(&graph, &house.wiki()).await;
     let id = "Heuristic/Acme_Rest_Tip";
-    let sources = Changes { sources: Some(vec![source("Other")]), ..Changes::default() };
+    let sources = PageChanges { sources: Some(vec![source("Other")]), ..PageChanges::default() };
     graph.patch(id, sources, None, true).await.unwrap();
     assert!(graph.settle(LONG).await);
     assert_eq!(embedder.documents(), 5);
-    let overview = Changes { overview: Some("A device to knead.".into()), ..Changes::default() };
+    let overview = PageChanges { overview: Some("A device to knead.".into()), ..PageChanges::default() };
     graph.patch(id, overview, None, true).await.unwrap();
     assert!(graph.settle(LONG).await);
     assert_eq!(embedder.documents(), 6);

@@ -4,7 +4,7 @@ use std::fs;
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Knowledge as _, knowledge::Changes},
+    ports::{Knowledge as _, knowledge::PageChanges},
 };
 use gatehouse_stores::WikiRoots;
 
@@ -16,8 +16,8 @@ use crate::{
 const FILE: &str = "workflows/Acme_Bread_Baking.md";
 const ID: &str = "Workflow/Acme_Bread_Baking";
 
-fn overview(text: &str) -> Changes {
-    Changes { overview: Some(text.into()), ..Changes::default() }
+fn overview(text: &str) -> PageChanges {
+    PageChanges { overview: Some(text.into()), ..PageChanges::default() }
 }
 
 /// The file of the page, as reports name it.
@@ -31,7 +31,7 @@ pub(crate) async fn a_preview_reports_an_edit_and_changes_nothing<F: Fixture>(en
     index(&graph, &house.wiki()).await;
     let before = (house.read(FILE), page(&graph, ID).await);
     let changes =
-        Changes { links: Some(vec![link("related", "Heuristic/Acme_Gone")]), ..overview("Loaves.") };
+        PageChanges { links: Some(vec![link("related", "Heuristic/Acme_Gone")]), ..overview("Loaves.") };
     let preview = graph.preview_patch(ID, changes.clone(), None, true).await.unwrap();
     assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
     assert_eq!(preview, graph.patch(ID, changes, None, true).await.unwrap(), "it tells what then happens");
@@ -47,7 +47,7 @@ pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F:
     {
         let graph = house.open();
         index(&graph, &house.wiki()).await;
-        let changes = Changes {
+        let changes = PageChanges {
             overview: Some("Loaves.".into()),
             domains: Some(vec!["Baking".into(), "New Domain".into()]),
             sources: Some(vec![source("Other Book")]),
@@ -55,7 +55,7 @@ pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F:
                 link("step", "Principle/Acme_Fermentation"),
                 link("related", "Heuristic/Acme_Gone"),
             ]),
-            ..Changes::default()
+            ..PageChanges::default()
         };
         let report = graph.patch("Workflow/Acme Bread Baking", changes, None, true).await.unwrap();
         assert_eq!(report.changed, ["overview", "domains", "sources", "links"]);
@@ -117,10 +117,10 @@ pub(crate) async fn bad_input_leaves_everything_as_it_was<F: Fixture>(engine: F)
     let before = (house.read(FILE), page(&graph, ID).await);
     let bad = [
         overview("== Heading =="),
-        Changes { domains: Some(vec!["a\nb".into()]), ..overview("fine") },
-        Changes { sources: Some(vec![source("a]]b")]), ..overview("fine") },
-        Changes { links: Some(vec![link("nonsense", "Principle/X")]), ..overview("fine") },
-        Changes { links: Some(vec![link("step", "../X")]), ..overview("fine") },
+        PageChanges { domains: Some(vec!["a\nb".into()]), ..overview("fine") },
+        PageChanges { sources: Some(vec![source("a]]b")]), ..overview("fine") },
+        PageChanges { links: Some(vec![link("nonsense", "Principle/X")]), ..overview("fine") },
+        PageChanges { links: Some(vec![link("step", "../X")]), ..overview("fine") },
     ];
     for changes in bad {
         let fault = graph.patch(ID, changes, None, true).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Filters, PageType},
+    knowledge::{PageChanges, PageFilters, PageType},
 };
 
 use crate::{
@@ -40,14 +40,14 @@ pub(crate) async fn the_sample_is_searched_with_and_without_filters<F: Fixture>(
     let house = House::with(engine, &wiki);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    let titles = async |query: &str, filters: Filters| -> Vec<String> {
+    let titles = async |query: &str, filters: PageFilters| -> Vec<String> {
         let found = graph.search(query, &filters, 5).await.unwrap();
         found.hits.into_iter().map(|hit| hit.page.title).collect()
     };
-    assert_eq!(titles("QLoRA fine-tuning", Filters::default()).await[0], "QLoRA_Finetuning");
-    let types = Filters { page_types: vec![PageType::Heuristic], ..Filters::default() };
+    assert_eq!(titles("QLoRA fine-tuning", PageFilters::default()).await[0], "QLoRA_Finetuning");
+    let types = PageFilters { page_types: vec![PageType::Heuristic], ..PageFilters::default() };
     assert_eq!(titles("how to choose the LoRA rank", types).await[0], "LoRA_Rank_Selection_Tip");
-    let domain = Filters { domains: vec!["optimization".into()], ..Filters::default() };
+    let domain = PageFilters { domains: vec!["optimization".into()], ..PageFilters::default() };
     let found = graph.search("learning rate", &domain, 20).await.unwrap().hits;
     assert!(
         !found.is_empty() && found.iter().all(|hit| hit.page.domains.contains(&"Optimization".to_owned()))
@@ -59,7 +59,7 @@ pub(crate) async fn the_sample_is_searched_with_and_without_filters<F: Fixture>(
         ("reward functions", "Reward_Functions"),
         ("vllm environment", "CUDA_GPU_vLLM_Environment"),
     ] {
-        let titles = titles(query, Filters::default()).await;
+        let titles = titles(query, PageFilters::default()).await;
         assert!(titles.iter().any(|title| title == expected), "{query}: {titles:?}");
     }
 }
@@ -69,15 +69,15 @@ pub(crate) async fn every_page_of_the_sample_can_be_edited<F: Fixture>(engine: F
     let house = House::with(engine, &wiki);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    let all = graph.search("unsloth the", &Filters::default(), 200).await.unwrap().hits;
+    let all = graph.search("unsloth the", &PageFilters::default(), 200).await.unwrap().hits;
     assert!(all.len() > 90);
     for hit in all {
-        let changes = Changes {
+        let changes = PageChanges {
             overview: Some("Edited.".into()),
             domains: Some(vec!["Edited Domain".into()]),
             sources: Some(vec![source("One"), source("Two")]),
             links: Some(vec![link("related", "Workflow/Unslothai_Unsloth_GGUF_Export")]),
-            ..Changes::default()
+            ..PageChanges::default()
         };
         let id = &hit.page.id;
         let report =

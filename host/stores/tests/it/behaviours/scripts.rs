@@ -2,14 +2,14 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Draft, Filters, PageType, SearchResult},
+    knowledge::{PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;
 
 use crate::{engines::Fixture, support::House};
 
-fn draft(title: &str, overview: &str, content: &str) -> Draft {
-    Draft {
+fn draft(title: &str, overview: &str, content: &str) -> PageDraft {
+    PageDraft {
         title: title.into(),
         page_type: PageType::Principle,
         overview: overview.into(),
@@ -20,8 +20,8 @@ fn draft(title: &str, overview: &str, content: &str) -> Draft {
     }
 }
 
-async fn search(graph: &WikiKnowledge, query: &str) -> SearchResult {
-    graph.search(query, &Filters::default(), 5).await.unwrap()
+async fn search(graph: &WikiKnowledge, query: &str) -> PageSearchResult {
+    graph.search(query, &PageFilters::default(), 5).await.unwrap()
 }
 
 async fn titles(graph: &WikiKnowledge, query: &str) -> Vec<String> {
@@ -50,14 +50,14 @@ pub(crate) async fn a_page_that_is_named_comes_first_and_then_those_whose_names_
     }
     assert_eq!(titles(&graph, "model loading").await, ["Model_Loading", "Model_Loading_Tips", "Saving"]);
     assert_eq!(titles(&graph, "model load").await, ["Model_Loading", "Model_Loading_Tips", "Saving"]);
-    let types = Filters { page_types: vec![PageType::Workflow], ..Filters::default() };
+    let types = PageFilters { page_types: vec![PageType::Workflow], ..PageFilters::default() };
     assert!(graph.search("model loading", &types, 5).await.unwrap().hits.is_empty());
 }
 
 pub(crate) async fn a_beginning_that_many_names_have_tells_nothing<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
-    let mut drafts: Vec<Draft> = (0..80).map(|n| draft(&format!("Acme {n}"), "words", "")).collect();
+    let mut drafts: Vec<PageDraft> = (0..80).map(|n| draft(&format!("Acme {n}"), "words", "")).collect();
     drafts.push(draft("Zebra", "acme acme acme", "acme"));
     drafts.push(draft("Acme", "exactly", ""));
     graph.upsert(drafts).await.unwrap();

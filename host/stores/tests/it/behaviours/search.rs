@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Draft, Filters, Fit, PageType, SearchResult},
+    knowledge::{MatchQuality, PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;
 
@@ -18,14 +18,14 @@ async fn indexed<F: Fixture>(engine: F) -> (House<F>, WikiKnowledge) {
     (house, graph)
 }
 
-async fn ids(graph: &WikiKnowledge, query: &str, filters: &Filters) -> Vec<String> {
+async fn ids(graph: &WikiKnowledge, query: &str, filters: &PageFilters) -> Vec<String> {
     let found = graph.search(query, filters, 20).await.unwrap();
     found.hits.into_iter().map(|hit| hit.page.id).collect()
 }
 
 pub(crate) async fn words_are_found_in_other_forms_and_inside_names<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
-    let all = Filters::default();
+    let all = PageFilters::default();
     assert_eq!(ids(&graph, "bakes bread", &all).await[0], "Workflow/Acme_Bread_Baking");
     assert_eq!(ids(&graph, "machine for dough", &all).await[0], "Implementation/Acme_KneadingMachine");
     assert_eq!(ids(&graph, "sourdoughstarter", &all).await, ["Implementation/Acme_KneadingMachine"]);
@@ -36,29 +36,31 @@ pub(crate) async fn words_are_found_in_other_forms_and_inside_names<F: Fixture>(
 
 pub(crate) async fn filters_count_before_the_limit<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
-    let types = Filters { page_types: vec![PageType::Heuristic], ..Filters::default() };
+    let types = PageFilters { page_types: vec![PageType::Heuristic], ..PageFilters::default() };
     let hits = graph.search("dough", &types, 1).await.unwrap().hits;
     assert_eq!(hits[0].page.id, "Heuristic/Acme_Rest_Tip");
     for domain in ["Home Cooking", "home_cooking"] {
-        let filters = Filters { domains: vec!["Nothing".into(), domain.into()], ..Filters::default() };
+        let filters =
+            PageFilters { domains: vec!["Nothing".into(), domain.into()], ..PageFilters::default() };
         assert_eq!(ids(&graph, "dough loaf baking", &filters).await, ["Workflow/Acme_Bread_Baking"]);
     }
-    let both = Filters {
+    let both = PageFilters {
         page_types: vec![PageType::Principle, PageType::Workflow],
         domains: vec!["Baking".into()],
         min_score: Some(0.99),
     };
     assert_eq!(ids(&graph, "yeast baking loaf", &both).await.len(), 1);
-    let many = Filters { domains: (0..50_000).map(|n| n.to_string()).collect(), ..Filters::default() };
+    let many =
+        PageFilters { domains: (0..50_000).map(|n| n.to_string()).collect(), ..PageFilters::default() };
     assert_eq!(ids(&graph, "dough", &many).await, Vec::<String>::new());
-    let none = Filters { domains: vec!["Nothing".into()], ..Filters::default() };
+    let none = PageFilters { domains: vec!["Nothing".into()], ..PageFilters::default() };
     assert_eq!(ids(&graph, "dough", &none).await, Vec::<String>::new());
 }
 
 pub(crate) async fn equal_pages_come_in_the_order_of_their_ids<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
-    let draft = |title: &str| Draft {
+    let draft = |title: &str| PageDraft {
         title: title.into(),
         page_type: PageType::Principle,
         overview: "The same words.".into(),
@@ -70,7 +72,7 @@ pub(crate) async fn equal_pages_come_in_the_order_of_their_ids<F: Fixture>(engin
     // More of them than are looked up at first, and the first by id stored last.
     graph.upsert((100..300).rev().map(|n| draft(&format!("p {n}"))).collect()).await.unwrap();
     for _ in 0..3 {
-        let hits = graph.search("same words", &Filters::default(), 3).await.unwrap().hits;
+        let hits = graph.search("same words", &PageFilters::default(), 3).await.unwrap().hits;
         let found: Vec<&str> = hits.iter().map(|hit| hit.page.id.as_str()).collect();
         assert_eq!(found, ["Principle/p_100", "Principle/p_101", "Principle/p_102"]);
     }
@@ -81,33 +83,33 @@ pub(crate) async fn any_text_may_be_asked<F: Fixture>(engine: F) {
     for text in
         ["\"", "dough\"", "NEAR(", "title:", "*", "-", "a AND", "🙂", "\0", "'; --", "((()", "{a b}:c"]
     {
-        graph.search(text, &Filters::default(), 5).await.unwrap();
+        graph.search(text, &PageFilters::default(), 5).await.unwrap();
     }
-    let nothing = graph.search("", &Filters::default(), 5).await.unwrap();
-    assert_eq!(nothing, SearchResult::default());
+    let nothing = graph.search("", &PageFilters::default(), 5).await.unwrap();
+    assert_eq!(nothing, PageSearchResult::default());
     let long = "dough ".repeat(200_000);
-    assert!(!graph.search(&long, &Filters::default(), 5).await.unwrap().hits.is_empty());
+    assert!(!graph.search(&long, &PageFilters::default(), 5).await.unwrap().hits.is_empty());
 }
 
 pub(crate) async fn unknown_domains_are_told_with_the_nearest<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
     let domains = vec!["Bakin".to_owned(), "home_COOKING".to_owned()];
-    let filters = Filters { domains, ..Filters::default() };
+    let filters = PageFilters { domains, ..PageFilters::default() };
     let result = graph.search("dough", &filters, 5).await.unwrap();
     assert_eq!(result.unknown_domains.len(), 1, "{:?}", result.unknown_domains);
     assert_eq!(result.unknown_domains[0].domain, "Bakin");
     assert_eq!(result.unknown_domains[0].nearest[0], "baking");
-    assert_eq!(graph.search("dough", &Filters::default(), 5).await.unwrap().unknown_domains, []);
+    assert_eq!(graph.search("dough", &PageFilters::default(), 5).await.unwrap().unknown_domains, []);
 }
 
 pub(crate) async fn a_hit_says_how_well_it_fits<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
     for (query, fit) in [
-        ("bread baking", Fit::Names),
-        ("knead dough by machine", Fit::Good),
-        ("dough for quantum computers of tomorrow", Fit::Nothing),
+        ("bread baking", MatchQuality::Names),
+        ("knead dough by machine", MatchQuality::Good),
+        ("dough for quantum computers of tomorrow", MatchQuality::Nothing),
     ] {
-        let result = graph.search(query, &Filters::default(), 5).await.unwrap();
+        let result = graph.search(query, &PageFilters::default(), 5).await.unwrap();
         assert_eq!(result.hits[0].fit, fit, "{query}: {:?}", result.hits[0].page.id);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, IndexOptions, Lookup},
+    knowledge::{IndexOptions, PageChanges, PageLookup},
 };
 
 use crate::{
@@ -44,7 +44,8 @@ pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixt
         if done == total && !std::mem::replace(&mut *edited, true) {
             elsewhere(async {
                 let other = house.open();
-                let changes = Changes { overview: Some("Acknowledged.".into()), ..Changes::default() };
+                let changes =
+                    PageChanges { overview: Some("Acknowledged.".into()), ..PageChanges::default() };
                 other.patch(ID, changes, None, true).await.unwrap();
                 house.write("principles/Acme_New.md", "# Principle: New\n");
                 fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
@@ -58,7 +59,7 @@ pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixt
     assert!(house.read(FILE).contains("Acknowledged."));
     assert_eq!(page(&graph, ID).await.overview, "Acknowledged.");
     assert_eq!(counts(&report), (1, 1, 3, 1), "{report:?}");
-    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Missing(_)));
+    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), PageLookup::Missing(_)));
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
 }
 
@@ -70,7 +71,7 @@ pub(crate) async fn a_folder_is_indexed_beside_writers_that_never_pause<F: Fixtu
     let edit = async |id| {
         let (other, mut edits) = (house.open(), 0);
         while !ended.load(Ordering::SeqCst) {
-            let changes = Changes { overview: Some(format!("Edit {edits}.")), ..Changes::default() };
+            let changes = PageChanges { overview: Some(format!("Edit {edits}.")), ..PageChanges::default() };
             match other.patch(id, changes, None, true).await {
                 Ok(_) => edits += 1,
                 // The index run was faster with this page: nothing was changed, and the edit is repeated.

@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Draft, PageType, Written},
+    knowledge::{PageChanges, PageDraft, PageLocation, PageType},
 };
 use gatehouse_stores::WikiRoots;
 
@@ -11,8 +11,8 @@ use crate::{
     support::{House, NOW, counts, index, link, page, source},
 };
 
-fn draft(title: &str) -> Draft {
-    Draft {
+fn draft(title: &str) -> PageDraft {
+    PageDraft {
         title: title.into(),
         page_type: PageType::Workflow,
         overview: "Short.".into(),
@@ -33,7 +33,7 @@ pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
     let again = graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     assert_eq!(counts(&again), (0, 0, 1, 0));
     let changed =
-        graph.upsert(vec![Draft { overview: "Other.".into(), ..draft("Acme_Pizza") }]).await.unwrap();
+        graph.upsert(vec![PageDraft { overview: "Other.".into(), ..draft("Acme_Pizza") }]).await.unwrap();
     assert_eq!(counts(&changed), (0, 1, 0, 0));
     let pizza = page(&graph, "Workflow/Acme_Pizza").await;
     assert_eq!((pizza.overview.as_str(), pizza.last_updated.as_deref()), ("Other.", Some(NOW)));
@@ -51,7 +51,7 @@ pub(crate) async fn a_preview_reports_new_pages_and_writes_none<F: Fixture>(engi
     assert_eq!(graph.stats().await.unwrap().pages, 0);
     assert_eq!(preview, graph.upsert(vec![draft("Acme Pizza")]).await.unwrap());
     let before = house.read("workflows/Acme_Pizza.md");
-    let other = Draft { overview: "Other.".into(), ..draft("Acme Pizza") };
+    let other = PageDraft { overview: "Other.".into(), ..draft("Acme Pizza") };
     let preview = graph.preview_upsert(vec![other.clone()]).await.unwrap();
     assert_eq!((counts(&preview), house.read("workflows/Acme_Pizza.md")), ((0, 1, 0, 0), before));
     assert_eq!(preview, graph.upsert(vec![other]).await.unwrap());
@@ -68,13 +68,13 @@ pub(crate) async fn a_new_page_gets_a_file_where_a_wiki_is_allowed<F: Fixture>(e
     let graph = house.open();
     let file = house.wiki().canonicalize().unwrap().join("workflows/Acme_Pizza.md");
     let report = graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
-    let lives = Written { page: "Workflow/Acme_Pizza".into(), file: Some(file.display().to_string()) };
+    let lives = PageLocation { page: "Workflow/Acme_Pizza".into(), file: Some(file.display().to_string()) };
     assert_eq!((counts(&report), &report.written), ((1, 0, 0, 0), &vec![lives.clone()]));
     let before = house.read("workflows/Acme_Pizza.md");
     assert!(before.contains("Short.") && before.contains("[[used_by::Implementation:Unknown]]"), "{before}");
     // The folder brings it back.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (5, 0, 1, 0));
-    let other = Draft { overview: "Other.".into(), ..draft("Acme Pizza") };
+    let other = PageDraft { overview: "Other.".into(), ..draft("Acme Pizza") };
     let report = graph.upsert(vec![other]).await.unwrap();
     assert_eq!((counts(&report), &report.written), ((0, 1, 0, 0), &vec![lives]));
     assert_eq!(house.read("workflows/Acme_Pizza.md"), before.replace("Short.", "Other."));
@@ -85,7 +85,7 @@ pub(crate) async fn a_new_page_gets_a_file_where_a_wiki_is_allowed<F: Fixture>(e
     assert!(!house.wiki().join("workflows/Good.md").exists());
     let roots = WikiRoots::Only(vec![house.wiki(), house.dir.path().to_owned()]);
     let report = house.open_with(roots).upsert(vec![draft("Good")]).await.unwrap();
-    assert_eq!(report.written, [Written { page: "Workflow/Good".into(), file: None }]);
+    assert_eq!(report.written, [PageLocation { page: "Workflow/Good".into(), file: None }]);
 }
 
 pub(crate) async fn new_content_without_a_file_is_read_as_that_of_one<F: Fixture>(engine: F) {
@@ -93,7 +93,7 @@ pub(crate) async fn new_content_without_a_file_is_read_as_that_of_one<F: Fixture
     let graph = house.open_with(WikiRoots::Only(vec![]));
     graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     let content = "== Overview ==\nRead.\n\n== Usage ==\n[[domain::New_Domain]] [[step::Principle:Y]] [[odd::Principle:Z]]";
-    let changes = Changes { content: Some(content.into()), ..Changes::default() };
+    let changes = PageChanges { content: Some(content.into()), ..PageChanges::default() };
     let report = graph.patch("Workflow/Acme_Pizza", changes, None, true).await.unwrap();
     assert_eq!(report.changed, ["overview", "content", "domains", "links"]);
     assert_eq!(report.unknown_edges[0].edge, "odd");
@@ -115,7 +115,7 @@ pub(crate) async fn a_page_without_a_file_is_patched_in_the_store<F: Fixture>(en
     let house = House::small(engine);
     let graph = house.open_with(WikiRoots::Only(vec![]));
     graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
-    let changes = Changes { content: Some("New.".into()), links: Some(vec![]), ..Changes::default() };
+    let changes = PageChanges { content: Some("New.".into()), links: Some(vec![]), ..PageChanges::default() };
     let report = graph.patch("Workflow/Acme_Pizza", changes.clone(), None, true).await.unwrap();
     assert_eq!((report.changed, report.file), (vec!["content".to_owned(), "links".to_owned()], None));
     let pizza = page(&graph, "Acme Pizza").await;

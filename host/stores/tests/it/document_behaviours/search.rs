@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Documents as _,
-    documents::{DocumentStore as _, Fit, Lines, NewFile, SearchMode},
+    documents::{DocumentStore as _, Lines, MatchQuality, NewFile, SearchMode},
 };
 
 use super::{add, file, find, paths, put, shelf, shelf_by_meaning};
@@ -94,7 +94,7 @@ pub(crate) async fn a_document_that_is_named_comes_first<F: DocumentFixture>(eng
         let first = &found.hits[0];
         assert_eq!(
             (first.path.as_str(), first.score, first.fit),
-            ("src/model_loading.rs", 1.0, Fit::Names),
+            ("src/model_loading.rs", 1.0, MatchQuality::Names),
             "{query}"
         );
     }
@@ -107,9 +107,9 @@ pub(crate) async fn a_name_that_very_many_share_tells_nothing<F: DocumentFixture
     let mut files: Vec<NewFile> = (0..80).map(|n| file(&format!("part{n}/notes.md"), "words")).collect();
     files.push(file("zebra.md", "notes of recipes"));
     add(&library, files).await;
-    assert!(find(&library, "notes", TEXT).await.hits.iter().all(|hit| hit.fit != Fit::Names));
+    assert!(find(&library, "notes", TEXT).await.hits.iter().all(|hit| hit.fit != MatchQuality::Names));
     assert_eq!(paths(&find(&library, "notes recipes", TEXT).await)[0], "zebra.md");
-    assert_eq!(find(&library, "part7/notes.md", TEXT).await.hits[0].fit, Fit::Names);
+    assert_eq!(find(&library, "part7/notes.md", TEXT).await.hits[0].fit, MatchQuality::Names);
 }
 
 pub(crate) async fn any_text_may_be_asked<F: DocumentFixture>(engine: F) {
@@ -226,9 +226,9 @@ pub(crate) async fn a_hit_says_how_well_it_fits_and_where<F: DocumentFixture>(en
     let text = format!("# Start\n{filler}# Oven\nKnead the dough by machine.\n{filler}");
     add(&library, vec![file("long.md", &text), file("bread-baking.md", "Loaves.")]).await;
     for (query, fit) in [
-        ("bread baking", Fit::Names),
-        ("knead dough by machine", Fit::Good),
-        ("dough for quantum computers of tomorrow", Fit::Nothing),
+        ("bread baking", MatchQuality::Names),
+        ("knead dough by machine", MatchQuality::Good),
+        ("dough for quantum computers of tomorrow", MatchQuality::Nothing),
     ] {
         assert_eq!(find(&library, query, TEXT).await.hits[0].fit, fit, "{query}");
     }

@@ -11,7 +11,7 @@ use std::{
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Knowledge as _, knowledge::Filters},
+    ports::{Knowledge as _, knowledge::PageFilters},
 };
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge};
 use tempfile::TempDir;
@@ -105,7 +105,7 @@ async fn a_model_that_never_answers_costs_a_search_three_seconds() {
     let graph = house.open_by_meaning(&embedder);
     index(&graph, &house.wiki()).await;
     let begin = tokio::time::Instant::now();
-    let result = graph.search("dough", &Filters::default(), 5).await.unwrap();
+    let result = graph.search("dough", &PageFilters::default(), 5).await.unwrap();
     assert!(begin.elapsed() < Duration::from_secs(4) && !result.hits.is_empty());
     assert!(result.note.unwrap().contains("did not answer within 3 s"));
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::{Knowledge as _, knowledge::Filters},
+    ports::{Knowledge as _, knowledge::PageFilters},
 };
 use gatehouse_stores::{Timing, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
@@ -105,6 +105,6 @@ async fn in_the_end<T>(ask: impl AsyncFn() -> Result<T, Fault>) -> T {
 
 /// How many pages a search for what all of them hold sees, and what it says of itself.
 async fn seen(graph: &WikiKnowledge) -> Result<(usize, Option<String>), Fault> {
-    let found = graph.search("dough yeast oven kneading rest", &Filters::default(), 20).await?;
+    let found = graph.search("dough yeast oven kneading rest", &PageFilters::default(), 20).await?;
     Ok((found.hits.len(), found.note))
 }

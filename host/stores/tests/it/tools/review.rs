@@ -1,6 +1,6 @@
 //! Ways around a review: leaving the list, new names, and what a server has besides tools.
 
-use gatehouse_core::{definition::DefinitionKind, prompt::Prompt, resource::Template};
+use gatehouse_core::{definition::DefinitionKind, prompt::Prompt, resource::UriTemplate};
 
 use super::*;
 
@@ -9,8 +9,8 @@ fn prompt(name: &str, description: &str) -> Prompt {
     Prompt { name: name.into(), title: None, description, arguments: Vec::new(), icons: Vec::new() }
 }
 
-fn template(uri: &str) -> Template {
-    Template {
+fn template(uri: &str) -> UriTemplate {
+    UriTemplate {
         uri_template: uri.into(),
         name: "logs".into(),
         title: None,
@@ -19,7 +19,7 @@ fn template(uri: &str) -> Template {
     }
 }
 
-fn says(instructions: &str, prompts: Vec<Prompt>, templates: Vec<Template>) -> IndexedListing {
+fn says(instructions: &str, prompts: Vec<Prompt>, templates: Vec<UriTemplate>) -> IndexedListing {
     let summary = instructions.to_owned();
     let listing = Listing { summary, prompts, templates, tools: files(), ..Listing::default() };
     IndexedListing {

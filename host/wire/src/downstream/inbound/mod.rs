@@ -101,7 +101,7 @@ impl Inbound {
 
     /// Returns a reader of the same connection that redacts this as well.
     pub(crate) fn without(&self, secret: &Secret) -> Self {
-        let redactor = Arc::new(self.limits.redactor.with(secret));
+        let redactor = Arc::new(self.limits.redactor.with_secret(secret));
         Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
     }
 
@@ -172,14 +172,14 @@ impl Inbound {
         if text.len() < SMALL {
             return Some(Memory::default());
         }
-        let size = MessageSize::of(text);
+        let size = MessageSize::from_text(text);
         let permit = Arc::clone(&self.limits.memory).try_acquire_many_owned(units(size)).ok()?;
         Some(Memory { bytes: text.len(), size, _permit: Some(permit) })
     }
 
     fn read_when_possible(self, text: Vec<u8>) -> Reading {
         Box::pin(async move {
-            let counted = spawn_blocking(move || (MessageSize::of(&text), text)).await;
+            let counted = spawn_blocking(move || (MessageSize::from_text(&text), text)).await;
             let (size, text) = counted.ok()?;
             if let Some(why) = too_large(size) {
                 return self.refuse_text(&text, why);
@@ -191,7 +191,7 @@ impl Inbound {
     }
 
     fn parse(&self, text: Vec<u8>, memory: Memory) -> Option<ServerMessage> {
-        let text = self.limits.redactor.body(text);
+        let text = self.limits.redactor.redact_body(text);
         let parsed = match repaired(&text) {
             Some(text) => serde_json::from_slice(&text),
             None => serde_json::from_slice(&text),

@@ -90,7 +90,7 @@ impl ErrorOutput {
             let is_whole = line.ends_with(b"\n");
             if !std::mem::replace(&mut is_rest, !is_whole) {
                 // Before anything is cut: half of a credential is not found.
-                let line = self.redactor.body(std::mem::take(&mut line));
+                let line = self.redactor.redact_body(std::mem::take(&mut line));
                 lock(&self.event).add(&String::from_utf8_lossy(&line), Instant::now());
             }
         }

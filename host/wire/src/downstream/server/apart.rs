@@ -38,7 +38,7 @@ impl Server {
                 Ok(Apart { connection, ended: false, _place: place })
             }
             Err(failure) => {
-                let message = self.redactor.text(failure.message);
+                let message = self.redactor.redact_text(failure.message);
                 attempt.failed(&ConnectFailure { message: message.clone(), ..failure });
                 Err(self.unreachable(&message))
             }

@@ -131,9 +131,10 @@ impl Server {
                 }
             }
         };
-        connected
-            .await
-            .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
+        connected.await.map_err(|failure| ConnectFailure {
+            message: self.redactor.redact_text(failure.message),
+            ..failure
+        })
     }
 
     /// Maximum time of one attempt to connect.

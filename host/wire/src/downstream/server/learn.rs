@@ -65,7 +65,7 @@ impl Server {
         });
         let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
         for why in refused.iter().take(8) {
-            tracing::warn!(%source, "something it lists is left out: {}", self.redactor.text(why.clone()));
+            tracing::warn!(%source, "something it lists is left out: {}", self.redactor.redact_text(why.clone()));
         }
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
         let indexed = IndexedListing {
@@ -111,7 +111,7 @@ impl Server {
         if let Some(connection) = connection
             && let Err(why) = self.learn(&connection, false).await
         {
-            let why = self.redactor.text(why.in_one_line());
+            let why = self.redactor.redact_text(why.in_one_line());
             tracing::warn!(source = %self.id, "the tools cannot be listed again: {why}");
             return false;
         }

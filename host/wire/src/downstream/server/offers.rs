@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     CallContext, Fault,
-    completion::{Suggestions, Target, Typed},
+    completion::{CompletionRequest, CompletionTarget, Completions},
     names::quoted,
     outcome::{EmbeddedResource, ResourceLink},
     prompt::PromptMessage,
@@ -71,7 +71,7 @@ impl Server {
                     return Ok(ResourcePage { resources, next: page.next });
                 }
                 Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
-                    return Err(Fault::invalid(self.redactor.text(message)));
+                    return Err(Fault::invalid(self.redactor.redact_text(message)));
                 }
                 _ => tracing::warn!(source = %self.id, "what it has to read is told as it was"),
             }
@@ -135,11 +135,11 @@ impl Server {
     }
 
     /// What may be meant by what is typed. Of the family of all its addresses the server knows nothing.
-    pub(super) async fn suggestions(&self, typed: &Typed) -> Result<Suggestions, Fault> {
+    pub(super) async fn suggestions(&self, typed: &CompletionRequest) -> Result<Completions, Fault> {
         let mut typed = typed.clone();
-        if let Target::Template(template) = &mut typed.target {
+        if let CompletionTarget::Template(template) = &mut typed.target {
             if *template == self.addresses.family(&self.definition.name).uri_template {
-                return Ok(Suggestions::default());
+                return Ok(Completions::default());
             }
             *template = self.addresses.own(template).unwrap_or_default();
         }

@@ -8,13 +8,13 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Call, Fault, FaultKind, Outcome, Source, SourceId,
-    catalog::Entry,
-    completion::{Suggestions, Typed},
+    catalog::ToolEntry,
+    completion::{CompletionRequest, Completions},
     lock,
     outcome::EmbeddedResource,
     ports::servers::ServerListing,
     prompt::PromptMessage,
-    resource::{ResourcePage, Template},
+    resource::{ResourcePage, UriTemplate},
     source::{Listing, PendingListing},
 };
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ impl Source for Server {
     }
 
     fn redact(&self, text: String) -> String {
-        self.redactor.text(text)
+        self.redactor.redact_text(text)
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
@@ -53,11 +53,11 @@ impl Source for Server {
         Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(AfterListing::Keep)))
     }
 
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let _running = InFlight::begin(self);
-        lock(&self.inner).needed |= !call.context.apart;
+        lock(&self.inner).needed |= !call.context.isolated;
         let began = Instant::now();
-        let way = if call.context.apart {
+        let way = if call.context.isolated {
             // The call for which it was listed has a connection of its own.
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
@@ -80,7 +80,7 @@ impl Source for Server {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.succeeded();
                 // Where a client of this preset can read it, links lead there.
-                if call.context.catalog.offered.reads_from(&self.id) {
+                if call.context.catalog.resources_and_prompts.can_read_from(&self.id) {
                     reply.content.iter_mut().for_each(|block| self.addresses.map(block));
                 }
                 Ok(reply)
@@ -102,7 +102,7 @@ impl Source for Server {
         self.page(cursor).await
     }
 
-    fn resource_family(&self) -> Option<Template> {
+    fn resource_family(&self) -> Option<UriTemplate> {
         Some(self.addresses.family(&self.definition.name))
     }
 
@@ -116,11 +116,11 @@ impl Source for Server {
     }
 
     /// Nothing is read to answer: nobody knows.
-    async fn resource_changes_in(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
+    async fn resource_ttl(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
         Ok(None)
     }
 
-    async fn follow_resource(
+    async fn watch_resource(
         &self,
         _: &Call,
         _: &Arc<str>,
@@ -139,7 +139,12 @@ impl Source for Server {
         self.messages(name, arguments, &call.context).await
     }
 
-    async fn complete(&self, _: &Call, _: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {
+    async fn complete(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        typed: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
         self.suggestions(typed).await
     }
 }
@@ -163,7 +168,7 @@ impl Server {
         let name = &self.definition.name;
         match failure {
             CallFailure::Transport(why) => {
-                let why = self.redactor.text(why);
+                let why = self.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
                 self.give_up(connection, why.clone());
                 let mut fault = Fault::unavailable(format!("Server '{name}' gave no answer: {why}."));
@@ -172,7 +177,7 @@ impl Server {
                 fault.hint("Whether it did what it was asked is not known.")
             }
             CallFailure::Refused { code, message } => {
-                let message = self.redactor.text(message);
+                let message = self.redactor.redact_text(message);
                 lock(&self.inner).breaker.succeeded();
                 let kind = match code {
                     INVALID_PARAMS => FaultKind::InvalidArguments,
@@ -182,10 +187,10 @@ impl Server {
                 Fault::new(kind, format!("Server '{name}' answered: {message} ({code})"))
             }
             CallFailure::Login(fault) => {
-                let why = self.redactor.text(fault.in_one_line());
+                let why = self.redactor.redact_text(fault.in_one_line());
                 // The next call connects again and finds the login that there is then.
                 self.give_up(connection, why);
-                let message = self.redactor.text(fault.message);
+                let message = self.redactor.redact_text(fault.message);
                 Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
             }
             CallFailure::Unreadable(why) => {

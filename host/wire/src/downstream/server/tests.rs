@@ -8,8 +8,8 @@ use std::sync::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, Catalog, Content, Exposure, Outcome, Pipeline, Reply,
-    completion::{Suggestions, Typed},
+    Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Reply,
+    completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     ports::{
         servers::{Circuit, ServerTransport},
@@ -151,10 +151,10 @@ async fn call_in(server: &Arc<Server>, tool: &str, apart: bool) -> Outcome {
         pending: None,
     }];
     let catalog =
-        Arc::new(Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog"));
+        Arc::new(Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), offers).expect("a catalog"));
     let pipeline = Arc::new(Pipeline::new(Vec::new()));
     let mut context = CallContext::new(&pipeline, catalog, format!("s__{tool}"));
-    context.apart = apart;
+    context.isolated = apart;
     Call::new(context, json!({})).run().await
 }
 

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     CallContext,
-    completion::{Suggestions, Target, Typed},
+    completion::{CompletionRequest, CompletionTarget, Completions},
     outcome::{EmbeddedResource, ResourceLink},
-    prompt::{MAX_PROMPTS, Prompt, PromptArgument, PromptMessage, Speaker},
-    resource::{MAX_TEMPLATES, ResourcePage, Template},
+    prompt::{MAX_PROMPTS, Prompt, PromptArgument, PromptMessage, PromptRole},
+    resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
     source::Listing,
 };
 use rmcp::model::{
@@ -76,7 +76,7 @@ impl Session {
         (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
     }
 
-    async fn templates(&self, budget: &ListingBudget) -> Result<Vec<Template>, CallFailure> {
+    async fn templates(&self, budget: &ListingBudget) -> Result<Vec<UriTemplate>, CallFailure> {
         let ask = |page| ListResourceTemplatesRequest { params: page, ..Default::default() }.into();
         let take = |said| match said {
             ServerResult::ListResourceTemplatesResult(page) => {
@@ -161,9 +161,9 @@ impl Session {
                 .messages
                 .into_iter()
                 .map(|message| PromptMessage {
-                    speaker: match message.role {
-                        Role::Assistant => Speaker::Assistant,
-                        _ => Speaker::User,
+                    role: match message.role {
+                        Role::Assistant => PromptRole::Assistant,
+                        _ => PromptRole::User,
                     },
                     content: convert::content(message.content),
                 })
@@ -173,10 +173,10 @@ impl Session {
     }
 
     /// What may be meant by what is typed.
-    pub(super) async fn suggestions(&self, typed: Typed) -> Result<Suggestions, CallFailure> {
+    pub(super) async fn suggestions(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {
         let reference = match typed.target {
-            Target::Prompt(name) => Reference::for_prompt(name),
-            Target::Template(template) => Reference::for_resource(template),
+            CompletionTarget::Prompt(name) => Reference::for_prompt(name),
+            CompletionTarget::Template(template) => Reference::for_resource(template),
         };
         let argument = ArgumentInfo::new(typed.argument, typed.value);
         let mut params = CompleteRequestParams::new(reference, argument);
@@ -186,15 +186,15 @@ impl Session {
         match self.request(CompleteRequest::new(params).into(), None).await? {
             ServerResult::CompleteResult(made) => {
                 let CompletionInfo { values, total, has_more, .. } = made.completion;
-                Ok(Suggestions { values, total, more: has_more.unwrap_or(false) })
+                Ok(Completions { values, total, more: has_more.unwrap_or(false) })
             }
             _ => odd("completion/complete"),
         }
     }
 }
 
-fn template(told: rmcp::model::ResourceTemplate) -> Template {
-    Template {
+fn template(told: rmcp::model::ResourceTemplate) -> UriTemplate {
+    UriTemplate {
         uri_template: told.uri_template,
         name: told.name,
         title: told.title,

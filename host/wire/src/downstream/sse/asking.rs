@@ -74,7 +74,7 @@ impl Asking {
     /// What the server said, without tokens.
     pub(super) fn clean(&self, said: String) -> String {
         let sent = lock(&self.sent);
-        if sent.is_empty() { said } else { Redactor::new(&*sent).text(said) }
+        if sent.is_empty() { said } else { Redactor::new(&*sent).redact_text(said) }
     }
 
     fn remember(&self, token: &Secret) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use gatehouse_core::{CallContext, Catalog, Content, Exposure, Pipeline, lock};
+use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, lock};
 use gatehouse_net::{HttpClients, Url};
 use http::{HeaderMap, HeaderValue};
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
@@ -138,7 +138,8 @@ const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\nda
 
 /// A call of nobody who could be asked.
 fn nobody() -> Arc<CallContext> {
-    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), Vec::new()).expect("a catalog");
+    let catalog =
+        Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
     Arc::new(CallContext::new(&Arc::new(Pipeline::new(Vec::new())), Arc::new(catalog), "none"))
 }
 
@@ -148,7 +149,7 @@ async fn a_server_of_the_first_version_lists_and_answers() {
     let session = server.connect().await;
     assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
     let reply = session.call("echo", Map::new(), &nobody()).await.expect("a reply");
-    assert_eq!(reply.content, [Content::Text("hello".into())]);
+    assert_eq!(reply.content, [ContentPart::Text("hello".into())]);
     let asked = server.asked();
     assert_eq!(asked[0], "GET /sse t0ken");
     let methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"];

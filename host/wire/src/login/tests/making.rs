@@ -183,7 +183,7 @@ async fn a_token_is_told_to_nobody_else() {
     let login = host.shared.store.read("git").await.expect("read").expect("a login");
     let shown = format!("{token:?} {login:?} {:?}", host.state("git", &place.url()).await);
     assert!(!shown.contains("-secret-"), "{shown}");
-    let told = Redactor::new([&token]).text(format!("you said Bearer {}", token.reveal()));
+    let told = Redactor::new([&token]).redact_text(format!("you said Bearer {}", token.reveal()));
     assert_eq!(told, "you said Bearer [redacted]");
 }
 

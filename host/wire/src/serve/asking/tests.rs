@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Call, Catalog, Content, Effect, Exposure, Intent, Outcome, Pipeline, Reply, Source, SourceId, ToolSpec,
-    catalog::{Entry, SourceListing},
+    Call, Catalog, CompiledPreset, ContentPart, Effect, Intent, Outcome, Pipeline, Reply, Source, SourceId,
+    ToolSpec,
+    catalog::{SourceListing, ToolEntry},
     pipeline::Deadline,
     source::Listing,
 };
@@ -65,17 +66,17 @@ impl Source for Asker {
         Ok(Arc::new(Listing { name: "asker".into(), tools: vec![Arc::new(tool)], ..Listing::default() }))
     }
 
-    async fn call(&self, call: &Call, _: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, _: &ToolEntry) -> Outcome {
         let _ended = Ended(Arc::clone(&self.over));
         let form = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-        let question = Question::form(&self.id, "How many?", object(form))?;
+        let question = ClientQuestion::form(&self.id, "How many?", object(form))?;
         let mut text = String::new();
         for _ in 0..call.arguments["times"].as_u64().unwrap_or(1) {
             let answer = call.context.ask_client(std::slice::from_ref(&question)).await?;
-            call.context.tell_client(MessageLevel::Info, &self.id, json!("answered"));
+            call.context.notify_client(MessageLevel::Info, &self.id, json!("answered"));
             text += &json!(answer[0]).to_string();
         }
-        Ok(Reply { content: vec![Content::Text(text)], ..Reply::default() })
+        Ok(Reply { content: vec![ContentPart::Text(text)], ..Reply::default() })
     }
 }
 
@@ -95,7 +96,7 @@ impl Connection {
         let listing = asker.list(&Map::new()).await.expect("a listing");
         let listed =
             SourceListing { source: asker, listing, params: Map::new(), problem: None, pending: None };
-        let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), vec![listed]);
+        let catalog = Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![listed]);
         let view = PresetView { catalog: catalog.expect("a catalog"), instructions: None };
         let pipeline = Pipeline::new(vec![Arc::new(Deadline)]);
         let presets = Arc::new(ServedPresets::new(pipeline, view, Default::default()));

@@ -5,7 +5,7 @@ mod shelf;
 
 use std::sync::Arc;
 
-use gatehouse_core::{Catalog, Exposure, Principal, Source, catalog::SourceListing, lock};
+use gatehouse_core::{Catalog, CompiledPreset, Principal, Source, catalog::SourceListing, lock};
 use serde_json::{Map, Value, json};
 
 use self::{
@@ -268,7 +268,7 @@ async fn two_sources_of_one_address_or_one_prompt_are_refused() {
             let listing = source.list(&Map::new()).await.expect("a listing");
             offers.push(SourceListing { source, listing, params: Map::new(), problem: None, pending: None });
         }
-        let built = Catalog::build(&Exposure::of_sources("p", Vec::new()), offers);
+        let built = Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), offers);
         built.map(|_| ()).expect_err("refused").to_string()
     };
     let told = offers([Shelf::new("a", 1, 1, false), Shelf::new("a", 1, 1, false)]).await;

@@ -79,7 +79,7 @@ impl Bodies {
             reading = Some(self.reading.take(declared.unwrap_or(MAX_BODY), until).await?);
         }
         let collected = self.collect(body, declared, reading, until).await?;
-        let values = bounds::at_most(&collected.0);
+        let values = bounds::max_value_count(&collected.0);
         if values > MAX_VALUES {
             return Err(BodyRefused::TooManyValues(collected.0));
         }

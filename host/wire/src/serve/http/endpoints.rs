@@ -137,7 +137,7 @@ fn data(reply: &Reply) -> Option<Value> {
     if let Some(data) = &reply.structured {
         return Some(data.clone());
     }
-    let [gatehouse_core::Content::Text(text)] = reply.content.as_slice() else { return None };
+    let [gatehouse_core::ContentPart::Text(text)] = reply.content.as_slice() else { return None };
     serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)
 }
 

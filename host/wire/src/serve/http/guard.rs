@@ -134,7 +134,7 @@ impl RequestGuard {
 
     /// The answer to a request that was refused, and its line in the log.
     pub(super) fn refuses(&self, refusal: &Refusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
-        if let Some(left_out) = self.limits[refusal.wrong as usize].line() {
+        if let Some(left_out) = self.limits[refusal.wrong as usize].admit_line() {
             let headers = &request.headers;
             let given = match refusal.wrong {
                 FailedCheck::Host => Some(shown(headers, HOST)),

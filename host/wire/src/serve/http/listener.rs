@@ -49,7 +49,7 @@ impl Listener {
                 // No descriptor or no memory: one connection less may help, and asking again at once does not.
                 Err(error) => {
                     let closed = self.connections.make_room();
-                    if let Some(left_out) = limit.line() {
+                    if let Some(left_out) = limit.admit_line() {
                         tracing::error!(%error, closed, left_out, "a connection could not be taken in");
                     }
                     tokio::time::sleep(PAUSE).await;
@@ -65,7 +65,7 @@ impl Listener {
                 self.tasks.spawn(drive(stream, entry, router, stop, end));
             }
             None => {
-                if let Some(left_out) = limit.line() {
+                if let Some(left_out) = limit.admit_line() {
                     tracing::warn!(%peer, left_out, "connection refused: calls run on all there may be");
                 }
                 // It has room for these bytes, or the client is told nothing.

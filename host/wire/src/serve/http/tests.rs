@@ -9,12 +9,12 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Catalog, Effect, Exposure, Fault, Intent, Outcome, Pipeline, Principal, Reply, Source, SourceId,
-    ToolSpec,
-    catalog::{Entry, SourceListing},
+    Call, Catalog, CompiledPreset, Effect, Fault, Intent, Outcome, Pipeline, Principal, Reply, Source,
+    SourceId, ToolSpec,
+    catalog::{SourceListing, ToolEntry},
     lock,
     outcome::EmbeddedResource,
-    resource::Template,
+    resource::UriTemplate,
     source::Listing,
 };
 use serde_json::{Map, Value, json};
@@ -73,7 +73,7 @@ impl Source for Recorder {
             params_schema: object(),
             tools,
             resources: true,
-            templates: vec![Template {
+            templates: vec![UriTemplate {
                 uri_template: URI.into(),
                 name: "who".into(),
                 title: None,
@@ -84,7 +84,7 @@ impl Source for Recorder {
         }))
     }
 
-    async fn call(&self, call: &Call, _: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, _: &ToolEntry) -> Outcome {
         lock(&self.callers).push(call.context.principal.clone());
         lock(&self.threads).push(thread::current().id());
         Ok(Reply::default())
@@ -131,7 +131,8 @@ async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value
         problem: None,
         pending: None,
     };
-    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), vec![offer]).expect("a catalog");
+    let catalog =
+        Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![offer]).expect("a catalog");
     let view = PresetView { catalog, instructions: None };
     let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));
     let token = token.map(|token| Token::new(token.to_owned()).expect("a token"));

@@ -8,9 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Catalog, Content, Effect, Exposure, Fault, Intent, Outcome, Pipeline, Reply, Source, SourceId,
-    ToolSpec,
-    catalog::{Entry, SourceListing},
+    Call, Catalog, CompiledPreset, ContentPart, Effect, Fault, Intent, Outcome, Pipeline, Reply, Source,
+    SourceId, ToolSpec,
+    catalog::{SourceListing, ToolEntry},
     pipeline::Deadline,
     source::Listing,
 };
@@ -78,7 +78,7 @@ impl Source for Tools {
         Ok(Arc::new(Listing { name: "tools".into(), tools, ..Listing::default() }))
     }
 
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+    async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         match &*tool.id.name {
             "panics" => panic!("as it was asked to"),
             "waits" => {
@@ -89,7 +89,7 @@ impl Source for Tools {
             _ => {}
         }
         let text = call.arguments["text"].as_str().unwrap_or_default().to_owned();
-        Ok(Reply { content: vec![Content::Text(text)], structured: None, is_error: false, meta: None })
+        Ok(Reply { content: vec![ContentPart::Text(text)], structured: None, is_error: false, meta: None })
     }
 }
 
@@ -129,7 +129,7 @@ impl Connection {
         let listing = tools.list(&Map::new()).await.expect("a listing");
         let source = Arc::clone(&tools) as _;
         let listed = SourceListing { source, listing, params: Map::new(), problem: None, pending: None };
-        let exposure = Exposure::of_sources("p", Vec::new());
+        let exposure = CompiledPreset::from_sources("p", Vec::new());
         let catalog = Catalog::build(&exposure, vec![listed]).expect("a catalog");
         let view = PresetView { catalog, instructions: None };
         let presets = ServedPresets::new(Pipeline::new(vec![Arc::new(Deadline)]), view, Default::default());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Catalog, Exposure, Pipeline};
+use gatehouse_core::{Catalog, CompiledPreset, Pipeline};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
@@ -150,7 +150,8 @@ async fn lists_that_were_promised_are_empty_rather_than_unknown() {
     }
     say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     say(json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"})).await;
-    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), Vec::new()).expect("a catalog");
+    let catalog =
+        Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
     presets.begin(PresetView { catalog, instructions: None }, BTreeMap::new());
     assert_eq!(answer().await["result"]["prompts"], json!([]));
     drop(input);

@@ -13,8 +13,8 @@ impl Client for ByTool {
         Abilities { forms: true, protocol: "2025-11-25".into(), ..Abilities::default() }
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let answer = |question: &Question| {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let answer = |question: &ClientQuestion| {
             let message = question.params()["message"].as_str().unwrap_or_default();
             let number = message.split('\'').nth(1).and_then(|name| name[1..].parse::<usize>().ok());
             let allow = number.is_some_and(|number| number % 2 == 0);

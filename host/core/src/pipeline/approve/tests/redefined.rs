@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_redefined_is_asked_about_again() {
-    let minutes = Remembered::For(Duration::from_secs(1_800));
-    for remember in [minutes, Remembered::Session] {
+    let minutes = ApprovalScope::For(Duration::from_secs(1_800));
+    for remember in [minutes, ApprovalScope::Session] {
         let says = |text: &str| {
             let keep = with_effect("keep", Effect::Mutating);
             ToolSpec { additive: true, description: text.into(), ..keep }

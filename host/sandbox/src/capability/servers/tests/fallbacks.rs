@@ -115,7 +115,7 @@ impl ToolIndex for World {
             spec: with_effect(&id.name, fact.indexed),
             id,
             score: fact.score,
-            fit: Fit::Good,
+            fit: MatchQuality::Good,
         };
         let mut hits: Vec<ToolHit> = self.tools().chain(self.tools()).map(hit).collect();
         hits.extend(self.tools().map(hit).map(|mut hit| {
@@ -247,7 +247,7 @@ proptest! {
         ports.ledger = Some(Arc::clone(&world) as _);
         let chained = Preset { extends: vec!["base".into()], ..top.clone() };
         let presets = BTreeMap::from([("base".to_owned(), base.clone()), ("top".to_owned(), chained)]);
-        let exposure = Exposure::compile(&presets, "top").expect("a preset");
+        let exposure = CompiledPreset::compile(&presets, "top").expect("a preset");
         let catalog = Catalog::build(&exposure, Vec::new()).expect("a catalog");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         for (failed, fact) in world.tools() {

@@ -4,7 +4,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{Changes, Draft, Page, PageType},
+        knowledge::{KnowledgePage, PageChanges, PageDraft, PageType},
     },
 };
 use gatehouse_stores::WikiKnowledge;
@@ -29,7 +29,7 @@ async fn filled() -> (House<Sqlite>, WikiKnowledge) {
     let house = House::small(Sqlite::fresh().await.unwrap());
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    let draft = Draft {
+    let draft = PageDraft {
         title: "Acme Pizza".into(),
         page_type: PageType::Workflow,
         overview: "Flat.".into(),
@@ -42,7 +42,7 @@ async fn filled() -> (House<Sqlite>, WikiKnowledge) {
     (house, graph)
 }
 
-async fn all(graph: &WikiKnowledge) -> Vec<Page> {
+async fn all(graph: &WikiKnowledge) -> Vec<KnowledgePage> {
     let mut pages = Vec::new();
     for id in IDS {
         pages.push(page(graph, id).await);
@@ -68,7 +68,7 @@ async fn everything_of_every_page_moves_there_and_back() {
     assert_eq!(a, b);
     // The pages still belong to their files: nothing is new to an indexing, and an edit reaches the file.
     assert_eq!(counts(&index(&to, &house.wiki()).await), (0, 0, 5, 0));
-    let changes = Changes { overview: Some("Loaves.".into()), ..Changes::default() };
+    let changes = PageChanges { overview: Some("Loaves.".into()), ..PageChanges::default() };
     let edited = to.patch("Workflow/Acme_Bread_Baking", changes, None, true).await.unwrap();
     assert!(edited.file.is_some_and(|file| file.ends_with("/workflows/Acme_Bread_Baking.md")));
     let back = House::small(Sqlite::fresh().await.unwrap());

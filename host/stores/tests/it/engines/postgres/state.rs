@@ -4,7 +4,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{Filters, IndexOptions},
+        knowledge::{IndexOptions, PageFilters},
     },
 };
 use gatehouse_stores::WikiRoots;
@@ -30,7 +30,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     // A host that was there before the change, and one that comes after it.
     for graph in [&old, &house.open()] {
         let faults = [
-            graph.search("yeast", &Filters::default(), 5).await.unwrap_err(),
+            graph.search("yeast", &PageFilters::default(), 5).await.unwrap_err(),
             graph.index(Some(house.wiki()), IndexOptions::default(), &|_, _| {}).await.unwrap_err(),
             graph.health().await.unwrap_err(),
         ];
@@ -56,7 +56,7 @@ async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
     house.engine.database.run(older).await;
     let graph = house.open_by_meaning(&embedder);
     assert!(graph.settle(std::time::Duration::from_secs(60)).await);
-    assert_eq!(graph.search("loaves", &Filters::default(), 5).await.unwrap().note, None);
+    assert_eq!(graph.search("loaves", &PageFilters::default(), 5).await.unwrap().note, None);
     assert_eq!(embedder.documents(), 5);
     let gone = "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
     assert_eq!(house.engine.database.number(gone).await, 0);
@@ -93,7 +93,7 @@ async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
     let setup = Setup { embedder: Some(TestEmbedder::new("test/one", 64)), ..Setup::of(WikiRoots::Any) };
     let graph = graph_on(&url, setup.clone());
     assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 5);
-    let found = graph.search("yeast", &Filters::default(), 5).await.unwrap();
+    let found = graph.search("yeast", &PageFilters::default(), 5).await.unwrap();
     assert!(!found.hits.is_empty());
     assert!(found.note.unwrap().starts_with("Found by words alone: the database has no extension 'vector'"));
     let embedding = graph.health().await.unwrap().embedding.unwrap();
@@ -130,9 +130,9 @@ async fn what_the_server_has_no_sign_for_is_asked_for_all_the_same() {
     let Some(house) = house().await else { return };
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    let domain = Filters { domains: vec!["A\0B".into()], ..Filters::default() };
+    let domain = PageFilters { domains: vec!["A\0B".into()], ..PageFilters::default() };
     assert_eq!(graph.search("yeast\0dough", &domain, 5).await.unwrap().hits, []);
-    assert!(!graph.search("yeast\0dough", &Filters::default(), 5).await.unwrap().hits.is_empty());
+    assert!(!graph.search("yeast\0dough", &PageFilters::default(), 5).await.unwrap().hits.is_empty());
     assert_eq!(graph.neighbours("Principle/\0").await.unwrap(), []);
 }
 
@@ -165,7 +165,7 @@ async fn texts_of_any_length_are_stored_and_found() {
     house.write("principles/Acme_Long.md", &text);
     let graph = house.open();
     assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 6);
-    let hits = graph.search("word7", &Filters::default(), 1).await.unwrap().hits;
+    let hits = graph.search("word7", &PageFilters::default(), 1).await.unwrap().hits;
     assert_eq!(hits[0].page.id, "Principle/Acme_Long");
     assert_eq!(page(&graph, title.trim()).await.id, "Principle/Acme_Long");
 }

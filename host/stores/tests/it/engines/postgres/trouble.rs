@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
         Knowledge as _,
-        knowledge::{Changes, Filters, IndexOptions},
+        knowledge::{IndexOptions, PageChanges, PageFilters},
     },
 };
 use gatehouse_stores::{PostgresConfig, WikiKnowledge, WikiRoots};
@@ -40,7 +40,7 @@ fn through(proxy: &Proxy, house: &House<Postgres>) -> String {
 }
 
 async fn asked(graph: &WikiKnowledge) -> Result<usize, Fault> {
-    Ok(graph.search("yeast dough", &Filters::default(), 5).await?.hits.len())
+    Ok(graph.search("yeast dough", &PageFilters::default(), 5).await?.hits.len())
 }
 
 /// The fault names the engine and where it is; gives the rest of its words.
@@ -253,7 +253,7 @@ async fn a_read_only_server_is_searched_and_not_changed() {
     assert!(asked(&graph).await.unwrap() > 0);
     let file = "workflows/Acme_Bread_Baking.md";
     let before = house.read(file);
-    let changes = Changes { overview: Some("New.".into()), ..Changes::default() };
+    let changes = PageChanges { overview: Some("New.".into()), ..PageChanges::default() };
     let fault = graph.patch("Workflow/Acme_Bread_Baking", changes, None, true).await.unwrap_err();
     assert!(cause(&fault, &database.address()).starts_with("the server is read-only"), "{fault:?}");
     assert_eq!(house.read(file), before);
@@ -285,7 +285,7 @@ async fn a_full_disk_leaves_the_pages_and_the_file_as_they_were() {
     assert!(cause(&fault, &database.address()).starts_with("the server's disk is full"), "{fault:?}");
     assert_eq!(page(&graph, "Workflow/Acme_Bread_Baking").await, before);
     let file = house.read("workflows/Acme_Bread_Baking.md");
-    let changes = Changes { overview: Some("New.".into()), ..Changes::default() };
+    let changes = PageChanges { overview: Some("New.".into()), ..PageChanges::default() };
     assert!(graph.patch("Workflow/Acme_Bread_Baking", changes, None, true).await.is_err());
     assert_eq!(house.read("workflows/Acme_Bread_Baking.md"), file);
     database.run("DROP TRIGGER full_disk ON gatehouse.page_text").await;

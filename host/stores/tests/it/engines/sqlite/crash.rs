@@ -9,7 +9,7 @@ use std::{
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Filters, IndexOptions},
+    knowledge::{IndexOptions, PageChanges, PageFilters},
 };
 use gatehouse_stores::WikiRoots;
 
@@ -88,7 +88,7 @@ async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_edit
         child.kill().unwrap();
         child.wait().unwrap();
         let graph = house.open();
-        let note = graph.search("bread", &Filters::default(), 1).await.unwrap().note;
+        let note = graph.search("bread", &PageFilters::default(), 1).await.unwrap().note;
         apart += u32::from(note.is_some_and(|note| note.contains("changed after indexing")));
         if round % 2 == 0 {
             let overview = page(&graph, ID).await.overview;
@@ -107,8 +107,8 @@ async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_edit
     assert_eq!(names, ["Acme_Bread_Baking.md"], "indexing removes what killed processes left");
 }
 
-fn overview(text: String) -> Changes {
-    Changes { overview: Some(text), ..Changes::default() }
+fn overview(text: String) -> PageChanges {
+    PageChanges { overview: Some(text), ..PageChanges::default() }
 }
 
 /// Not a promise of its own: the process that the test above starts and kills.

@@ -6,7 +6,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use gatehouse_core::{
     FaultKind,
     http::Secret,
-    ports::{Knowledge as _, knowledge::Changes},
+    ports::{Knowledge as _, knowledge::PageChanges},
 };
 use gatehouse_stores::{WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
@@ -110,7 +110,7 @@ async fn an_edit_that_cannot_be_committed_leaves_page_and_file_as_they_were() {
     index(&graph, &house.wiki()).await;
     let file = "workflows/Acme_Bread_Baking.md";
     let (before, stored) = (house.read(file), page(&graph, "Bread_Baking").await);
-    let edit = Changes { overview: Some("Loaves.".into()), ..Changes::default() };
+    let edit = PageChanges { overview: Some("Loaves.".into()), ..PageChanges::default() };
     proxy.make(Way::CutsCommits);
     let fault = graph.patch("Workflow/Acme_Bread_Baking", edit.clone(), None, true).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Unavailable, "{fault:?}");

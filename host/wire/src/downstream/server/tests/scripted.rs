@@ -75,7 +75,7 @@ impl Connection for Fake {
                 Err(CallFailure::Transport("exit status: 3".into()))
             }
             "refuse" => Err(CallFailure::Refused { code: -32603, message: "not today".into() }),
-            _ => Ok(Reply { content: vec![Content::Text("done".into())], ..Reply::default() }),
+            _ => Ok(Reply { content: vec![ContentPart::Text("done".into())], ..Reply::default() }),
         }
     }
 
@@ -108,8 +108,8 @@ impl Connection for Fake {
         Ok(Vec::new())
     }
 
-    async fn complete(&self, _: Typed) -> Result<Suggestions, CallFailure> {
-        Ok(Suggestions::default())
+    async fn complete(&self, _: CompletionRequest) -> Result<Completions, CallFailure> {
+        Ok(Completions::default())
     }
 
     async fn ended(&self) -> ConnectionEnd {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Catalog, Exposure, Pipeline, Source, catalog::SourceListing};
+use gatehouse_core::{Catalog, CompiledPreset, Pipeline, Source, catalog::SourceListing};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
 
@@ -17,7 +17,7 @@ pub(super) async fn view(shelves: &[&Arc<Shelf>]) -> PresetView {
         let source = Arc::clone(shelf) as Arc<dyn Source>;
         offers.push(SourceListing { source, listing, params: Map::new(), problem: None, pending: None });
     }
-    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog");
+    let catalog = Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), offers).expect("a catalog");
     PresetView { catalog, instructions: None }
 }
 

@@ -7,12 +7,12 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Content, Fault, Outcome, Principal, Source, SourceId,
-    catalog::Entry,
+    Call, ContentPart, Fault, Outcome, Principal, Source, SourceId,
+    catalog::ToolEntry,
     lock,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
-    prompt::{Prompt, PromptArgument, PromptMessage, Speaker},
-    resource::{ResourcePage, Template},
+    prompt::{Prompt, PromptArgument, PromptMessage, PromptRole},
+    resource::{ResourcePage, UriTemplate},
     source::Listing,
 };
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ impl Source for Shelf {
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        let templates = vec![Template {
+        let templates = vec![UriTemplate {
             uri_template: self.uri("{id}"),
             name: "book".into(),
             title: None,
@@ -83,7 +83,7 @@ impl Source for Shelf {
         Ok(Arc::new(Listing { resources: self.resources > 0, templates, prompts, ..Listing::default() }))
     }
 
-    async fn call(&self, _: &Call, _: &Entry) -> Outcome {
+    async fn call(&self, _: &Call, _: &ToolEntry) -> Outcome {
         Err(Fault::internal("It has no tools."))
     }
 
@@ -140,7 +140,7 @@ impl Source for Shelf {
         Ok(vec![EmbeddedResource { uri: uri.into(), mime_type: Some("text/x-book".into()), body }])
     }
 
-    async fn follow_resource(
+    async fn watch_resource(
         &self,
         _: &Call,
         _: &Arc<str>,
@@ -159,12 +159,12 @@ impl Source for Shelf {
         if arguments["book"] == "down" {
             return Err(Fault::unavailable("Its engine is down."));
         }
-        let text = Content::Text(format!("Read {}.", arguments["book"]));
+        let text = ContentPart::Text(format!("Read {}.", arguments["book"]));
         let bytes = ResourceBody::Blob(vec![1]);
         let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes };
         Ok(vec![
-            PromptMessage { speaker: Speaker::User, content: text },
-            PromptMessage { speaker: Speaker::Assistant, content: Content::Embedded(resource) },
+            PromptMessage { role: PromptRole::User, content: text },
+            PromptMessage { role: PromptRole::Assistant, content: ContentPart::Embedded(resource) },
         ])
     }
 }

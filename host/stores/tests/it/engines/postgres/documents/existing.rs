@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Documents as _,
-        documents::{DocumentSearch, DocumentStore as _, Fit, Lines, SearchMode},
+        documents::{DocumentSearch, DocumentStore as _, Lines, MatchQuality, SearchMode},
     },
 };
 use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig};
@@ -113,7 +113,10 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
         assert_eq!(paths(&found), ["docs/rising.md"]);
         assert_eq!(found.unmatched_terms, ["quux"]);
         assert_eq!(found.hits[0].best, Some(Lines { first: 2, last: 2 }));
-        assert_eq!(find(&library, "model_loading.rs", SearchMode::Text).await.hits[0].fit, Fit::Names);
+        assert_eq!(
+            find(&library, "model_loading.rs", SearchMode::Text).await.hits[0].fit,
+            MatchQuality::Names
+        );
         // A word that the server leaves out is none that is missing.
         assert!(find(&library, "yeast just", SearchMode::Text).await.unmatched_terms.is_empty());
         let nothing = find(&library, "quux", SearchMode::Text).await;
