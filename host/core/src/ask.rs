@@ -15,7 +15,7 @@ use crate::{
     names,
     offered::{PromptEntry, ResourceSource},
     outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
-    pipeline::CALLS,
+    pipeline::CALL_LOG_TARGET,
     prompt::PromptMessage,
     resource::ResourcePage,
 };
@@ -113,14 +113,14 @@ impl Call {
             }
             () = context.cancel.cancelled() => Err(ended("was cancelled by the client.".into())),
         };
-        if tracing::enabled!(target: CALLS, Level::INFO) {
+        if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
             let (outcome, bytes) = match &answer {
                 Ok(answer) => ("ok", size(answer)),
                 Err(fault) => (fault.kind.as_str(), fault.message.len()),
             };
             let (what, preset) = (names::quoted(what, 128), &context.catalog.preset);
             let ms = context.started.elapsed().as_micros() as f64 / 1_000.0;
-            tracing::info!(target: CALLS, call = %context.id, %what, %preset, ms, outcome, bytes, "{method}");
+            tracing::info!(target: CALL_LOG_TARGET, call = %context.id, %what, %preset, ms, outcome, bytes, "{method}");
         }
         answer
     }

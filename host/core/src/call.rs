@@ -22,7 +22,7 @@ use crate::{
     nesting::{CallTree, EffectLimit},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
-    ports::client::{Client, NoClient},
+    ports::client::{CallingClient, NoClient},
     question::QuestionCount,
     source::Source,
     tool::SourceId,
@@ -64,7 +64,7 @@ pub struct CallContext {
     /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// Who can be asked while it runs.
-    pub client: Arc<dyn Client>,
+    pub client: Arc<dyn CallingClient>,
     /// What the client said beside the arguments (`_meta`), for whoever runs the tool outside of this host; without what is
     /// between the client and this host.
     pub meta: Option<Arc<Map<String, Value>>>,

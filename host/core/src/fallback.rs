@@ -7,11 +7,11 @@ use crate::{
     outcome::Fault,
     page::MatchQuality,
     ports::{
-        Ledger, ToolIndex,
+        CallLedger, ToolIndex,
         ledger::{MetricsFilter, ToolMetrics},
-        tool_index::{MayFind, ToolHit, ToolQuestion},
+        tool_index::{ToolFilter, ToolHit, ToolSearchRequest},
     },
-    search::tools::twins::{self, Places, TwinOrder},
+    search::tools::twins::{self, ServerPositions, TwinOrder},
     tool::{SourceId, ToolId, ToolSpec},
 };
 
@@ -64,13 +64,13 @@ pub struct FallbackSearch<'a> {
     /// Finds them.
     pub index: &'a dyn ToolIndex,
     /// Knows how calls of them went. Without it, or if it cannot be read, no tool has a record, and the log says so.
-    pub ledger: Option<&'a dyn Ledger>,
+    pub ledger: Option<&'a dyn CallLedger>,
     /// Whether the caller may call a tool.
-    pub may_call: MayFind<'a>,
+    pub may_call: ToolFilter<'a>,
     /// Adds what the index does not know.
     pub resolve_spec: SpecResolver<'a>,
     /// Order of the servers.
-    pub places: Places,
+    pub places: ServerPositions,
 }
 
 /// Alternatives that may be called, best first; [near-twins](twins) together. `now` is milliseconds since
@@ -87,7 +87,7 @@ pub async fn alternatives(
     }
     let other = |tool: &ToolId| tool != failed.id && may_call(tool);
     let query = format!("{} {}", failed.spec.name, failed.spec.description);
-    let question = ToolQuestion { query, limit: MAX_CANDIDATES, min_score: 0.0 };
+    let question = ToolSearchRequest { query, limit: MAX_CANDIDATES, min_score: 0.0 };
     let found = index.search(&question, &other).await?;
     let metrics = match ledger {
         Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
@@ -110,7 +110,7 @@ fn rank(
     failed: &FailedTool<'_>,
     hits: impl Iterator<Item = ToolHit>,
     metrics: Vec<ToolMetrics>,
-    places: Places,
+    places: ServerPositions,
     now: u64,
     limit: usize,
 ) -> Vec<AlternativeTool> {
@@ -133,7 +133,7 @@ fn rank(
         by_score.then_with(|| elsewhere(a).cmp(&elsewhere(b))).then_with(|| a.id.cmp(&b.id))
     });
     // A copy of a tool is told apart from the original by nothing that it says of itself.
-    let mut groups = twins::grouped(alternatives, |one| (&one.id, &*one.spec));
+    let mut groups = twins::group_twins(alternatives, |one| (&one.id, &*one.spec));
     groups.iter_mut().for_each(|group| group.sort_by(|a, b| order.compare(&a.id, &b.id)));
     groups.into_iter().flatten().take(limit).collect()
 }
@@ -185,7 +185,7 @@ mod tests {
         let now = HALF_LIFE_MS as u64;
         let known_id = ToolId { source: SourceId::Server("b".into()), name: "known".into() };
         let known = vec![metrics(&known_id, 10, 1, 0)];
-        let found = rank(&failed, hits.into_iter(), known, Places::new(), now, 9);
+        let found = rank(&failed, hits.into_iter(), known, ServerPositions::new(), now, 9);
         let names: Vec<_> =
             found.iter().map(|one| format!("{}.{}", one.id.source.name(), one.id.name)).collect();
         assert_eq!(names, ["b.known", "a.same", "b.same"]);
@@ -197,7 +197,7 @@ mod tests {
         spec.additive = true;
         let failed = FailedTool { id: &id, spec: &spec, error: None };
         let hits = vec![hit("b", "look", 0.8, Effect::ReadOnly), hit("b", "wipe", 0.9, Effect::Mutating)];
-        let found = rank(&failed, hits.into_iter(), Vec::new(), Places::new(), now, 9);
+        let found = rank(&failed, hits.into_iter(), Vec::new(), ServerPositions::new(), now, 9);
         assert_eq!(found.iter().map(|one| &*one.id.name).collect::<Vec<_>>(), ["look"]);
     }
 

@@ -244,7 +244,7 @@ mod tests {
         let shown = json!({"type": "object", "required": ["title"], "additionalProperties": false,
             "properties": {"title": {"type": "string"}}});
         assert_eq!(Value::Object((*spec.input_schema).clone()), shown);
-        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(crate::pipeline::Validate)]));
+        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(crate::pipeline::ValidateStage)]));
         let called = async |arguments: Value| -> Outcome {
             Call::new(CallContext::new(&pipeline, Arc::clone(&catalog), "report_bug"), arguments).run().await
         };

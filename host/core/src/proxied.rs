@@ -65,7 +65,7 @@ impl ServerTools {
             let tool = names::quoted(tool, 64);
             return Err(Fault::not_found(format!("Server '{server}' has no tool '{tool}'.{near}")));
         };
-        if let Some((_, why)) = listed.held.iter().find(|(held, _)| *held == *spec.name) {
+        if let Some((_, why)) = listed.quarantined.iter().find(|(held, _)| *held == *spec.name) {
             return Err(Fault::denied(format!("Tool '{tool}' of server '{server}' is held back: {why}"))
                 .hint(format!("To look at it and approve it: gatehouse servers review {server}")));
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use asking::QuestionCount;
 
 use crate::{
-    clean, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::Abilities,
+    clean, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
     schema::Schema, tool::SourceId,
 };
 
@@ -64,7 +64,7 @@ impl QuestionKind {
         }
     }
 
-    const fn is_supported(self, abilities: &Abilities) -> bool {
+    const fn is_supported(self, abilities: &ClientProfile) -> bool {
         match self {
             Self::Form => abilities.forms,
             Self::Url => abilities.urls,

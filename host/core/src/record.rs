@@ -11,8 +11,8 @@ use crate::{
     call::Principal,
     pipeline::{CallEnding, CallObserver, CallRecord},
     ports::{
-        Clock, Ledger,
-        ledger::{Sample, SampleEnding},
+        CallLedger, Clock,
+        ledger::{CallSample, SampleEnding},
     },
 };
 
@@ -22,7 +22,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// Feeds the ledger.
 pub struct LedgerObserver {
-    ledger: Arc<dyn Ledger>,
+    ledger: Arc<dyn CallLedger>,
     clock: Arc<dyn Clock>,
     host: u64,
 }
@@ -30,7 +30,7 @@ pub struct LedgerObserver {
 impl LedgerObserver {
     /// Tells this ledger. Callers without a name are told apart by their host's number: over stdio each has a host of its
     /// own.
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, host: u64) -> Self {
+    pub fn new(ledger: Arc<dyn CallLedger>, clock: Arc<dyn Clock>, host: u64) -> Self {
         Self { ledger, clock, host }
     }
 }
@@ -50,7 +50,7 @@ impl CallObserver for LedgerObserver {
             self.host.hash(&mut caller);
         }
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);
-        self.ledger.record(Sample {
+        self.ledger.record(CallSample {
             at: self.clock.now_ms(),
             tool: entry.id.clone(),
             preset: Arc::clone(&context.catalog.preset),
@@ -80,18 +80,18 @@ mod tests {
     use crate::{
         Call, FaultKind, SourceId, lock,
         outcome::Fault,
-        pipeline::{Admit, Deadline, Observe},
+        pipeline::{AdmitStage, DeadlineStage, ObserveStage},
         ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},
         testing::{Fixture, context, tool},
         tool::ToolId,
     };
 
     #[derive(Default)]
-    struct Seen(Mutex<Vec<Sample>>);
+    struct Seen(Mutex<Vec<CallSample>>);
 
     #[async_trait]
-    impl Ledger for Seen {
-        fn record(&self, sample: Sample) {
+    impl CallLedger for Seen {
+        fn record(&self, sample: CallSample) {
             lock(&self.0).push(sample);
         }
         async fn metrics(&self, _: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    async fn recorded(hangs: u32, name: &str, arguments: Value) -> Vec<Sample> {
+    async fn recorded(hangs: u32, name: &str, arguments: Value) -> Vec<CallSample> {
         recorded_by(1, None, (hangs, name, arguments)).await
     }
 
@@ -124,14 +124,15 @@ mod tests {
         host: u64,
         caller: Option<&str>,
         (hangs, name, arguments): (u32, &str, Value),
-    ) -> Vec<Sample> {
+    ) -> Vec<CallSample> {
         let source = Fixture::new(SourceId::Server("x".into()), vec![tool("search", None)]);
         source.hangs.store(hangs, Ordering::Relaxed);
         let seen = Arc::new(Seen::default());
         let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(Noon), host);
-        let observe = Observe::new(vec![Box::new(observer)]);
+        let observe = ObserveStage::new(vec![Box::new(observer)]);
         let mut context =
-            context(vec![Arc::new(observe), Arc::new(Admit), Arc::new(Deadline)], &source, name).await;
+            context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)
+                .await;
         context.principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
         let _outcome = Call::new(context, arguments).run().await;
         std::mem::take(&mut *lock(&seen.0))

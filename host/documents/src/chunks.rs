@@ -1,7 +1,7 @@
 //! Cuts a text into parts that are searched by meaning: at headings and definitions, between paragraphs, and within
 //! one only where it is too large. Together the parts are the text.
 
-use gatehouse_core::ports::documents::{Chunk, Lines};
+use gatehouse_core::ports::documents::{DocumentChunk, LineRange};
 
 use crate::{
     headings::{Heading, closes, fence},
@@ -9,18 +9,18 @@ use crate::{
 };
 
 /// Sizes in tokens as [`estimate`] has them. Models of embeddings see 256 to 8,192; within 200 to 400 a part has one subject.
-const WANTED: usize = 300;
-const MOST: usize = 400;
+const TARGET_TOKENS: usize = 300;
+const MAX_TOKENS: usize = 400;
 /// A heading after less than this does not begin a part.
-const LEAST: usize = 100;
+const MIN_TOKENS: usize = 100;
 /// A code block stays whole up to here.
-const MOST_FENCED: usize = 800;
+const MAX_FENCED_TOKENS: usize = 800;
 /// Longer heading paths say too little for their length.
-const MAX_PATH: usize = 300;
+const MAX_HEADING_PATH: usize = 300;
 
 /// Tokens of a text, about: four letters of Latin script each, one for each character beyond. Counting exactly would
 /// take as long again as all the rest.
-fn estimate(text: &str) -> usize {
+fn estimate_tokens(text: &str) -> usize {
     let beyond = text.bytes().filter(|byte| *byte >= 0xc0).count();
     let continued = text.bytes().filter(|byte| (0x80..0xc0).contains(byte)).count();
     (text.len() - beyond - continued).div_ceil(4) + beyond
@@ -28,7 +28,7 @@ fn estimate(text: &str) -> usize {
 
 /// A stretch of lines that belong together.
 #[derive(Clone, Copy)]
-struct Block {
+struct LineBlock {
     start: usize,
     end: usize,
     tokens: usize,
@@ -37,34 +37,34 @@ struct Block {
 }
 
 /// The parts of a text, whose lines and headings are given.
-pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<Chunk> {
-    let mut parts: Vec<Block> = Vec::new();
-    let mut current: Option<Block> = None;
+pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<DocumentChunk> {
+    let mut parts: Vec<LineBlock> = Vec::new();
+    let mut current: Option<LineBlock> = None;
     let mut under = None;
     for block in blocks(kind, lines, headings) {
         under = block.heading.or(under);
-        let limit = if block.tokens > MOST { 0 } else { MOST };
+        let limit = if block.tokens > MAX_TOKENS { 0 } else { MAX_TOKENS };
         match &mut current {
             Some(open)
                 if open.tokens + block.tokens <= limit
-                    && open.tokens < WANTED
-                    && (block.heading.is_none() || open.tokens < LEAST) =>
+                    && open.tokens < TARGET_TOKENS
+                    && (block.heading.is_none() || open.tokens < MIN_TOKENS) =>
             {
                 open.end = block.end;
                 open.tokens += block.tokens;
             }
             _ => {
                 parts.extend(current.take());
-                current = Some(Block { heading: under, ..block });
+                current = Some(LineBlock { heading: under, ..block });
             }
         }
     }
     parts.extend(current);
-    numbered(text, &parts, headings)
+    to_chunks(text, &parts, headings)
 }
 
 /// Paragraphs, code blocks, and single lines of what is too large, in order.
-fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<Block> {
+fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
     let fenced = matches!(kind, Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx);
     let mut blocks = Vec::new();
     let (mut at, mut start, mut next, mut opened) = (0, 0, 0, None);
@@ -109,19 +109,24 @@ fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<Block> {
 }
 
 /// Adds a stretch of lines: whole, or in pieces where it is too large.
-fn push(blocks: &mut Vec<Block>, lines: &[&str], start: usize, heading: Option<usize>) {
-    let tokens: usize = lines.iter().map(|line| estimate(line)).sum();
-    let most = if lines.iter().any(|line| fence(line).is_some()) { MOST_FENCED } else { MOST };
+fn push(blocks: &mut Vec<LineBlock>, lines: &[&str], start: usize, heading: Option<usize>) {
+    let tokens: usize = lines.iter().map(|line| estimate_tokens(line)).sum();
+    let most = if lines.iter().any(|line| fence(line).is_some()) { MAX_FENCED_TOKENS } else { MAX_TOKENS };
     if tokens <= most {
         let end = start + lines.iter().map(|line| line.len()).sum::<usize>();
-        blocks.push(Block { start, end, tokens, heading });
+        blocks.push(LineBlock { start, end, tokens, heading });
         return;
     }
     let (mut at, mut heading) = (start, heading);
     for line in lines {
         for piece in pieces(line) {
             let end = at + piece.len();
-            blocks.push(Block { start: at, end, tokens: estimate(piece), heading: heading.take() });
+            blocks.push(LineBlock {
+                start: at,
+                end,
+                tokens: estimate_tokens(piece),
+                heading: heading.take(),
+            });
             at = end;
         }
     }
@@ -134,15 +139,15 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let whole = rest.len() <= MOST * 4 && estimate(rest) <= MOST;
-        let end = if whole { rest.len() } else { cut(rest) };
+        let whole = rest.len() <= MAX_TOKENS * 4 && estimate_tokens(rest) <= MAX_TOKENS;
+        let end = if whole { rest.len() } else { split_point(rest) };
         let (piece, after) = rest.split_at(end);
         rest = after;
         Some(piece)
     })
 }
 
-fn cut(text: &str) -> usize {
+fn split_point(text: &str) -> usize {
     let mut tokens = 0;
     let mut quarter = 0;
     let (mut sentence, mut space) = (0, 0);
@@ -154,7 +159,7 @@ fn cut(text: &str) -> usize {
             tokens += 1
         }
         let so_far = tokens + quarter / 4;
-        if so_far > MOST {
+        if so_far > MAX_TOKENS {
             let half = at / 2;
             return [sentence, space].into_iter().find(|end| *end > half).unwrap_or(at).max(1);
         }
@@ -170,7 +175,7 @@ fn cut(text: &str) -> usize {
 }
 
 /// The parts with their lines and the headings that lead to each.
-fn numbered(text: &str, parts: &[Block], headings: &[Heading]) -> Vec<Chunk> {
+fn to_chunks(text: &str, parts: &[LineBlock], headings: &[Heading]) -> Vec<DocumentChunk> {
     let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     let mut line = 1_usize;
     let mut path: Vec<usize> = Vec::new();
@@ -189,15 +194,15 @@ fn numbered(text: &str, parts: &[Block], headings: &[Heading]) -> Vec<Chunk> {
         let last = if inner.ends_with('\n') { (line - 1).max(first) } else { line };
         let titles: Vec<_> = path.iter().map(|heading| headings[*heading].title.as_str()).collect();
         let heading = titles.join(" > ");
-        let heading = if heading.len() > MAX_PATH {
+        let heading = if heading.len() > MAX_HEADING_PATH {
             titles.last().copied().unwrap_or_default().to_owned()
         } else {
             heading
         };
-        Chunk {
+        DocumentChunk {
             start: part.start,
             end: part.end,
-            lines: Lines { first: number(first), last: number(last) },
+            lines: LineRange { first: number(first), last: number(last) },
             heading,
         }
     });

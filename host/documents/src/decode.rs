@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8};
 
 /// Text, and what to know of how it was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedText {
     pub(crate) text: String,
     pub(crate) note: Option<String>,
 }
@@ -14,42 +14,42 @@ pub(crate) struct Decoded {
 ///
 /// # Errors
 /// Why they are no text.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, &'static str> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
     if bytes.starts_with(b"%PDF-") {
         return Err("is a PDF, which is not read: convert it to text first");
     }
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
-        return marked(encoding, &bytes[mark..]);
+        return decode_marked(encoding, &bytes[mark..]);
     }
     // Text in an encoding without a mark never holds one.
     if bytes.contains(&0) {
         return Err("is binary");
     }
     let text = match std::str::from_utf8(bytes) {
-        Ok(text) => Decoded { text: text.to_owned(), note: None },
-        Err(_) => guessed(bytes),
+        Ok(text) => DecodedText { text: text.to_owned(), note: None },
+        Err(_) => decode_guessed(bytes),
     };
     if is_noise(&text.text) { Err("is binary") } else { Ok(text) }
 }
 
-fn marked(encoding: &'static Encoding, bytes: &[u8]) -> Result<Decoded, &'static str> {
+fn decode_marked(encoding: &'static Encoding, bytes: &[u8]) -> Result<DecodedText, &'static str> {
     let (text, lost) = encoding.decode_without_bom_handling(bytes);
     if text.contains('\0') || is_noise(&text) {
         return Err("is binary");
     }
-    let note = (lost || encoding != UTF_8).then(|| told(encoding, lost));
-    Ok(Decoded { text: text.into_owned(), note })
+    let note = (lost || encoding != UTF_8).then(|| encoding_note(encoding, lost));
+    Ok(DecodedText { text: text.into_owned(), note })
 }
 
-fn guessed(bytes: &[u8]) -> Decoded {
+fn decode_guessed(bytes: &[u8]) -> DecodedText {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
     let (text, lost) = encoding.decode_without_bom_handling(bytes);
-    Decoded { text: text.into_owned(), note: Some(told(encoding, lost)) }
+    DecodedText { text: text.into_owned(), note: Some(encoding_note(encoding, lost)) }
 }
 
-fn told(encoding: &'static Encoding, lost: bool) -> String {
+fn encoding_note(encoding: &'static Encoding, lost: bool) -> String {
     let lost = if lost { "; what is not valid in it was replaced" } else { "" };
     format!("was read as {}{lost}", encoding.name())
 }

@@ -5,7 +5,7 @@ mod html;
 mod notebook;
 
 use crate::{
-    decode::{Decoded, decode},
+    decode::{DecodedText, decode},
     kinds::{Kind, is_bundle},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 const MAX_TEXT: usize = 4 << 20;
 
 /// A file as text.
-pub(crate) struct Converted {
+pub(crate) struct ConvertedText {
     pub(crate) text: String,
     /// What it was made of, where it is not the file itself.
     pub(crate) made_from: Option<&'static str>,
@@ -25,28 +25,32 @@ pub(crate) struct Converted {
 ///
 /// # Errors
 /// Why it is no document.
-pub(crate) fn convert(kind: Kind, path: &str, bytes: &[u8]) -> Result<Converted, &'static str> {
+pub(crate) fn convert(kind: Kind, path: &str, bytes: &[u8]) -> Result<ConvertedText, &'static str> {
     if kind == Kind::Docx {
-        return made(docx::markdown(bytes)?, "DOCX", None);
+        return checked_text(docx::markdown(bytes)?, "DOCX", None);
     }
-    let Decoded { text, note } = decode(bytes)?;
+    let DecodedText { text, note } = decode(bytes)?;
     match kind {
-        Kind::Html => made(html::markdown(&text), "HTML", note),
-        Kind::Notebook => made(notebook::markdown(&text)?, "notebook", note),
+        Kind::Html => checked_text(html::markdown(&text), "HTML", note),
+        Kind::Notebook => checked_text(notebook::markdown(&text)?, "notebook", note),
         _ if is_bundle(path, &text) => Err("is minified or bundled"),
         _ if text.trim().is_empty() => Err("is empty"),
-        _ => Ok(Converted { text, made_from: None, note }),
+        _ => Ok(ConvertedText { text, made_from: None, note }),
     }
 }
 
-fn made(text: String, from: &'static str, note: Option<String>) -> Result<Converted, &'static str> {
+fn checked_text(
+    text: String,
+    from: &'static str,
+    note: Option<String>,
+) -> Result<ConvertedText, &'static str> {
     if text.trim().is_empty() {
         return Err("holds no text");
     }
     if text.len() > MAX_TEXT {
         return Err("holds more than 8 MB of text");
     }
-    Ok(Converted { text, made_from: Some(from), note })
+    Ok(ConvertedText { text, made_from: Some(from), note })
 }
 
 /// Text between fences that it cannot end itself.

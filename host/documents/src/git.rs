@@ -17,7 +17,7 @@ const MAX_HOPS: usize = 5;
 
 /// What git knows of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checkout {
+pub struct GitCheckout {
     /// The remote `origin`, without credentials.
     pub url: Option<String>,
     /// The commit that is checked out, in hex.
@@ -25,13 +25,13 @@ pub struct Checkout {
 }
 
 /// The checkout that a folder is, or is a part of; none where git knows nothing of it.
-pub fn checkout(folder: &Path) -> Option<Checkout> {
+pub fn checkout(folder: &Path) -> Option<GitCheckout> {
     let own = folder.ancestors().find_map(git_folder)?;
     // A further work tree has a HEAD of its own and shares the rest.
     let common = read(&own.join("commondir")).map_or_else(|| own.clone(), |path| own.join(path.trim()));
     let url =
         read(&common.join("config")).and_then(|config| origin(&config)).map(|url| without_credentials(&url));
-    Some(Checkout { url, commit: commit(&own, &common) })
+    Some(GitCheckout { url, commit: commit(&own, &common) })
 }
 
 /// Git's folder of a work tree: `.git`, or what a file of that name points to.
@@ -58,25 +58,26 @@ fn commit(own: &Path, common: &Path) -> Option<String> {
     let mut value = read(&own.join("HEAD"))?;
     for _ in 0..MAX_HOPS {
         let Some(name) = value.trim().strip_prefix("ref:").map(str::trim).map(str::to_owned) else {
-            return object(value.trim());
+            return object_id(value.trim());
         };
         if !name.starts_with("refs/") || name.split('/').any(|part| part == "..") {
             return None;
         }
-        value =
-            read(&own.join(&name)).or_else(|| read(&common.join(&name))).or_else(|| packed(common, &name))?;
+        value = read(&own.join(&name))
+            .or_else(|| read(&common.join(&name)))
+            .or_else(|| packed_ref(common, &name))?;
     }
     None
 }
 
-fn packed(common: &Path, name: &str) -> Option<String> {
+fn packed_ref(common: &Path, name: &str) -> Option<String> {
     let refs = read(&common.join("packed-refs"))?;
     let found = refs.lines().find_map(|line| line.split_once(' ').filter(|(_, at)| at.trim() == name));
     found.map(|(object, _)| object.to_owned())
 }
 
 /// SHA-1 or SHA-256 in hex.
-fn object(text: &str) -> Option<String> {
+fn object_id(text: &str) -> Option<String> {
     let hex = text.chars().all(|c| c.is_ascii_hexdigit());
     (hex && matches!(text.len(), 40 | 64)).then(|| text.to_ascii_lowercase())
 }
@@ -138,7 +139,8 @@ mod tests {
             "[core]\n\turl = x\n[remote \"origin\"]\n\turl = https://u:secret@example.org/a.git\n",
         );
         put(root, ".git/packed-refs", &format!("# pack-refs\n{COMMIT} refs/heads/main\n^{COMMIT}\n"));
-        let found = Checkout { url: Some("https://example.org/a.git".into()), commit: Some(COMMIT.into()) };
+        let found =
+            GitCheckout { url: Some("https://example.org/a.git".into()), commit: Some(COMMIT.into()) };
         assert_eq!(checkout(root), Some(found.clone()), "packed");
         put(root, ".git/refs/heads/main", &format!("{}\n", COMMIT.replace('0', "f")));
         assert_eq!(checkout(root).and_then(|found| found.commit), Some(COMMIT.replace('0', "f")), "loose");
@@ -149,7 +151,7 @@ mod tests {
         put(root, ".git/worktrees/w/commondir", "../..\n");
         let tree = tempfile::tempdir().expect("a folder");
         put(tree.path(), ".git", &format!("gitdir: {}\n", root.join(".git/worktrees/w").display()));
-        let other = Checkout { commit: Some(COMMIT.replace('0', "f")), ..found };
+        let other = GitCheckout { commit: Some(COMMIT.replace('0', "f")), ..found };
         assert_eq!(checkout(tree.path()), Some(other), "a further work tree");
     }
 
@@ -159,7 +161,7 @@ mod tests {
         for head in ["ref: ../../etc/passwd", "ref: refs/../../x", "not a commit", "ref: refs/heads/loop"] {
             put(folder.path(), ".git/HEAD", head);
             put(folder.path(), ".git/refs/heads/loop", "ref: refs/heads/loop");
-            assert_eq!(checkout(folder.path()), Some(Checkout::default()), "{head}");
+            assert_eq!(checkout(folder.path()), Some(GitCheckout::default()), "{head}");
         }
     }
 

@@ -17,7 +17,7 @@ use gatehouse_core::{
     },
 };
 
-pub(crate) use facts::Facts;
+pub(crate) use facts::GuideFacts;
 
 /// Documents whose words are counted; of more, every second or third is, and so on.
 pub(crate) const MAX_FACTS: usize = 5_000;
@@ -31,7 +31,7 @@ const MAX_QUERIES: usize = 8;
 
 /// When the guide is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum GuideWish {
+pub enum GuidePolicy {
     /// Where there is none, or a tenth of the documents changed since.
     #[default]
     WhenDue,
@@ -41,7 +41,7 @@ pub enum GuideWish {
     Never,
 }
 
-impl GuideWish {
+impl GuidePolicy {
     pub(crate) fn is_due(self, state: &RepositoryState) -> bool {
         let changed = state.changed_since_guide;
         let tenth = changed > 0 && u64::from(changed) * 10 >= u64::from(state.repository.file_count);
@@ -54,7 +54,7 @@ impl GuideWish {
 }
 
 /// A guide, and its last line, which says who wrote it.
-pub(crate) struct Written {
+pub(crate) struct GuideText {
     pub(crate) text: String,
     pub(crate) by: String,
 }
@@ -64,9 +64,9 @@ pub(crate) async fn write(
     store: &dyn DocumentStore,
     state: &RepositoryState,
     paths: &[String],
-    facts: Vec<Facts>,
+    facts: Vec<GuideFacts>,
     llm: Option<&Arc<dyn Llm>>,
-) -> Result<Written, Fault> {
+) -> Result<GuideText, Fault> {
     let name = &state.repository.name;
     let facts = complete(store, name, paths, facts).await?;
     let about = local::about(store, name, paths).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn write(
         }
     }
     parts.queries = tried;
-    Ok(Written { text: form::markdown(&parts, &by), by })
+    Ok(GuideText { text: form::markdown(&parts, &by), by })
 }
 
 /// What is counted of the repository: what is known already, and as much of the rest as is read in a moment.
@@ -100,8 +100,8 @@ async fn complete(
     store: &dyn DocumentStore,
     name: &str,
     paths: &[String],
-    mut facts: Vec<Facts>,
-) -> Result<Vec<Facts>, Fault> {
+    mut facts: Vec<GuideFacts>,
+) -> Result<Vec<GuideFacts>, Fault> {
     let known: HashSet<String> = facts.iter().map(|facts| facts.path.clone()).collect();
     let missing: Vec<&String> = paths.iter().filter(|path| !known.contains(*path)).collect();
     let room = MAX_READ.min(MAX_FACTS.saturating_sub(facts.len()));
@@ -110,7 +110,8 @@ async fn complete(
         // Another run may have removed it.
         let Ok(document) = store.read(name, path, None).await else { continue };
         let path = path.clone();
-        let counted = tokio::task::spawn_blocking(move || Facts::of_stored(&path, &document.text)).await;
+        let counted =
+            tokio::task::spawn_blocking(move || GuideFacts::from_stored(&path, &document.text)).await;
         facts.extend(counted.ok());
     }
     let stored: HashSet<&String> = paths.iter().collect();

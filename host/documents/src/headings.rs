@@ -23,7 +23,7 @@ pub(crate) struct Heading {
 
 impl Heading {
     /// None where nothing is left of the title.
-    fn of(line: usize, level: usize, title: &str) -> Option<Self> {
+    fn new(line: usize, level: usize, title: &str) -> Option<Self> {
         let title = one_line(title, MAX_TITLE);
         let level = u8::try_from(level.clamp(1, 12)).unwrap_or(12);
         (!title.is_empty()).then_some(Self { line, level, title })

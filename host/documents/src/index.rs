@@ -19,19 +19,19 @@ use gatehouse_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    git::{Checkout, checkout},
-    guide::{self, GuideWish},
+    git::{GitCheckout, checkout},
+    guide::{self, GuidePolicy},
     kinds::{self, Kind},
-    report::{GuideOutcome, OnProgress, Report},
-    walk::{Walked, walk},
+    report::{GuideOutcome, IndexRunReport, OnIndexProgress},
+    walk::{FolderListing, walk},
 };
 
 /// Paths that are removed in one step.
-const REMOVED_AT_ONCE: usize = 2_000;
+const MAX_REMOVED_PATHS: usize = 2_000;
 
 /// What is indexed, and under which name.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct IndexSource {
     /// The folder.
     pub root: PathBuf,
     /// The repository it becomes, or is.
@@ -44,7 +44,7 @@ pub struct Source {
 #[derive(Clone, Default)]
 pub struct Options {
     /// When the navigation guide is written.
-    pub guide: GuideWish,
+    pub guide: GuidePolicy,
     /// Who writes it; without one, or where it fails, it is made of the content alone.
     pub llm: Option<Arc<dyn Llm>>,
 }
@@ -57,28 +57,31 @@ pub struct Options {
 /// that is still there, `exhausted` where it holds too many files; and the store's.
 pub async fn index(
     store: &dyn DocumentStore,
-    source: Source,
+    source: IndexSource,
     options: Options,
-    progress: OnProgress<'_>,
+    progress: OnIndexProgress<'_>,
     cancel: CancellationToken,
-) -> Result<Report, Fault> {
-    let (root, git, walked) = look(source.root.clone(), cancel.clone()).await?;
-    let mut report =
-        Report { skipped: walked.skipped, cancelled: cancel.is_cancelled(), ..Report::default() };
+) -> Result<IndexRunReport, Fault> {
+    let (root, git, walked) = scan_folder(source.root.clone(), cancel.clone()).await?;
+    let mut report = IndexRunReport {
+        skipped: walked.skipped,
+        cancelled: cancel.is_cancelled(),
+        ..IndexRunReport::default()
+    };
     if report.cancelled {
         return Ok(report);
     }
-    let mut state = begin(store, &source, &root, &git).await?;
+    let mut state = load_or_create_state(store, &source, &root, &git).await?;
     let name = state.repository.name.clone();
     let heads = store.heads(&name).await?;
     let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
-    let run = flow::Run { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let flow::Flowed { left, facts } = run.store_files(&root, walked.files, known).await?;
+    let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
+    let flow::IndexRunOutcome { unseen: left, facts } = run.store_files(&root, walked.files, known).await?;
     if report.cancelled {
         return Ok(report);
     }
-    let gone: Vec<String> = left.into_iter().filter(|path| !is_within(path, &walked.unseen)).collect();
-    for part in gone.chunks(REMOVED_AT_ONCE) {
+    let gone: Vec<String> = left.into_iter().filter(|path| !is_within(path, &walked.unreadable)).collect();
+    for part in gone.chunks(MAX_REMOVED_PATHS) {
         store.change(&name, Vec::new(), part.to_vec()).await?;
         report.removed += part.len();
         state.changed_since_guide = state.changed_since_guide.saturating_add(count(part.len()));
@@ -91,8 +94,11 @@ pub async fn index(
 }
 
 /// The folder, what git knows of it, and what it holds.
-async fn look(root: PathBuf, cancel: CancellationToken) -> Result<(PathBuf, Checkout, Walked), Fault> {
-    off_the_runtime(move || {
+async fn scan_folder(
+    root: PathBuf,
+    cancel: CancellationToken,
+) -> Result<(PathBuf, GitCheckout, FolderListing), Fault> {
+    run_blocking(move || {
         let shown = root.display().to_string();
         let root = root.canonicalize().map_err(|error| {
             let what = format!("'{shown}' cannot be read: {error}.");
@@ -116,17 +122,17 @@ async fn look(root: PathBuf, cancel: CancellationToken) -> Result<(PathBuf, Chec
     .await?
 }
 
-async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Fault::internal("Reading the folder ended in a mistake of Gatehouse."))
 }
 
 /// What is stored of the repository, which is made if there is none.
-async fn begin(
+async fn load_or_create_state(
     store: &dyn DocumentStore,
-    source: &Source,
+    source: &IndexSource,
     root: &Path,
-    git: &Checkout,
+    git: &GitCheckout,
 ) -> Result<RepositoryState, Fault> {
     let stored = store.state(&source.name).await?;
     let is_new = stored.is_none();
@@ -134,7 +140,7 @@ async fn begin(
     let here = root.display().to_string();
     if let Some(other) = state.root.as_ref().filter(|other| **other != here) {
         let other_path = PathBuf::from(other);
-        if off_the_runtime(move || other_path.is_dir()).await? {
+        if run_blocking(move || other_path.is_dir()).await? {
             let what = format!("The repository '{}' was made of '{other}'.", state.repository.name);
             return Err(
                 Fault::invalid(what).hint("Give this folder another name, or remove that repository first.")
@@ -155,8 +161,8 @@ async fn finish(
     store: &dyn DocumentStore,
     options: &Options,
     mut state: RepositoryState,
-    facts: Vec<guide::Facts>,
-    report: &mut Report,
+    facts: Vec<guide::GuideFacts>,
+    report: &mut IndexRunReport,
 ) -> Result<(), Fault> {
     let name = state.repository.name.clone();
     let paths: Vec<String> = store.heads(&name).await?.into_iter().map(|head| head.path).collect();
@@ -205,7 +211,7 @@ fn count(number: usize) -> u32 {
 }
 
 /// Paths that are stored and were not seen yet.
-pub(crate) type Left = HashSet<String>;
+pub(crate) type UnseenPaths = HashSet<String>;
 
 #[cfg(test)]
 mod tests;

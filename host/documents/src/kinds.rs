@@ -68,7 +68,7 @@ const EXTENSIONS: [(Kind, &[&str]); 9] = [
 ];
 
 /// Extensions that are left out unread, and what they are.
-const LEFT_OUT: [(&str, &[&str]); 5] = [
+const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
     (
         "is a picture, a sound or a film",
         &[
@@ -161,7 +161,8 @@ pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
         return Err("is minified or bundled");
     }
     let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    if let Some((why, _)) = LEFT_OUT.iter().find(|(_, extensions)| extensions.contains(&extension)) {
+    if let Some((why, _)) = SKIPPED_EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension))
+    {
         return Err(why);
     }
     let found = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension));

@@ -20,7 +20,7 @@ mod report;
 mod testing;
 mod walk;
 
-pub use git::{Checkout, checkout};
-pub use guide::GuideWish;
-pub use index::{Options, Source, index};
-pub use report::{GuideOutcome, OnProgress, Progress, Report, Skipped};
+pub use git::{GitCheckout, checkout};
+pub use guide::GuidePolicy;
+pub use index::{IndexSource, Options, index};
+pub use report::{FileNotes, GuideOutcome, IndexProgress, IndexRunReport, OnIndexProgress};

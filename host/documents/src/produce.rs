@@ -7,32 +7,32 @@ use gatehouse_core::{
     ports::{
         TokenCounter,
         documents::{FileHead, NewFile},
-        text::Encoding,
+        text::TokenEncoding,
     },
 };
 use gatehouse_text::Tokens;
 
 use crate::{
     chunks::chunks,
-    formats::{self, Converted},
-    guide::Facts,
+    formats::{self, ConvertedText},
+    guide::GuideFacts,
     headings::headings,
     kinds::{self, Kind},
-    read::{Fetched, fetch},
+    read::{FileReadOutcome, fetch},
 };
 
 /// Raised when files are read differently: all of them are then read anew.
-const READER: u32 = 1;
+const READER_VERSION: u32 = 1;
 
 /// Headings that are stored for the search by words, in bytes.
 const MAX_HEADING_BYTES: usize = 16_000;
 
 /// What became of a file.
-pub(crate) enum Produced {
+pub(crate) enum ProduceOutcome {
     Unchanged,
     Skipped(&'static str),
     /// What is stored of it stays.
-    Unseen(&'static str),
+    Unreadable(&'static str),
     /// It went away since the folder was looked through.
     Gone,
     New(Box<NewDocument>),
@@ -41,34 +41,34 @@ pub(crate) enum Produced {
 /// A document that is new, or changed.
 pub(crate) struct NewDocument {
     pub(crate) file: NewFile,
-    pub(crate) facts: Option<Facts>,
+    pub(crate) facts: Option<GuideFacts>,
     pub(crate) note: Option<String>,
 }
 
 /// Reads a file of this folder, unless it is the one of this hash. `with_facts` says whether the guide counts it.
-pub(crate) fn produce(root: &Path, path: &str, known: Option<&str>, with_facts: bool) -> Produced {
+pub(crate) fn produce(root: &Path, path: &str, known: Option<&str>, with_facts: bool) -> ProduceOutcome {
     let kind = match kinds::kind(path) {
         Ok(kind) => kind,
-        Err(why) => return Produced::Skipped(why),
+        Err(why) => return ProduceOutcome::Skipped(why),
     };
     let bytes = match fetch(&root.join(path)) {
-        Fetched::Bytes(bytes) => bytes,
-        Fetched::Skipped(why) => return Produced::Skipped(why),
-        Fetched::Unseen(why) => return Produced::Unseen(why),
-        Fetched::Gone => return Produced::Gone,
+        FileReadOutcome::Bytes(bytes) => bytes,
+        FileReadOutcome::Skipped(why) => return ProduceOutcome::Skipped(why),
+        FileReadOutcome::Unreadable(why) => return ProduceOutcome::Unreadable(why),
+        FileReadOutcome::Gone => return ProduceOutcome::Gone,
     };
-    let hash = sha256_hex(format!("{READER} {kind:?} {}", sha256_hex(&bytes)));
+    let hash = sha256_hex(format!("{READER_VERSION} {kind:?} {}", sha256_hex(&bytes)));
     if known == Some(hash.as_str()) {
-        return Produced::Unchanged;
+        return ProduceOutcome::Unchanged;
     }
     match formats::convert(kind, path, &bytes) {
-        Ok(converted) => Produced::New(Box::new(document(kind, path, hash, converted, with_facts))),
-        Err(why) => Produced::Skipped(why),
+        Ok(converted) => ProduceOutcome::New(Box::new(document(kind, path, hash, converted, with_facts))),
+        Err(why) => ProduceOutcome::Skipped(why),
     }
 }
 
-fn document(kind: Kind, path: &str, hash: String, converted: Converted, with_facts: bool) -> NewDocument {
-    let Converted { text, made_from, note } = converted;
+fn document(kind: Kind, path: &str, hash: String, converted: ConvertedText, with_facts: bool) -> NewDocument {
+    let ConvertedText { text, made_from, note } = converted;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let headings = headings(kind, &lines);
     let chunks = chunks(kind, &text, &lines, &headings);
@@ -81,13 +81,13 @@ fn document(kind: Kind, path: &str, hash: String, converted: Converted, with_fac
         left -= heading.title.len();
         titles.push(heading.title);
     }
-    let facts = with_facts.then(|| Facts::of(path, &text, &titles));
+    let facts = with_facts.then(|| GuideFacts::new(path, &text, &titles));
     let file = NewFile {
         head: FileHead { path: path.to_owned(), hash },
         made_from: made_from.map(str::to_owned),
         headings: titles,
         lines: u32::try_from(lines.len()).unwrap_or(u32::MAX),
-        tokens: u32::try_from(Tokens.count(&text, Encoding::O200k)).unwrap_or(u32::MAX),
+        tokens: u32::try_from(Tokens.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX),
         chunks,
         text,
     };

@@ -11,56 +11,56 @@ pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 /// What came of reading a file.
 #[derive(Debug)]
-pub(crate) enum Fetched {
+pub(crate) enum FileReadOutcome {
     Bytes(Vec<u8>),
     /// Why it is no document.
     Skipped(&'static str),
     /// It is there and could not be read: what is stored of it stays.
-    Unseen(&'static str),
+    Unreadable(&'static str),
     /// It went away meanwhile.
     Gone,
 }
 
 /// Reads a file; once more where it changed meanwhile.
-pub(crate) fn fetch(path: &Path) -> Fetched {
+pub(crate) fn fetch(path: &Path) -> FileReadOutcome {
     for _ in 0..2 {
-        match attempt(path) {
+        match try_read(path) {
             Ok(Some(fetched)) => return fetched,
             Ok(None) => {}
-            Err(error) => return unread(&error),
+            Err(error) => return read_failure(&error),
         }
     }
-    Fetched::Unseen("changed while it was read")
+    FileReadOutcome::Unreadable("changed while it was read")
 }
 
-fn unread(error: &io::Error) -> Fetched {
+fn read_failure(error: &io::Error) -> FileReadOutcome {
     if error.kind() == io::ErrorKind::NotFound {
-        return Fetched::Gone;
+        return FileReadOutcome::Gone;
     }
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        return Fetched::Skipped("is a link, which is not followed");
+        return FileReadOutcome::Skipped("is a link, which is not followed");
     }
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Fetched::Unseen("cannot be read: permission denied"),
-        _ => Fetched::Unseen("cannot be read"),
+        io::ErrorKind::PermissionDenied => FileReadOutcome::Unreadable("cannot be read: permission denied"),
+        _ => FileReadOutcome::Unreadable("cannot be read"),
     }
 }
 
 /// None where the file changed meanwhile.
-fn attempt(path: &Path) -> io::Result<Option<Fetched>> {
+fn try_read(path: &Path) -> io::Result<Option<FileReadOutcome>> {
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
-        return Ok(Some(Fetched::Skipped("is no file: a pipe, a socket or a device")));
+        return Ok(Some(FileReadOutcome::Skipped("is no file: a pipe, a socket or a device")));
     }
     if before.len() > MAX_BYTES {
-        return Ok(Some(Fetched::Skipped("is larger than 4 MB")));
+        return Ok(Some(FileReadOutcome::Skipped("is larger than 4 MB")));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
     (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     let same = same(&before, &file.metadata()?) && bytes.len() as u64 == before.len();
-    Ok(same.then_some(Fetched::Bytes(bytes)))
+    Ok(same.then_some(FileReadOutcome::Bytes(bytes)))
 }
 
 fn same(before: &Metadata, after: &Metadata) -> bool {
@@ -90,13 +90,16 @@ mod tests {
     fn what_is_no_readable_file_is_told() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.md");
-        assert!(matches!(fetch(&path), Fetched::Gone));
+        assert!(matches!(fetch(&path), FileReadOutcome::Gone));
         fs::write(&path, "text").expect("written");
-        assert!(matches!(fetch(&path), Fetched::Bytes(bytes) if bytes == b"text"));
-        assert!(matches!(fetch(folder.path()), Fetched::Skipped(_)));
+        assert!(matches!(fetch(&path), FileReadOutcome::Bytes(bytes) if bytes == b"text"));
+        assert!(matches!(fetch(folder.path()), FileReadOutcome::Skipped(_)));
         let large = File::create(folder.path().join("large")).expect("made");
         large.set_len(50_000_000).expect("grown");
-        assert!(matches!(fetch(&folder.path().join("large")), Fetched::Skipped("is larger than 4 MB")));
+        assert!(matches!(
+            fetch(&folder.path().join("large")),
+            FileReadOutcome::Skipped("is larger than 4 MB")
+        ));
     }
 
     #[cfg(unix)]
@@ -105,10 +108,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a"), "text").expect("written");
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
-        assert!(matches!(fetch(&folder.path().join("b")), Fetched::Skipped(why) if why.contains("link")));
+        assert!(
+            matches!(fetch(&folder.path().join("b")), FileReadOutcome::Skipped(why) if why.contains("link"))
+        );
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
-        assert!(matches!(fetch(&pipe), Fetched::Skipped(why) if why.contains("pipe")));
+        assert!(matches!(fetch(&pipe), FileReadOutcome::Skipped(why) if why.contains("pipe")));
     }
 }

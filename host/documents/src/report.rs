@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// Paths that are named for each thing that is said of them; the others are counted.
-const NAMED: usize = 100;
+const MAX_NAMED_PATHS: usize = 100;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct IndexProgress {
     /// Files that are stored, or found unchanged, or left out.
     pub done: usize,
     /// Files in all.
@@ -15,18 +15,18 @@ pub struct Progress {
 }
 
 /// Hears how far a run is.
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+pub type OnIndexProgress<'a> = &'a (dyn Fn(IndexProgress) + Send + Sync);
 
 /// Files that something is said of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Skipped {
+pub struct FileNotes {
     /// How many, by what is said of them.
     pub counts: BTreeMap<String, usize>,
     /// The first hundred of them with what is said of each.
     pub named: Vec<(String, String)>,
 }
 
-impl Skipped {
+impl FileNotes {
     /// How many there are.
     pub fn total(&self) -> usize {
         self.counts.values().sum()
@@ -35,7 +35,7 @@ impl Skipped {
     pub(crate) fn add(&mut self, path: String, why: impl Into<String>) {
         let why = why.into();
         *self.counts.entry(why.clone()).or_default() += 1;
-        if self.named.len() < NAMED {
+        if self.named.len() < MAX_NAMED_PATHS {
             self.named.push((path, why));
         }
     }
@@ -46,7 +46,7 @@ impl Skipped {
 pub enum GuideOutcome {
     /// The one that is stored still holds, or none was asked for.
     #[default]
-    Kept,
+    Unchanged,
     /// It was written, by what the text says: a model, or from the content alone.
     Written {
         /// Its last line.
@@ -56,7 +56,7 @@ pub enum GuideOutcome {
 
 /// What an index run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct IndexRunReport {
     /// Files that are new.
     pub added: usize,
     /// Files that changed.
@@ -66,9 +66,9 @@ pub struct Report {
     /// Files that are not there any more.
     pub removed: usize,
     /// Files that were left out, and why.
-    pub skipped: Skipped,
+    pub skipped: FileNotes,
     /// Files that were read, and what to know of how: in another encoding, cut, made of something else.
-    pub noted: Skipped,
+    pub noted: FileNotes,
     /// Bytes of text that were stored.
     pub bytes: u64,
     /// Tokens (o200k_base) of what was stored.

@@ -7,8 +7,8 @@ use gatehouse_core::{
     outcome::Fault,
     page::MatchQuality,
     ports::documents::{
-        Document, DocumentHit, DocumentSearch, DocumentStore, Documents, FileHead, Lines, NewFile,
-        Repository, RepositoryState, SearchMode,
+        Document, DocumentHit, DocumentReader, DocumentSearchResult, DocumentStore, FileHead, LineRange,
+        NewFile, Repository, RepositoryState, SearchMode,
     },
 };
 
@@ -34,7 +34,7 @@ impl Shelf {
 }
 
 #[async_trait]
-impl Documents for Shelf {
+impl DocumentReader for Shelf {
     async fn repositories(&self, _: bool) -> Result<Vec<Repository>, Fault> {
         Ok(self.states.lock().expect("whole").values().map(|state| state.repository.clone()).collect())
     }
@@ -45,25 +45,25 @@ impl Documents for Shelf {
         query: &str,
         _: SearchMode,
         limit: usize,
-    ) -> Result<DocumentSearch, Fault> {
+    ) -> Result<DocumentSearchResult, Fault> {
         let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let texts = self.texts();
         let found =
             texts.into_iter().filter(|(_, text)| words.iter().all(|word| text.to_lowercase().contains(word)));
         let hit = |path| DocumentHit { path, score: 1.0, fit: MatchQuality::Good, tokens: 1, best: None };
-        Ok(DocumentSearch {
+        Ok(DocumentSearchResult {
             hits: found.map(|(path, _)| hit(path)).take(limit).collect(),
-            ..DocumentSearch::default()
+            ..DocumentSearchResult::default()
         })
     }
 
-    async fn read(&self, repository: &str, path: &str, _: Option<Lines>) -> Result<Document, Fault> {
+    async fn read(&self, repository: &str, path: &str, _: Option<LineRange>) -> Result<Document, Fault> {
         let text = self.texts().remove(path).ok_or_else(|| Fault::not_found(path))?;
         Ok(Document {
             repository: repository.into(),
             path: path.into(),
             text,
-            lines: Lines { first: 1, last: 1 },
+            lines: LineRange { first: 1, last: 1 },
             total_lines: 1,
             total_tokens: 1,
             made_from: None,
@@ -105,7 +105,7 @@ impl DocumentStore for Shelf {
         Ok(self.states.lock().expect("whole").remove(repository).is_some())
     }
 
-    async fn settle(&self, _: Duration) -> bool {
+    async fn wait_for_vectors(&self, _: Duration) -> bool {
         true
     }
 }

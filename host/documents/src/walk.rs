@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gatehouse_core::outcome::Fault;
 use ignore::WalkBuilder;
 
-use crate::report::Skipped;
+use crate::report::FileNotes;
 
 /// Folders within folders that are entered.
 const MAX_DEPTH: usize = 64;
@@ -15,12 +15,12 @@ const MAX_FILES: usize = 200_000;
 
 /// What a folder holds.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
+pub(crate) struct FolderListing {
     /// Within the folder, with `/`; sorted.
     pub(crate) files: Vec<String>,
-    pub(crate) skipped: Skipped,
+    pub(crate) skipped: FileNotes,
     /// What could not be looked into: what is stored of it stays as it is. A folder's stands for all in it.
-    pub(crate) unseen: Vec<String>,
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// Looks through a folder. `.git` and what is hidden is never entered, and no link is followed. `in_checkout` says whether the rules of the
@@ -28,7 +28,11 @@ pub(crate) struct Walked {
 ///
 /// # Errors
 /// `exhausted` where there are too many files.
-pub(crate) fn walk(root: &Path, in_checkout: bool, cancelled: &dyn Fn() -> bool) -> Result<Walked, Fault> {
+pub(crate) fn walk(
+    root: &Path,
+    in_checkout: bool,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<FolderListing, Fault> {
     let walker = WalkBuilder::new(root)
         .follow_links(false)
         .git_global(false)
@@ -36,7 +40,7 @@ pub(crate) fn walk(root: &Path, in_checkout: bool, cancelled: &dyn Fn() -> bool)
         .parents(in_checkout)
         .max_depth(Some(MAX_DEPTH + 1))
         .build();
-    let mut walked = Walked::default();
+    let mut walked = FolderListing::default();
     for entry in walker {
         if cancelled() {
             break;
@@ -44,16 +48,16 @@ pub(crate) fn walk(root: &Path, in_checkout: bool, cancelled: &dyn Fn() -> bool)
         match entry {
             Ok(entry) => {
                 let Ok(path) = entry.path().strip_prefix(root) else { continue };
-                match judge(path, &entry) {
-                    Judged::File(path) => walked.files.push(path),
-                    Judged::Entered => {}
-                    Judged::Skipped(path, why) => walked.skipped.add(path, why),
+                match classify(path, &entry) {
+                    WalkEntry::File(path) => walked.files.push(path),
+                    WalkEntry::Entered => {}
+                    WalkEntry::Skipped(path, why) => walked.skipped.add(path, why),
                 }
             }
             Err(error) => {
                 let path = unreadable(&error).and_then(|path| path.strip_prefix(root).ok().map(shown));
                 // Where it is not known what could not be read, nothing counts as gone.
-                walked.unseen.push(path.clone().unwrap_or_default());
+                walked.unreadable.push(path.clone().unwrap_or_default());
                 walked.skipped.add(path.unwrap_or_default(), "cannot be read");
             }
         }
@@ -68,31 +72,31 @@ pub(crate) fn walk(root: &Path, in_checkout: bool, cancelled: &dyn Fn() -> bool)
     Ok(walked)
 }
 
-enum Judged {
+enum WalkEntry {
     File(String),
     Entered,
     Skipped(String, &'static str),
 }
 
-fn judge(path: &Path, entry: &ignore::DirEntry) -> Judged {
+fn classify(path: &Path, entry: &ignore::DirEntry) -> WalkEntry {
     let shown = shown(path);
-    let Some(kind) = entry.file_type() else { return Judged::Entered };
+    let Some(kind) = entry.file_type() else { return WalkEntry::Entered };
     if kind.is_dir() {
         let too_deep = entry.depth() > MAX_DEPTH;
-        return if too_deep { Judged::Skipped(shown, "lies too deep") } else { Judged::Entered };
+        return if too_deep { WalkEntry::Skipped(shown, "lies too deep") } else { WalkEntry::Entered };
     }
     if kind.is_symlink() {
-        return Judged::Skipped(shown, "is a link, which is not followed");
+        return WalkEntry::Skipped(shown, "is a link, which is not followed");
     }
     if !kind.is_file() {
-        return Judged::Skipped(shown, "is no file: a pipe, a socket or a device");
+        return WalkEntry::Skipped(shown, "is no file: a pipe, a socket or a device");
     }
     match path.to_str() {
-        None => Judged::Skipped(shown, "has a name that is not UTF-8"),
+        None => WalkEntry::Skipped(shown, "has a name that is not UTF-8"),
         Some(name) if name.chars().any(char::is_control) => {
-            Judged::Skipped(shown, "has control characters in its name")
+            WalkEntry::Skipped(shown, "has control characters in its name")
         }
-        Some(_) => Judged::File(shown),
+        Some(_) => WalkEntry::File(shown),
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Durability {
 /// Replaces a file that people look at, or makes it, for good. One that is there keeps its permissions; a new one can
 /// be read by everybody.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (file, folder) = beside(path, bytes)?;
+    let (file, folder) = write_temporary(path, bytes)?;
     match fs::metadata(path) {
         Ok(about) => file.as_file().set_permissions(about.permissions())?,
         Err(_) => make_public(&file)?,
@@ -38,7 +38,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Makes a file that everybody can read, for good; one that is there already is an error, and stays as it is.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (file, _) = beside(path, bytes)?;
+    let (file, _) = write_temporary(path, bytes)?;
     make_public(&file)?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path)?;
@@ -49,7 +49,7 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// processes left next to it: it may hold a secret too.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     // Temporary files have the mode 0600.
-    let (file, folder) = beside(path, bytes)?;
+    let (file, folder) = write_temporary(path, bytes)?;
     sweep(&folder);
     finish(file, path, &folder, durability)
 }
@@ -63,7 +63,7 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-fn beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
+fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = temporary::new_file(folder)?;
     file.write_all(bytes)?;

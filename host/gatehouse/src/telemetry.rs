@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use gatehouse_core::{clean::is_hidden, pipeline::CALLS};
+use gatehouse_core::{clean::is_hidden, pipeline::CALL_LOG_TARGET};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -76,7 +76,7 @@ impl<W: Write> Write for Visible<W> {
 pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
     let completed = |filter: &str| {
         let quiet = quiet(filter);
-        if options.calls { format!("{quiet},{CALLS}=info") } else { quiet }
+        if options.calls { format!("{quiet},{CALL_LOG_TARGET}=info") } else { quiet }
     };
     let wanted = options
         .filter

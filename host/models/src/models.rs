@@ -10,7 +10,7 @@ use gatehouse_core::{
     ports::{
         TokenCounter,
         embed::Embedder,
-        llm::{Completion, Llm, OnProgress, Prompt},
+        llm::{Llm, ModelCompletion, ModelPrompt, OnCompletionProgress},
     },
 };
 use gatehouse_net::HttpClients;
@@ -237,7 +237,11 @@ impl Llm for WithWebSearch {
         self.web.as_ref()?.web_model()
     }
 
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+    async fn complete(
+        &self,
+        prompt: ModelPrompt,
+        on_progress: OnCompletionProgress<'_>,
+    ) -> Result<ModelCompletion, Fault> {
         match &self.web {
             Some(web) if prompt.web_search => web.complete(prompt, on_progress).await,
             None if prompt.web_search => {

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
     ports::{
-        embed::{EmbedFor, Embedder, Vector},
-        llm::{Completion, Llm, OnProgress, Prompt},
+        embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
+        llm::{Llm, ModelCompletion, ModelPrompt, OnCompletionProgress},
     },
 };
 
@@ -51,7 +51,11 @@ impl Embedder for NoModel {
         &self.embeds_as
     }
 
-    async fn embed(&self, _texts: &[String], _purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(
+        &self,
+        _texts: &[String],
+        _purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         Err(unavailable(&self.why, &self.hint))
     }
 }
@@ -66,7 +70,11 @@ impl Llm for NoModel {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, _on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+    async fn complete(
+        &self,
+        prompt: ModelPrompt,
+        _on_progress: OnCompletionProgress<'_>,
+    ) -> Result<ModelCompletion, Fault> {
         Err(unavailable(&self.why, if prompt.web_search { &self.web_hint } else { &self.hint }))
     }
 }

@@ -25,7 +25,7 @@ impl Backoff {
     }
 
     /// A random part of it, so that those who failed together do not come back together ("full jitter").
-    pub fn jittered(&self, failures: u32) -> Duration {
+    pub fn jittered_pause(&self, failures: u32) -> Duration {
         // The hasher's keys are random, and differ each time.
         let random = RandomState::new().hash_one(0_u8);
         // 53 bits are what a float holds exactly.
@@ -38,11 +38,11 @@ impl Backoff {
 #[derive(Debug)]
 pub struct CircuitBreaker<F> {
     backoff: Backoff,
-    open: Mutex<Option<Open<F>>>,
+    open: Mutex<Option<OpenCircuit<F>>>,
 }
 
 #[derive(Debug)]
-struct Open<F> {
+struct OpenCircuit<F> {
     cause: F,
     /// Failures in a row.
     failures: u32,
@@ -68,7 +68,7 @@ impl<F: Clone> CircuitBreaker<F> {
     }
 
     /// The server could not be reached. Calls that were under way together failed together: that is one failure.
-    pub fn failed(&self, cause: F) {
+    pub fn record_failure(&self, cause: F) {
         let mut open = lock(&self.open);
         let now = Instant::now();
         let failures = match &*open {
@@ -76,11 +76,11 @@ impl<F: Clone> CircuitBreaker<F> {
             Some(open) => open.failures.saturating_add(1),
             None => 1,
         };
-        *open = Some(Open { cause, failures, until: now + self.backoff.pause(failures) });
+        *open = Some(OpenCircuit { cause, failures, until: now + self.backoff.pause(failures) });
     }
 
     /// The server answered.
-    pub fn succeeded(&self) {
+    pub fn record_success(&self) {
         *lock(&self.open) = None;
     }
 }
@@ -97,13 +97,13 @@ mod tests {
         for pause in [1, 2, 4, 5, 5].map(Duration::from_secs) {
             assert_eq!(breaker.check(), Ok(()));
             // Failures at the same time are one.
-            breaker.failed("refused");
-            breaker.failed("refused");
+            breaker.record_failure("refused");
+            breaker.record_failure("refused");
             assert_eq!(breaker.check(), Err(("refused", pause)));
             tokio::time::advance(pause).await;
         }
-        breaker.succeeded();
-        breaker.failed("refused");
+        breaker.record_success();
+        breaker.record_failure("refused");
         assert_eq!(breaker.check(), Err(("refused", Duration::from_secs(1))));
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for (failures, most) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5)] {
             for _ in 0..100 {
-                let pause = BACKOFF.jittered(failures);
+                let pause = BACKOFF.jittered_pause(failures);
                 assert!(pause <= Duration::from_secs(most), "{failures}: {pause:?}");
                 seen.insert(pause);
             }

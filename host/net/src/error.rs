@@ -15,7 +15,7 @@ pub fn http_cause(error: reqwest::Error) -> String {
 
 /// What an error comes from, in plain words where there are some, and without the number of the system's error.
 pub fn plain_cause(error: &(dyn Error + 'static)) -> String {
-    let io = |error: &(dyn Error + 'static)| plain(error.downcast_ref::<io::Error>()?.kind());
+    let io = |error: &(dyn Error + 'static)| plain_text(error.downcast_ref::<io::Error>()?.kind());
     chain(error).find_map(io).map_or_else(|| root_cause(error), str::to_owned)
 }
 
@@ -24,7 +24,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-fn plain(kind: io::ErrorKind) -> Option<&'static str> {
+fn plain_text(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::ConnectionRefused => "connection refused",
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "the connection was cut",

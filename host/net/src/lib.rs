@@ -18,4 +18,4 @@ pub use reqwest::{
     Body, Client, ClientBuilder, Error, Method, Request, RequestBuilder, Response, StatusCode, Url, dns,
     header,
 };
-pub use tls::{Roots, install_crypto, random_bytes, tls_config};
+pub use tls::{TrustRoots, install_crypto, random_bytes, tls_config};

@@ -28,7 +28,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], Fault> {
 }
 
 /// Whose certificates are trusted.
-pub enum Roots<'a> {
+pub enum TrustRoots<'a> {
     /// Nobody's: for connections that are never encrypted.
     None,
     /// Those that the operating system trusts.
@@ -41,20 +41,20 @@ pub enum Roots<'a> {
 ///
 /// # Errors
 /// Why the certificates cannot be used.
-pub fn tls_config(roots: &Roots<'_>) -> Result<ClientConfig, String> {
+pub fn tls_config(roots: &TrustRoots<'_>) -> Result<ClientConfig, String> {
     let failed = |error: rustls::Error| error.to_string();
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(failed)?;
     let builder = match roots {
-        Roots::None => builder.with_root_certificates(RootCertStore::empty()),
-        Roots::Platform => builder.with_platform_verifier().map_err(failed)?,
-        Roots::File(file) => builder.with_root_certificates(in_file(file)?),
+        TrustRoots::None => builder.with_root_certificates(RootCertStore::empty()),
+        TrustRoots::Platform => builder.with_platform_verifier().map_err(failed)?,
+        TrustRoots::File(file) => builder.with_root_certificates(read_roots(file)?),
     };
     Ok(builder.with_no_client_auth())
 }
 
-fn in_file(file: &Path) -> Result<RootCertStore, String> {
+fn read_roots(file: &Path) -> Result<RootCertStore, String> {
     let failed = |error: rustls::pki_types::pem::Error| error.to_string();
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file).map_err(failed)? {
@@ -73,8 +73,8 @@ mod tests {
         for (name, text) in [("none.pem", None), ("empty.pem", Some("")), ("text.pem", Some("hello"))] {
             let file = dir.path().join(name);
             text.map_or(Ok(()), |text| std::fs::write(&file, text)).expect("written");
-            assert!(tls_config(&Roots::File(&file)).is_err(), "{name}");
+            assert!(tls_config(&TrustRoots::File(&file)).is_err(), "{name}");
         }
-        assert!(tls_config(&Roots::None).is_ok());
+        assert!(tls_config(&TrustRoots::None).is_ok());
     }
 }

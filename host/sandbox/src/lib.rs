@@ -44,8 +44,8 @@ mod wasi;
 use std::sync::Arc;
 
 use gatehouse_core::ports::{
-    Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Ledger, Llm, Servers, Text, TokenCounter,
-    ToolIndex,
+    ArtifactService, CallLedger, Clock, DocumentReader, Embedder, HttpFetcher, KnowledgeGraph, KvStore, Llm,
+    ServerRegistry, TextCompressor, TokenCounter, ToolIndex,
 };
 
 pub use capacity::SystemLimits;
@@ -65,25 +65,25 @@ pub struct Ports {
     /// The wall clock of `context.now`.
     pub clock: Arc<dyn Clock>,
     /// The knowledge graph.
-    pub knowledge: Arc<dyn Knowledge>,
+    pub knowledge: Arc<dyn KnowledgeGraph>,
     /// The repositories of documents.
-    pub documents: Arc<dyn Documents>,
+    pub documents: Arc<dyn DocumentReader>,
     /// What gates keep.
-    pub kv: Arc<dyn Kv>,
+    pub kv: Arc<dyn KvStore>,
     /// What gates keep for whoever calls.
-    pub artifacts: Arc<dyn Artifacts>,
+    pub artifacts: Arc<dyn ArtifactService>,
     /// The compressors.
-    pub text: Arc<dyn Text>,
+    pub text: Arc<dyn TextCompressor>,
     /// The way to the network.
-    pub http: Arc<dyn Http>,
+    pub http: Arc<dyn HttpFetcher>,
     /// The models.
     pub models: Models,
     /// The MCP servers behind the host, where it has any.
-    pub servers: Option<Arc<dyn Servers>>,
+    pub servers: Option<Arc<dyn ServerRegistry>>,
     /// What is known of their tools, where that is kept.
     pub tools: Option<Arc<dyn ToolIndex>>,
     /// How calls went, where that is kept.
-    pub ledger: Option<Arc<dyn Ledger>>,
+    pub ledger: Option<Arc<dyn CallLedger>>,
 }
 
 /// The models that gates may use.

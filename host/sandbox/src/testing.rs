@@ -7,17 +7,21 @@ use gatehouse_core::{
     Fault, Principal,
     http::HttpRules,
     ports::{
-        Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
-        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
-        documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
-        embed::{EmbedFor, Vector},
+        ArtifactService, Clock, DocumentReader, Embedder, HttpFetcher, KnowledgeGraph, KvStore, Llm,
+        TextCompressor, TokenCounter,
+        artifacts::{
+            Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
+            ArtifactSlice,
+        },
+        documents::{Document, DocumentSearchResult, LineRange, Repository, SearchMode},
+        embed::{EmbeddingPurpose, EmbeddingVector},
         http::{HttpRequest, HttpResponse},
         knowledge::{
-            EngineStatistics, IndexOptions, IndexReport, PageChanges, PageDraft, PageFilters, PageLookup,
-            PageNeighbor, PageSearchResult, PatchReport, Progress,
+            EngineStatistics, IndexOptions, IndexReport, OnPageProgress, PageChanges, PageDraft, PageFilters,
+            PageLookup, PageNeighbor, PageSearchResult, PatchReport,
         },
-        llm::{Completion, OnProgress, Prompt},
-        text::{Compact, Digest, Encoding, Extract},
+        llm::{ModelCompletion, ModelPrompt, OnCompletionProgress},
+        text::{CompactText, DocumentDigest, TextExtract, TokenEncoding},
     },
 };
 
@@ -49,34 +53,34 @@ macro_rules! nothing_of {
 }
 
 nothing_of! {
-    Knowledge {
+    KnowledgeGraph {
         search(&str, &PageFilters, usize) -> PageSearchResult;
         page(&str) -> PageLookup;
-        neighbours(&str) -> Vec<PageNeighbor>;
+        neighbors(&str) -> Vec<PageNeighbor>;
         upsert(Vec<PageDraft>) -> IndexReport;
         patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
-        index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
+        index(Option<std::path::PathBuf>, IndexOptions, OnPageProgress<'_>) -> IndexReport;
         preview_upsert(Vec<PageDraft>) -> IndexReport;
         preview_patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
-        preview_index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
+        preview_index(Option<std::path::PathBuf>, IndexOptions, OnPageProgress<'_>) -> IndexReport;
         stats() -> EngineStatistics;
     }
-    Documents {
+    DocumentReader {
         repositories(bool) -> Vec<Repository>;
-        search(&str, &str, SearchMode, usize) -> DocumentSearch;
-        read(&str, &str, Option<Lines>) -> Document;
+        search(&str, &str, SearchMode, usize) -> DocumentSearchResult;
+        read(&str, &str, Option<LineRange>) -> Document;
     }
-    Kv {
+    KvStore {
         get(&str, &str) -> Option<Vec<u8>>;
         set(&str, &str, Vec<u8>, Option<u64>, u64) -> ();
         add(&str, &str, i64, Option<u64>, u64) -> i64;
         delete(&str, &str) -> bool;
         keys(&str, &str) -> Vec<String>;
     }
-    Artifacts {
+    ArtifactService {
         put(&Principal, ArtifactDraft) -> Artifact;
         info(&Principal, &[String]) -> Vec<Option<Artifact>>;
-        read(&Principal, &str, &Part) -> Piece;
+        read(&Principal, &str, &ArtifactPart) -> ArtifactSlice;
         recent(&Principal, &ArtifactFilter, usize) -> Vec<Artifact>;
         search(&Principal, &str, usize) -> Vec<ArtifactHit>;
         change(&Principal, &str, ArtifactChanges) -> Artifact;
@@ -84,23 +88,23 @@ nothing_of! {
     }
 }
 
-impl Text for Nothing {
+impl TextCompressor for Nothing {
     fn count(&self, _: &str) -> u32 {
         0
     }
-    fn extract(&self, _: &str, _: &str, _: u32) -> Result<Extract, Fault> {
+    fn extract(&self, _: &str, _: &str, _: u32) -> Result<TextExtract, Fault> {
         nothing()
     }
-    fn compact(&self, _: &str) -> Option<Compact> {
+    fn compact(&self, _: &str) -> Option<CompactText> {
         None
     }
-    fn digest(&self, _: &str, _: &str, _: u32) -> Result<Digest, Fault> {
+    fn digest(&self, _: &str, _: &str, _: u32) -> Result<DocumentDigest, Fault> {
         nothing()
     }
 }
 
 #[async_trait]
-impl Http for Nothing {
+impl HttpFetcher for Nothing {
     async fn fetch(&self, _: &HttpRules, _: HttpRequest) -> Result<HttpResponse, Fault> {
         nothing()
     }
@@ -114,7 +118,7 @@ impl Llm for Nothing {
     fn web_model(&self) -> Option<&str> {
         None
     }
-    async fn complete(&self, _: Prompt, _: OnProgress<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, _: ModelPrompt, _: OnCompletionProgress<'_>) -> Result<ModelCompletion, Fault> {
         nothing()
     }
 }
@@ -124,19 +128,19 @@ impl Embedder for Nothing {
     fn model(&self) -> &str {
         "none"
     }
-    async fn embed(&self, _: &[String], _: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(&self, _: &[String], _: EmbeddingPurpose) -> Result<Vec<EmbeddingVector>, Fault> {
         nothing()
     }
 }
 
 impl TokenCounter for Nothing {
-    fn count(&self, _: &str, _: Encoding) -> usize {
+    fn count(&self, _: &str, _: TokenEncoding) -> usize {
         0
     }
-    fn within<'a>(&self, text: &'a str, _: usize, _: Encoding) -> &'a str {
+    fn token_prefix<'a>(&self, text: &'a str, _: usize, _: TokenEncoding) -> &'a str {
         text
     }
-    fn count_up_to(&self, _: &str, _: usize, _: Encoding) -> Option<usize> {
+    fn count_up_to(&self, _: &str, _: usize, _: TokenEncoding) -> Option<usize> {
         None
     }
 }

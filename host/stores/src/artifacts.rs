@@ -20,8 +20,11 @@ use gatehouse_core::{
     call::Principal,
     outcome::Fault,
     ports::{
-        Artifacts, Clock, Embedder,
-        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
+        ArtifactService, Clock, Embedder,
+        artifacts::{
+            Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
+            ArtifactSlice,
+        },
     },
 };
 
@@ -190,7 +193,7 @@ impl ArtifactStore {
 }
 
 #[async_trait]
-impl Artifacts for ArtifactStore {
+impl ArtifactService for ArtifactStore {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
         let asker = self.asker(owner);
         let ttl = draft.ttl.unwrap_or(self.ttl).as_millis();
@@ -210,7 +213,7 @@ impl Artifacts for ArtifactStore {
         self.engine.info(&self.asker(owner), ids).await
     }
 
-    async fn read(&self, owner: &Principal, id: &str, part: &Part) -> Result<Piece, Fault> {
+    async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         self.part(&self.asker(owner), id, part).await
     }
 

@@ -16,10 +16,10 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::{
-        Clock, Documents, Embedder,
+        Clock, DocumentReader, Embedder,
         documents::{
-            Document, DocumentSearch, DocumentStore, FileHead, Lines, NewFile, Repository, RepositoryState,
-            SearchMode,
+            Document, DocumentSearchResult, DocumentStore, FileHead, LineRange, NewFile, Repository,
+            RepositoryState, SearchMode,
         },
     },
 };
@@ -124,7 +124,7 @@ impl DocumentLibrary {
 }
 
 #[async_trait]
-impl Documents for DocumentLibrary {
+impl DocumentReader for DocumentLibrary {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
         self.engine.repositories(guides).await
     }
@@ -135,12 +135,12 @@ impl Documents for DocumentLibrary {
         query: &str,
         mode: SearchMode,
         limit: usize,
-    ) -> Result<DocumentSearch, Fault> {
+    ) -> Result<DocumentSearchResult, Fault> {
         let name = self.spelled(repository).await?;
         self.find(name, query, mode, limit.max(1)).await
     }
 
-    async fn read(&self, repository: &str, path: &str, lines: Option<Lines>) -> Result<Document, Fault> {
+    async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {
         let name = self.spelled(repository).await?;
         match self.engine.file(&name, path).await? {
             Some(file) => lines::document(name, file, lines),
@@ -198,7 +198,7 @@ impl DocumentStore for DocumentLibrary {
         }
     }
 
-    async fn settle(&self, limit: Duration) -> bool {
+    async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
             Some(embedding) => embedding.settle(limit).await,
             None => true,

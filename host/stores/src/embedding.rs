@@ -19,7 +19,7 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
         Embedder,
-        embed::{EmbedFor, Vector},
+        embed::{EmbeddingPurpose, EmbeddingVector},
     },
     search::embedded::RECIPE,
 };
@@ -71,9 +71,9 @@ impl Embedding {
     ///
     /// # Errors
     /// The model's own, and `timed-out` after three seconds.
-    async fn query(&self, text: &str) -> Result<Vector, Fault> {
+    async fn query(&self, text: &str) -> Result<EmbeddingVector, Fault> {
         let text: String = text.chars().take(QUERY_LETTERS).collect();
-        let asked = self.task.work().embedder.embed(std::slice::from_ref(&text), EmbedFor::Query);
+        let asked = self.task.work().embedder.embed(std::slice::from_ref(&text), EmbeddingPurpose::Query);
         let Ok(answer) = timeout(QUERY_TIME, asked).await else {
             let (model, seconds) = (self.model(), QUERY_TIME.as_secs());
             let message = format!("the embedding model '{model}' did not answer within {seconds} s");

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{EngineStatistics, KnowledgePage, PageType},
-    search::{NameMatch, NameQuery, POOL, Query, Scored},
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, SearchQuery},
 };
 use serde_json::{Map, Value};
 
@@ -163,7 +163,7 @@ pub(crate) const PAGES: &str = "page";
 /// What is looked for.
 #[derive(Debug)]
 pub(crate) struct Question {
-    pub(crate) query: Query,
+    pub(crate) query: SearchQuery,
     pub(crate) name: NameQuery,
     /// None where meaning has no part in it.
     pub(crate) vector: Option<QueryVector>,
@@ -178,7 +178,7 @@ pub(crate) struct Question {
 impl Question {
     /// How many of the best in each way are looked at closely.
     pub(crate) fn pool(&self) -> usize {
-        self.limit.max(POOL)
+        self.limit.max(MIN_CANDIDATE_POOL)
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct QueryVector {
 /// scores in the other ways too. The key of one is its id.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
-    pub(crate) scored: Vec<Scored<String>>,
+    pub(crate) scored: Vec<ScoredCandidate<String>>,
     /// Words of the question that no page holds.
     pub(crate) unmatched_terms: Vec<String>,
     /// Pages that have no vector of the question's model.
@@ -205,7 +205,7 @@ pub(crate) struct Candidates {
 }
 
 /// The pages whose names answer a question, of rows of (page, name as names are compared). A beginning that more than
-/// [`POOL`] pages have tells nothing.
+/// [`MIN_CANDIDATE_POOL`] pages have tells nothing.
 pub(crate) fn named<K: Ord>(
     query: &NameQuery,
     rows: impl IntoIterator<Item = (K, String)>,
@@ -216,7 +216,7 @@ pub(crate) fn named<K: Ord>(
         let best = pages.entry(page).or_insert(name);
         *best = name.min(*best);
     }
-    if pages.len() > POOL {
+    if pages.len() > MIN_CANDIDATE_POOL {
         pages.retain(|_, name| *name == NameMatch::Exact);
     }
     pages

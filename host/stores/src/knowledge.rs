@@ -19,10 +19,10 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::{
-        Clock, Embedder, Knowledge,
+        Clock, Embedder, KnowledgeGraph,
         knowledge::{
-            EngineStatistics, IndexOptions, IndexReport, KnowledgePage, PageChanges, PageDraft, PageFilters,
-            PageLookup, PageNeighbor, PageSearchResult, PatchReport, Progress,
+            EngineStatistics, IndexOptions, IndexReport, KnowledgePage, OnPageProgress, PageChanges,
+            PageDraft, PageFilters, PageLookup, PageNeighbor, PageSearchResult, PatchReport,
         },
     },
 };
@@ -205,7 +205,7 @@ impl WikiKnowledge {
 }
 
 #[async_trait]
-impl Knowledge for WikiKnowledge {
+impl KnowledgeGraph for WikiKnowledge {
     async fn search(
         &self,
         query: &str,
@@ -229,7 +229,7 @@ impl Knowledge for WikiKnowledge {
         Ok(PageLookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
+    async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
         let page = self.engine.pages(&[id.to_owned()]).await?.pop().flatten();
         Ok(page.map(|page| page.neighbours).unwrap_or_default())
     }
@@ -252,7 +252,7 @@ impl Knowledge for WikiKnowledge {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
         self.index_folder(root, options, progress, WriteMode::Apply).await
     }
@@ -275,7 +275,7 @@ impl Knowledge for WikiKnowledge {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
         self.index_folder(root, options, progress, WriteMode::Preview).await
     }

@@ -17,11 +17,14 @@ use gatehouse_core::{
     ports::{
         Clock, Embedder, ToolIndex,
         servers::RefreshReport,
-        tool_index::{HeldChange, IndexedListing, KnownListing, MayFind, ToolHit, ToolQuestion, ToolsFound},
+        tool_index::{
+            IndexedListing, KnownListing, PendingChange, ToolFilter, ToolHit, ToolSearchRequest,
+            ToolSearchResult,
+        },
     },
     search::{
-        Rows,
-        tools::{Asked, ToolSearch, ToolSegment, Tools, asked, embedded_tool},
+        RowSet,
+        tools::{ToolQuery, ToolSearch, ToolSegment, ToolSegments, embedded_tool, query_parts},
     },
 };
 
@@ -53,7 +56,7 @@ struct Held {
     numbers: Vec<i64>,
     places: HashMap<i64, usize>,
     /// The places of those that are held back.
-    held_back: Rows,
+    held_back: RowSet,
 }
 
 impl ToolBook {
@@ -96,7 +99,7 @@ impl ToolBook {
                 segments: Vec::new(),
                 numbers: Vec::new(),
                 places: HashMap::new(),
-                held_back: Rows::default(),
+                held_back: RowSet::default(),
             };
             for server in servers {
                 for tool in &server.tools {
@@ -108,7 +111,7 @@ impl ToolBook {
                     }
                 }
                 let specs: Vec<_> = server.tools.into_iter().map(|tool| tool.spec).collect();
-                held.segments.push(ToolSegment::of(&server.server, &specs));
+                held.segments.push(ToolSegment::new(&server.server, &specs));
             }
             Arc::new(held)
         };
@@ -166,13 +169,17 @@ impl ToolIndex for ToolBook {
         forgotten
     }
 
-    async fn search(&self, question: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
+    async fn search(
+        &self,
+        question: &ToolSearchRequest,
+        may_find: ToolFilter<'_>,
+    ) -> Result<ToolSearchResult, Fault> {
         let held = self.tools().await?;
         let mut texts = Vec::new();
         let mut note = None;
-        for text in asked(&question.query) {
+        for text in query_parts(&question.query) {
             let (cosines, why) = self.cosines(&held, text).await?;
-            texts.push(Asked { text, cosines });
+            texts.push(ToolQuery { text, cosines });
             if why.is_some() {
                 // A model that does not answer is not asked for each part.
                 texts.truncate(1);
@@ -180,13 +187,13 @@ impl ToolIndex for ToolBook {
                 break;
             }
         }
-        let tools = Tools::of(held.segments.iter().collect());
+        let tools = ToolSegments::new(held.segments.iter().collect());
         let all: Vec<_> = tools.iter().collect();
-        let allowed: Rows = (0..all.len())
+        let allowed: RowSet = (0..all.len())
             .filter(|place| !held.held_back.contains(*place) && may_find(&all[*place].id))
             .collect();
         let found = tools.search(&ToolSearch {
-            asked: &texts,
+            queries: &texts,
             allowed: &allowed,
             limit: question.limit,
             min_score: question.min_score,
@@ -195,10 +202,10 @@ impl ToolIndex for ToolBook {
             let tool = all[found.tool];
             ToolHit { id: tool.id.clone(), spec: Arc::clone(&tool.spec), score: found.score, fit: found.fit }
         });
-        Ok(ToolsFound { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
+        Ok(ToolSearchResult { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
     }
 
-    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
         self.store.held().await
     }
 

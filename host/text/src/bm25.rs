@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::each_term;
+use gatehouse_core::search::for_each_term;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -17,7 +17,7 @@ const ASKED: usize = 256;
 /// One score per document, 0 where no word of the query occurs.
 pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
     let mut asked: Vec<String> = Vec::new();
-    each_term(query, |word| asked.push(word.to_owned()));
+    for_each_term(query, |word| asked.push(word.to_owned()));
     asked.sort();
     asked.dedup();
     asked.truncate(ASKED);
@@ -27,7 +27,7 @@ pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
     let mut lengths = Vec::with_capacity(documents.len());
     for (number, document) in documents.iter().enumerate() {
         let mut length = 0.0;
-        each_term(document.as_ref(), |word| {
+        for_each_term(document.as_ref(), |word| {
             length += 1.0;
             let Some(&term) = index.get(word) else { return };
             match postings[term].last_mut() {

@@ -2,7 +2,7 @@
 //! blocks of code and tables, between lines, between sentences, and inside a sentence only when there is no other
 //! place. A block that fits a budget stays whole.
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
+use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::layout::{Kind, Layout, Span};
 
@@ -38,7 +38,8 @@ pub(crate) fn chunks(text: &str, layout: &Layout, sizes: Sizes, counter: &dyn To
             Kind::Prose => cutter.lines(span, true),
             Kind::Heading => cutter.lines(span, false),
             Kind::Code | Kind::Table => {
-                let whole = counter.count_up_to(&text[span.start..span.end], sizes.block, Encoding::O200k);
+                let whole =
+                    counter.count_up_to(&text[span.start..span.end], sizes.block, TokenEncoding::O200k);
                 match whole {
                     Some(tokens) => cutter.push(span.start, span.end, tokens, span),
                     None => cutter.lines(span, true),
@@ -63,7 +64,7 @@ impl Cutter<'_> {
         let first = self.chunks.len();
         let mut start = span.start;
         if !cut {
-            let tokens = self.counter.count(&self.text[start..span.end], Encoding::O200k);
+            let tokens = self.counter.count(&self.text[start..span.end], TokenEncoding::O200k);
             return self.push(start, span.end, tokens, span);
         }
         for line in self.text[span.start..span.end].split_inclusive('\n') {
@@ -76,7 +77,7 @@ impl Cutter<'_> {
     /// every part fits. The depth is bounded by the logarithm of the length.
     fn split(&mut self, start: usize, end: usize, first: usize, span: &Span) {
         let part = &self.text[start..end];
-        if let Some(tokens) = self.counter.count_up_to(part, self.size, Encoding::O200k) {
+        if let Some(tokens) = self.counter.count_up_to(part, self.size, TokenEncoding::O200k) {
             let full = self.size;
             match self.chunks[first..].last_mut() {
                 Some(last) if last.tokens + tokens <= full => {
@@ -96,7 +97,7 @@ impl Cutter<'_> {
         let cut = sentence.or(space).unwrap_or(left.len());
         let cut = if cut == 0 { part.chars().next().map_or(part.len(), char::len_utf8) } else { cut };
         if cut >= part.len() {
-            let tokens = self.counter.count(part, Encoding::O200k);
+            let tokens = self.counter.count(part, TokenEncoding::O200k);
             return self.push(start, end, tokens, span);
         }
         self.split(start, start + cut, first, span);
@@ -148,7 +149,7 @@ mod tests {
         let found = cut(&text);
         let joined: String = found.iter().map(|c| &text[c.start..c.end]).collect();
         assert_eq!(joined, text);
-        assert!(found.iter().all(|c| Tokens.count(&text[c.start..c.end], Encoding::O200k) <= 120));
+        assert!(found.iter().all(|c| Tokens.count(&text[c.start..c.end], TokenEncoding::O200k) <= 120));
         let last = found.last().unwrap();
         let before = &text[..last.start];
         assert_eq!(last.line, before.matches('\n').count());

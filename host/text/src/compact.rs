@@ -14,7 +14,7 @@ mod tests;
 
 use gatehouse_core::ports::{
     TokenCounter,
-    text::{Compact, Encoding},
+    text::{CompactText, TokenEncoding},
 };
 
 use crate::{
@@ -34,14 +34,14 @@ const MOST: usize = 256 << 10;
 const DEPTH: usize = 24;
 
 /// See [`gatehouse_core::ports::Text::compact`].
-pub(crate) fn compact(text: &str) -> Option<Compact> {
+pub(crate) fn compact(text: &str) -> Option<CompactText> {
     if text.len() > MOST {
         return None;
     }
     let form = form(text)?;
-    let tokens_in = Tokens.count(text, Encoding::O200k);
-    let tokens_out = Tokens.count_up_to(&form, tokens_in.checked_sub(1)?, Encoding::O200k)?;
-    Some(Compact {
+    let tokens_in = Tokens.count(text, TokenEncoding::O200k);
+    let tokens_out = Tokens.count_up_to(&form, tokens_in.checked_sub(1)?, TokenEncoding::O200k)?;
+    Some(CompactText {
         text: form,
         tokens_in: u32::try_from(tokens_in).ok()?,
         tokens_out: u32::try_from(tokens_out).ok()?,

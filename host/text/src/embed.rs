@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::embed::{EmbedFor, Embedder, Vector},
+    ports::embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
 };
 use table::Table;
 use vocabulary::Vocabulary;
@@ -51,7 +51,7 @@ impl LocalEmbedder {
     /// The vector of a text, [`DIMENSION`] numbers long; none where no token of it is known. Takes
     /// microseconds (the first call some milliseconds), at worst a few milliseconds for a hostile text.
     /// Of a text longer than [`MAX_BYTES`] the beginning counts.
-    pub fn vector(&self, text: &str) -> Vector {
+    pub fn vector(&self, text: &str) -> EmbeddingVector {
         let model = &*MODEL;
         let mut sum = [0.0_f32; DIMENSION];
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
@@ -72,7 +72,11 @@ impl Embedder for LocalEmbedder {
     }
 
     /// Many texts are embedded off the runtime, a batch at a time, so that dropping the future ends the work.
-    async fn embed(&self, texts: &[String], _purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(
+        &self,
+        texts: &[String],
+        _purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut rest = texts;
         while !rest.is_empty() {

@@ -18,8 +18,8 @@ use gatehouse_core::{
     outcome::Fault,
     page::MatchQuality,
     ports::{
-        Text, TokenCounter,
-        text::{Compact, Digest, Encoding, Extract},
+        TextCompressor, TokenCounter,
+        text::{CompactText, DocumentDigest, TextExtract, TokenEncoding},
     },
 };
 
@@ -50,12 +50,12 @@ const RANKED_WITH: usize = 2;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extractor;
 
-impl Text for Extractor {
+impl TextCompressor for Extractor {
     fn count(&self, text: &str) -> u32 {
-        u32::try_from(Tokens.count(text, Encoding::O200k)).unwrap_or(u32::MAX)
+        u32::try_from(Tokens.count(text, TokenEncoding::O200k)).unwrap_or(u32::MAX)
     }
 
-    fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault> {
+    fn extract(&self, text: &str, query: &str, budget: u32) -> Result<TextExtract, Fault> {
         let tokens_in = self.count(text);
         let asked = Some(query).filter(|query| !query.trim().is_empty());
         let fits = tokens_in <= budget;
@@ -66,7 +66,7 @@ impl Text for Extractor {
             .hint(format!("Give at least {MIN_BUDGET}.")));
         }
         if fits && asked.is_none() {
-            return Ok(Extract {
+            return Ok(TextExtract {
                 text: text.into(),
                 tokens_in,
                 tokens_out: tokens_in,
@@ -84,7 +84,7 @@ impl Text for Extractor {
         let named = asked.is_some_and(|query| rank::names(text, &layout, query));
         let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
         if fits {
-            return Ok(Extract {
+            return Ok(TextExtract {
                 text: text.into(),
                 tokens_in,
                 tokens_out: tokens_in,
@@ -96,14 +96,14 @@ impl Text for Extractor {
         let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));
         let ranks = ranked.spread(&ranks, chunks.len());
         let (text, tokens) = keep::Selection::fitting(text, &layout, &chunks, &ranks, budget);
-        Ok(Extract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
+        Ok(TextExtract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
     }
 
-    fn compact(&self, text: &str) -> Option<Compact> {
+    fn compact(&self, text: &str) -> Option<CompactText> {
         compact::compact(text)
     }
 
-    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault> {
+    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault> {
         digest::digest(document, query, budget)
     }
 }

@@ -43,10 +43,10 @@ static CL100K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
 });
 
 impl Encoding {
-    fn of(encoding: text::Encoding) -> &'static Self {
+    fn of(encoding: text::TokenEncoding) -> &'static Self {
         match encoding {
-            text::Encoding::O200k => &O200K,
-            text::Encoding::Cl100k => &CL100K,
+            text::TokenEncoding::O200k => &O200K,
+            text::TokenEncoding::Cl100k => &CL100K,
         }
     }
 
@@ -85,15 +85,15 @@ impl Encoding {
 }
 
 impl TokenCounter for Tokens {
-    fn count(&self, text: &str, encoding: text::Encoding) -> usize {
+    fn count(&self, text: &str, encoding: text::TokenEncoding) -> usize {
         Encoding::of(encoding).count(text, usize::MAX).unwrap_or(usize::MAX)
     }
 
-    fn count_up_to(&self, text: &str, limit: usize, encoding: text::Encoding) -> Option<usize> {
+    fn count_up_to(&self, text: &str, limit: usize, encoding: text::TokenEncoding) -> Option<usize> {
         Encoding::of(encoding).count(text, limit)
     }
 
-    fn within<'a>(&self, text: &'a str, limit: usize, encoding: text::Encoding) -> &'a str {
+    fn token_prefix<'a>(&self, text: &'a str, limit: usize, encoding: text::TokenEncoding) -> &'a str {
         &text[..Encoding::of(encoding).end(text, limit)]
     }
 }

@@ -9,8 +9,11 @@ use gatehouse_core::{
     Effect, Intent, SourceId, ToolSpec,
     page::MatchQuality,
     search::{
-        Rows, dense,
-        tools::{Asked, Found, FoundTool, ToolSearch, ToolSegment, Tools, asked, embedded_tool},
+        RowSet, dense,
+        tools::{
+            ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegment, ToolSegments, embedded_tool,
+            query_parts,
+        },
     },
 };
 use gatehouse_text::LocalEmbedder;
@@ -37,7 +40,7 @@ pub(crate) struct Catalogue {
     /// By number: the first of the tools with the same name and text.
     ids: Vec<String>,
     vectors: Vec<Option<Vec<f32>>>,
-    all: Rows,
+    all: RowSet,
     /// The first of its twins, by id.
     twins: HashMap<String, String>,
 }
@@ -62,7 +65,7 @@ impl Catalogue {
                 .collect();
             ids.extend(tools.iter().map(|tool| twins[&tool.id].clone()));
             vectors.extend(specs.iter().map(|spec| LocalEmbedder.vector(&embedded_tool(spec))));
-            segments.push(ToolSegment::of(&SourceId::Server(server.into()), &specs));
+            segments.push(ToolSegment::new(&SourceId::Server(server.into()), &specs));
         }
         let all = (0..ids.len()).collect();
         Self { segments, ids, vectors, all, twins }
@@ -84,32 +87,36 @@ impl Catalogue {
         ids
     }
 
-    fn search(&self, question: &str, limit: usize) -> Found {
+    fn search(&self, question: &str, limit: usize) -> ToolMatches {
         self.asked(question, |tools, texts| {
-            tools.search(&ToolSearch { asked: texts, allowed: &self.all, limit, min_score: 0.0 })
+            tools.search(&ToolSearch { queries: texts, allowed: &self.all, limit, min_score: 0.0 })
         })
     }
 
     /// The best ten, whether they fit or not.
     fn uncut(&self, question: &str) -> Vec<String> {
         let all = self.asked(question, |tools, texts| {
-            tools.order(&ToolSearch { asked: texts, allowed: &self.all, limit: DEFAULT, min_score: 0.0 })
+            tools.rank(&ToolSearch { queries: texts, allowed: &self.all, limit: DEFAULT, min_score: 0.0 })
         });
         self.told(&all.tools[..all.tools.len().min(DEFAULT)])
     }
 
-    fn told(&self, found: &[FoundTool]) -> Vec<String> {
+    fn told(&self, found: &[ToolMatch]) -> Vec<String> {
         self.once(&found.iter().map(|tool| self.ids[tool.tool].clone()).collect::<Vec<_>>())
     }
 
-    fn asked(&self, question: &str, search: impl Fn(&Tools<'_>, &[Asked<'_>]) -> Found) -> Found {
-        let tools = Tools::of(self.segments.iter().collect());
-        let texts: Vec<Asked<'_>> = asked(question)
+    fn asked(
+        &self,
+        question: &str,
+        search: impl Fn(&ToolSegments<'_>, &[ToolQuery<'_>]) -> ToolMatches,
+    ) -> ToolMatches {
+        let tools = ToolSegments::new(self.segments.iter().collect());
+        let texts: Vec<ToolQuery<'_>> = query_parts(question)
             .into_iter()
             .map(|text| {
                 let vector = LocalEmbedder.vector(text);
                 let near = |tool: &Option<Vec<f32>>| dense::cosine(vector.as_ref()?, tool.as_ref()?);
-                Asked { text, cosines: self.vectors.iter().map(near).collect() }
+                ToolQuery { text, cosines: self.vectors.iter().map(near).collect() }
             })
             .collect();
         search(&tools, &texts)
@@ -118,9 +125,9 @@ impl Catalogue {
     /// How often it is said that nothing fits: of questions about something else, and of those that some tool answers; and how
     /// many hits a reply has. Of the halves that were held out.
     pub(crate) fn fits(&self, set: &str, questions: &[Question], elsewhere: &[Asking]) -> Value {
-        let others: Vec<Found> =
+        let others: Vec<ToolMatches> =
             elsewhere.iter().skip(1).step_by(2).map(|asking| self.search(&asking.q, DEFAULT)).collect();
-        let nothing = |found: &&Found| found.tools.iter().all(|tool| tool.fit == MatchQuality::Weak);
+        let nothing = |found: &&ToolMatches| found.tools.iter().all(|tool| tool.fit == MatchQuality::Weak);
         let (mut own, mut own_nothing, mut empty, mut lost, mut hits) = (0, 0, 0, 0, Vec::new());
         for question in questions.iter().filter(|question| held_out(question)) {
             let found = self.search(&question.q, DEFAULT);

@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
 use anyhow::{Result, anyhow};
-use gatehouse_core::ports::Text;
+use gatehouse_core::ports::TextCompressor;
 use gatehouse_text::Extractor;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
 }
 
 fn measure(name: &str, text: &str) -> Result<Value> {
-    let port: &dyn Text = &Extractor;
+    let port: &dyn TextCompressor = &Extractor;
     let digest = || port.digest(text, "", BUDGET).map_err(|fault| anyhow!("{fault}"));
     // The vocabulary is unpacked on first use, once in the life of a host.
     let told = digest()?;

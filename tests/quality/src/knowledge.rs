@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use anyhow::{Result, anyhow, ensure};
 use gatehouse_core::{
     ports::{
-        Clock, Embedder, Knowledge as _,
+        Clock, Embedder, KnowledgeGraph as _,
         knowledge::{IndexOptions, PageFilters, PageLookup},
     },
-    search::{Block, embedded_text},
+    search::{VectorBlock, embedded_text},
 };
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
 use gatehouse_text::LocalEmbedder;
@@ -81,7 +81,7 @@ async fn ids(graph: &WikiKnowledge, questions: &[Question]) -> Result<Vec<String
 
 /// What the vectors alone would find.
 async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) -> Result<Recall> {
-    let mut block = Block::new(gatehouse_text::DIMENSION);
+    let mut block = VectorBlock::new(gatehouse_text::DIMENSION);
     let mut rows = Vec::new();
     for id in ids {
         let PageLookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };

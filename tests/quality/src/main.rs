@@ -23,7 +23,7 @@ mod tools;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use gatehouse_core::ports::{TokenCounter as _, text::Encoding};
+use gatehouse_core::ports::{TokenCounter as _, text::TokenEncoding};
 use gatehouse_text::Tokens;
 use serde_json::{Value, json};
 
@@ -76,7 +76,8 @@ async fn main() -> Result<()> {
     if arguments.next_if_eq("--tokens").is_some() {
         let file = arguments.next().context("--tokens needs a file with a JSON list of texts")?;
         let texts: Vec<String> = serde_json::from_slice(&std::fs::read(file)?)?;
-        let counts: Vec<usize> = texts.iter().map(|text| Tokens.count(text, Encoding::default())).collect();
+        let counts: Vec<usize> =
+            texts.iter().map(|text| Tokens.count(text, TokenEncoding::default())).collect();
         println!("{}", serde_json::to_string(&counts)?);
         return Ok(());
     }

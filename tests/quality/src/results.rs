@@ -10,7 +10,7 @@ mod ways;
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use gatehouse_core::ports::{TokenCounter as _, text::Encoding};
+use gatehouse_core::ports::{TokenCounter as _, text::TokenEncoding};
 use gatehouse_text::Tokens;
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ struct Measured {
 }
 
 fn measure(gold: &Gold, policy: Policy) -> Result<Measured> {
-    let raw = Tokens.count(&gold.text, Encoding::O200k);
+    let raw = Tokens.count(&gold.text, TokenEncoding::O200k);
     let short = ways::short(&gold.text, raw, policy)?;
     let mut measured = Measured {
         file: gold.file.clone(),

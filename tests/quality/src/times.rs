@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
 use anyhow::{Result, anyhow};
-use gatehouse_core::ports::{Text, TokenCounter as _, text::Encoding};
+use gatehouse_core::ports::{TextCompressor, TokenCounter as _, text::TokenEncoding};
 use gatehouse_text::{Extractor, Tokens};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
 
 /// Milliseconds of one extract.
 fn timed(text: &str) -> Result<f64> {
-    let port: &dyn Text = &Extractor;
+    let port: &dyn TextCompressor = &Extractor;
     let begun = Instant::now();
     let extract = port.extract(text, QUESTION, BUDGET).map_err(|fault| anyhow!("{fault}"))?;
     let ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -55,9 +55,9 @@ fn timed(text: &str) -> Result<f64> {
 
 /// Text of so many tokens.
 fn long(corpus: &str, tokens: usize) -> String {
-    let once = Tokens.count(corpus, Encoding::O200k);
+    let once = Tokens.count(corpus, TokenEncoding::O200k);
     let text = corpus.repeat(tokens / once + 1);
-    Tokens.within(&text, tokens, Encoding::O200k).to_owned()
+    Tokens.token_prefix(&text, tokens, TokenEncoding::O200k).to_owned()
 }
 
 fn hostile_texts() -> Vec<(&'static str, String)> {

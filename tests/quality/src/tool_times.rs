@@ -8,7 +8,7 @@ use gatehouse_core::{
     ToolId,
     ports::{
         Clock, Embedder, ToolIndex as _,
-        tool_index::{IndexedListing, MayFind, OnChange, ToolQuestion},
+        tool_index::{ChangePolicy, IndexedListing, ToolFilter, ToolSearchRequest},
     },
     source::Listing,
 };
@@ -108,7 +108,7 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
             server,
             tags: Vec::new(),
             listing: Arc::new(listing),
-            on_change: OnChange::Warn,
+            on_change: ChangePolicy::Warn,
         };
         book.put(listed, false).await.map_err(|fault| anyhow!(fault.message))?;
     }
@@ -116,7 +116,7 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
     let preset = |id: &ToolId| id.name.len().is_multiple_of(2);
     let server = |id: &ToolId| **id.source.name() == *server_name(1);
     let every = |_: &ToolId| true;
-    let ways: [(&str, MayFind<'_>, f64); 4] = [
+    let ways: [(&str, ToolFilter<'_>, f64); 4] = [
         ("all", &every, 0.0),
         ("server", &server, 0.0),
         ("preset", &preset, 0.0),
@@ -131,7 +131,7 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
             let floor = timed(&words, &query)?;
             let mut took = Vec::new();
             for (_, may_find, min_score) in &ways {
-                let asked = ToolQuestion { query: query.clone(), limit: 10, min_score: *min_score };
+                let asked = ToolSearchRequest { query: query.clone(), limit: 10, min_score: *min_score };
                 let begin = Instant::now();
                 book.search(&asked, *may_find).await.map_err(|fault| anyhow!(fault.message))?;
                 took.push(begin.elapsed().as_secs_f64() * 1e3);

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use gatehouse_core::{
     hash::sha256_hex,
     names::split_identifier,
-    search::{Block, NameMatch, POOL, Query, Scored, dense, fuse, script},
+    search::{MIN_CANDIDATE_POOL, NameMatch, ScoredCandidate, SearchQuery, VectorBlock, dense, fuse, script},
 };
 use gatehouse_text::LocalEmbedder;
 use rusqlite::Connection;
@@ -62,7 +62,7 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
 struct Index<'a> {
     tools: &'a [Tool],
     words: Connection,
-    block: Block,
+    block: VectorBlock,
     /// Of each tool.
     vectors: Vec<Option<Vec<f32>>>,
     /// The tool of each row.
@@ -78,7 +78,10 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Resul
         let right = catalogue.once(&question.rel);
         let bm25 = index.by_words(&question.q)?;
         let vector = LocalEmbedder.vector(&question.q);
-        let near = vector.as_ref().map(|vector| index.block.nearest(vector, None, POOL)).unwrap_or_default();
+        let near = vector
+            .as_ref()
+            .map(|vector| index.block.nearest(vector, None, MIN_CANDIDATE_POOL))
+            .unwrap_or_default();
         let near: Vec<usize> = near.into_iter().map(|near| index.rows[near.row]).collect();
         let words = catalogue.once(&index.fused(&best(&bm25), &bm25, None));
         let meaning = catalogue.once(&index.fused(&near, &HashMap::new(), vector.as_deref()));
@@ -110,7 +113,7 @@ impl<'a> Index<'a> {
         words.execute_batch(
             "CREATE VIRTUAL TABLE tool USING fts5(name, description, params, tokenize = 'porter unicode61')",
         )?;
-        let mut block = Block::new(gatehouse_text::DIMENSION);
+        let mut block = VectorBlock::new(gatehouse_text::DIMENSION);
         let (mut vectors, mut rows) = (Vec::new(), Vec::new());
         for (number, tool) in tools.iter().enumerate() {
             let name = split_identifier(&tool.name);
@@ -132,7 +135,7 @@ impl<'a> Index<'a> {
 
     /// BM25 of every tool that holds a word of the question.
     fn by_words(&self, question: &str) -> Result<HashMap<usize, f64>> {
-        let Query { words, joined, .. } = Query::of(&script::separated(question));
+        let SearchQuery { words, joined, .. } = SearchQuery::new(&script::separate_scripts(question));
         let words: Vec<String> = words.iter().chain(&joined).map(|word| format!("\"{word}\"")).collect();
         if words.is_empty() {
             return Ok(HashMap::new());
@@ -147,7 +150,7 @@ impl<'a> Index<'a> {
 
     /// The ids of the best of some tools.
     fn fused(&self, pool: &[usize], bm25: &HashMap<usize, f64>, vector: Option<&[f32]>) -> Vec<String> {
-        let scored = pool.iter().map(|number| Scored {
+        let scored = pool.iter().map(|number| ScoredCandidate {
             key: &self.tools[*number].id,
             name: NameMatch::No,
             bm25: bm25.get(number).copied().unwrap_or(0.0),
@@ -155,7 +158,7 @@ impl<'a> Index<'a> {
                 .zip(self.vectors[*number].as_deref())
                 .and_then(|(query, tool)| dense::cosine(query, tool)),
         });
-        fuse(scored.collect()).into_iter().take(POOL).map(|ranked| ranked.key.clone()).collect()
+        fuse(scored.collect()).into_iter().take(MIN_CANDIDATE_POOL).map(|ranked| ranked.key.clone()).collect()
     }
 }
 
@@ -163,5 +166,5 @@ impl<'a> Index<'a> {
 fn best(scores: &HashMap<usize, f64>) -> Vec<usize> {
     let mut tools: Vec<(f64, usize)> = scores.iter().map(|(tool, score)| (*score, *tool)).collect();
     tools.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    tools.into_iter().take(POOL).map(|(_, tool)| tool).collect()
+    tools.into_iter().take(MIN_CANDIDATE_POOL).map(|(_, tool)| tool).collect()
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout_at;
 use super::*;
 use crate::{
     outcome::FaultKind,
-    pipeline::{Admit, CallEnding, CallObserver, CallRecord, Deadline, Next, Observe, Stage},
+    pipeline::{AdmitStage, CallEnding, CallObserver, CallRecord, DeadlineStage, Next, ObserveStage, Stage},
     testing::{Fixture, context, tool},
 };
 
@@ -37,13 +37,13 @@ fn source() -> Arc<Fixture> {
 async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
     let source = source();
     source.hangs.store(2, Ordering::Relaxed);
-    let context = context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search").await;
+    let context = context(vec![Arc::new(DeadlineStage), Arc::new(Retry)], &source, "search").await;
     let begun = context.started;
     assert!(Call::new(context, json!({})).run().await.is_ok(), "the third attempt");
     assert_eq!(begun.elapsed(), Duration::from_secs(20));
 
     source.hangs.store(9, Ordering::Relaxed);
-    let context = crate::testing::context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search");
+    let context = crate::testing::context(vec![Arc::new(DeadlineStage), Arc::new(Retry)], &source, "search");
     let fault = Call::new(context.await, json!({})).run().await.expect_err("too slow");
     assert_eq!(fault.message, "'search' was stopped after 30 s.");
     assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
@@ -52,7 +52,7 @@ async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_is_named_with_its_own_limit() {
     let server = Fixture::new(SourceId::Server("git".into()), vec![tool("log", None)]);
-    let context = context(vec![Arc::new(Deadline)], &server, "git__log").await;
+    let context = context(vec![Arc::new(DeadlineStage)], &server, "git__log").await;
     server.hangs.store(1, Ordering::Relaxed);
     let fault = Call::new(context, json!({})).run().await.expect_err("too slow");
     assert_eq!(fault.message, "'git__log' was stopped after 30 s. Server 'git' did not answer.");
@@ -65,7 +65,7 @@ async fn a_server_that_does_not_answer_is_named_with_its_own_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_nested_call_ends_shortly_before_the_attempt_that_made_it() {
     let source = source();
-    let context = context(vec![Arc::new(Admit), Arc::new(Deadline)], &source, "search").await;
+    let context = context(vec![Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, "search").await;
     let call = Call::new(context, json!({})).attempt(Duration::from_secs(3));
     source.hangs.store(1, Ordering::Relaxed);
     let begun = Instant::now();
@@ -93,8 +93,8 @@ async fn every_call_is_recorded_that_of_an_unknown_tool_too() {
     for (name, arguments) in
         [("search", json!({"q": "ä"})), ("search", json!({"is_error": true})), ("serach", json!({}))]
     {
-        let observe = Observe::new(vec![Box::new(Ledger(Arc::clone(&seen)))]);
-        let context = context(vec![Arc::new(observe), Arc::new(Admit)], &source(), name).await;
+        let observe = ObserveStage::new(vec![Box::new(Ledger(Arc::clone(&seen)))]);
+        let context = context(vec![Arc::new(observe), Arc::new(AdmitStage)], &source(), name).await;
         let _ = Call::new(context, arguments).run().await;
     }
     let unknown = "Unknown tool: 'serach'. Did you mean 'search'?".len();

@@ -8,10 +8,10 @@ use super::{Next, Stage};
 use crate::{call::Call, outcome::Outcome};
 
 /// See the module.
-pub struct Admit;
+pub struct AdmitStage;
 
 #[async_trait]
-impl Stage for Admit {
+impl Stage for AdmitStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let entry = call.context.entry()?;
         if let Some(ceiling) = &call.context.effect_limit {

@@ -21,18 +21,18 @@ use crate::{
 };
 
 /// Characters of the arguments that a person is shown: a screen. Of longer ones the beginning and the end.
-const SHOWN: usize = 2_400;
-const SHOWN_END: usize = 400;
+const MAX_SHOWN_ARGUMENTS: usize = 2_400;
+const SHOWN_TAIL: usize = 400;
 
 /// See the module.
 #[derive(Default)]
-pub struct Approve {
+pub struct ApproveStage {
     /// What holds beyond a session.
     approved: ApprovalStore,
 }
 
 #[async_trait]
-impl Stage for Approve {
+impl Stage for ApproveStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
@@ -41,15 +41,15 @@ impl Stage for Approve {
             if !entry.fixed.is_empty() {
                 entry.apply_fixed_arguments(arguments.to_mut());
             }
-            self.approved(&context, entry, remembered, &arguments).await?;
+            self.ensure_approved(&context, entry, remembered, &arguments).await?;
         }
         next.run(call).await
     }
 }
 
-impl Approve {
+impl ApproveStage {
     /// Passes a call that is approved, and asks for the approval where there is none yet.
-    async fn approved(
+    async fn ensure_approved(
         &self,
         context: &CallContext,
         entry: &ToolEntry,
@@ -73,11 +73,11 @@ impl Approve {
         }
         let declined = || lock(&context.call_tree.declined_tools);
         if declined().contains(&entry.id) {
-            return Err(was_declined(entry));
+            return Err(declined_fault(entry));
         }
         if !ask(context, entry, message(context, entry, remembered, &approval, arguments)).await? {
             declined().push(entry.id.clone());
-            return Err(was_declined(entry));
+            return Err(declined_fault(entry));
         }
         match remembered {
             ApprovalScope::Call => {}
@@ -96,7 +96,7 @@ impl Approve {
 /// Asks, and says whether it may run. A fault where there is nobody to ask, or no answer.
 async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
     let (tool, preset) = (&entry.name, &context.catalog.preset);
-    let abilities = context.client.abilities();
+    let abilities = context.client.profile();
     if !abilities.forms {
         let why =
             if abilities.protocol.is_empty() { "no MCP client calls it" } else { "the client has no forms" };
@@ -116,7 +116,7 @@ async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Resul
     }
 }
 
-fn was_declined(entry: &ToolEntry) -> Fault {
+fn declined_fault(entry: &ToolEntry) -> Fault {
     Fault::denied(format!("A person was asked whether '{}' may run, and declined.", entry.name))
         .hint("Ask them what to do instead; do not try it another way.")
 }
@@ -147,12 +147,12 @@ fn message(
     };
     format!(
         "May '{tool}' run ({of}, {effect}{by})? An approval holds {holds}.\nArguments: {}",
-        shown(&arguments.to_string())
+        display_arguments(&arguments.to_string())
     )
 }
 
 /// JSON as far as a person is shown it, with characters that nobody sees written as JSON may write them.
-fn shown(json: &str) -> String {
+fn display_arguments(json: &str) -> String {
     let mut units = [0; 2];
     let mut text = String::new();
     for c in json.chars() {
@@ -163,12 +163,12 @@ fn shown(json: &str) -> String {
         }
     }
     let length = text.chars().count();
-    if length <= SHOWN {
+    if length <= MAX_SHOWN_ARGUMENTS {
         return text;
     }
-    let left_out = length - SHOWN;
-    let beginning: String = text.chars().take(SHOWN - SHOWN_END).collect();
-    let end: String = text.chars().skip(length - SHOWN_END).collect();
+    let left_out = length - MAX_SHOWN_ARGUMENTS;
+    let beginning: String = text.chars().take(MAX_SHOWN_ARGUMENTS - SHOWN_TAIL).collect();
+    let end: String = text.chars().skip(length - SHOWN_TAIL).collect();
     let digest = &sha256_hex(json)[..16];
     format!("{beginning} [… {left_out} characters are not shown; SHA-256 of all {digest}… …] {end}")
 }

@@ -33,20 +33,20 @@ use crate::{
 };
 
 /// Bytes of text below which no filter is asked: what it says in place of a reply takes as much.
-const LEAST: usize = 1_024;
+const MIN_TEXT_BYTES: usize = 1_024;
 
 /// What is left of the call's time for sending the reply when a filter has to be done.
-const RESERVE: Duration = Duration::from_millis(250);
+const REPLY_TIME_RESERVE: Duration = Duration::from_millis(250);
 
 /// Bytes of text that are hashed on a thread that serves requests.
-const SHORT: usize = 64 << 10;
+const MAX_INLINE_HASH_BYTES: usize = 64 << 10;
 
 /// Lines about filters that fail.
-static FAILED: LogLimit = LogLimit::new();
+static FAILURE_LOG_LIMIT: LogLimit = LogLimit::new();
 
 /// What makes two pieces of work the same: who asks which filter with what, and the SHA-256 of arguments and reply.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Work {
+struct FilterKey {
     principal: Principal,
     filter: SourceId,
     params: Arc<str>,
@@ -57,28 +57,28 @@ struct Work {
 }
 
 /// What is left of the reply: another one, or the same where it is none.
-type Filtered = Result<Option<Arc<Reply>>, Fault>;
+type FilterResult = Result<Option<Arc<Reply>>, Fault>;
 
 /// See the module.
 #[derive(Default)]
-pub struct Compact {
-    running: SingleFlight<Work, Filtered>,
+pub struct CompactStage {
+    running: SingleFlight<FilterKey, FilterResult>,
     failures: AtomicU64,
 }
 
 #[async_trait]
-impl Stage for Compact {
+impl Stage for CompactStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let mut reply = next.run(call).await?;
         let entry = call.context.entry()?;
         if entry.filters.is_empty() || reply.is_error || !call.context.enclosing_sources.is_empty() {
             return Ok(reply);
         }
-        if text_bytes(&reply) >= LEAST {
+        if text_bytes(&reply) >= MIN_TEXT_BYTES {
             let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {
-                if text_bytes(&reply) >= LEAST {
-                    reply = self.filtered(call, &origin, filter, reply).await;
+                if text_bytes(&reply) >= MIN_TEXT_BYTES {
+                    reply = self.apply_filter(call, &origin, filter, reply).await;
                 }
             }
         }
@@ -86,9 +86,9 @@ impl Stage for Compact {
     }
 }
 
-impl Compact {
+impl CompactStage {
     /// What a filter makes of a reply, or the reply itself.
-    async fn filtered(
+    async fn apply_filter(
         &self,
         call: &Call,
         origin: &ReplyOrigin,
@@ -96,8 +96,8 @@ impl Compact {
         reply: Reply,
     ) -> Reply {
         let reply = Arc::new(reply);
-        let filtered = self.work(call, origin, filter, &reply).await;
-        match filtered.and_then(|new| new.map(|new| checked(&reply, new)).transpose()) {
+        let filtered = self.run_filter(call, origin, filter, &reply).await;
+        match filtered.and_then(|new| new.map(|new| check_reply(&reply, new)).transpose()) {
             Ok(Some(new)) => {
                 let new = Arc::unwrap_or_clone(new);
                 // What is for programs is not shortened.
@@ -111,22 +111,23 @@ impl Compact {
         }
     }
 
-    async fn work(
+    async fn run_filter(
         &self,
         call: &Call,
         origin: &ReplyOrigin,
         filter: &AttachedFilter,
         reply: &Arc<Reply>,
-    ) -> Filtered {
+    ) -> FilterResult {
         let own = Instant::now() + filter.source.time_limit();
-        let deadline = call.deadline().instant().checked_sub(RESERVE).map_or(own, |most| most.min(own));
+        let deadline =
+            call.deadline().instant().checked_sub(REPLY_TIME_RESERVE).map_or(own, |most| most.min(own));
         let late = || Fault::new(FaultKind::TimedOut, "There was no time left for it.");
         if deadline <= Instant::now() {
             return Err(late());
         }
         let arguments = Arc::clone(&origin.arguments);
         let context = &call.context;
-        let work = Work {
+        let work = FilterKey {
             principal: context.principal.clone(),
             filter: filter.source.id().clone(),
             params: Arc::clone(&filter.params),
@@ -151,7 +152,7 @@ impl Compact {
 
     fn report(&self, call: &Call, filter: &AttachedFilter, fault: &Fault) {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(left_out) = FAILED.admit_line() {
+        if let Some(left_out) = FAILURE_LOG_LIMIT.admit_line() {
             let tool = names::quoted(&call.context.name, 64);
             let why = names::quoted(&fault.in_one_line(), 300);
             tracing::warn!(
@@ -165,7 +166,7 @@ impl Compact {
 /// SHA-256 of a reply and the arguments that it came from.
 async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fault> {
     let (reply, arguments) = (Arc::clone(reply), Arc::clone(arguments));
-    let short = reply.bytes() <= SHORT;
+    let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
     let work = move || hash::sha256_json(&(&*reply, &*arguments));
     if short {
         return Ok(work());
@@ -186,7 +187,7 @@ fn text_bytes(reply: &Reply) -> usize {
 }
 
 /// A reply that may stand for another one: it says something, calls itself no error, and has all that is no text.
-fn checked(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
+fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
     let broken = |why: &str| Err(Fault::internal(format!("It gave a reply that {why}.")));
     if new.is_error {
         return broken("is an error");

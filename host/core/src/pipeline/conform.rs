@@ -16,17 +16,20 @@ use crate::{
 };
 
 /// See the module.
-pub struct Conform;
+pub struct ConformStage;
 
 #[async_trait]
-impl Stage for Conform {
+impl Stage for ConformStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         let mut reply = next.run(call).await?;
         let Some(schema) = entry.output.as_ref().filter(|_| !reply.is_error) else { return Ok(reply) };
         let Some(structured) = reply.structured.take() else {
-            return Err(broken(entry, "has no structured data, though the tool declares a schema of it"));
+            return Err(contract_fault(
+                entry,
+                "has no structured data, though the tool declares a schema of it",
+            ));
         };
         let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
             schema.check_with_budget(value, "member", steps)
@@ -34,15 +37,17 @@ impl Stage for Conform {
         let (structured, checked) = checks::check(&entry.id.source, schema, structured, true, check).await?;
         checked.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => {
-                broken(entry, &format!("does not match its output schema: {why}"))
+                contract_fault(entry, &format!("does not match its output schema: {why}"))
             }
-            ValidationError::Stopped(_) => broken(entry, &format!("has data that {}", too_many_steps())),
+            ValidationError::Stopped(_) => {
+                contract_fault(entry, &format!("has data that {}", too_many_steps()))
+            }
         })?;
         Ok(Reply { structured: Some(structured), ..reply })
     }
 }
 
-fn broken(entry: &ToolEntry, why: &str) -> Fault {
+fn contract_fault(entry: &ToolEntry, why: &str) -> Fault {
     let (source, tool) = (entry.id.source.to_string(), &entry.id.name);
     let mut letters = source.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase()).into_iter();
@@ -66,7 +71,7 @@ mod tests {
         let output = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
         let tools = vec![tool("strict", Some(output)), tool("free", None)];
         let source = Fixture::new(SourceId::Gate("x".into()), tools);
-        let context = context(vec![Arc::new(Conform)], &source, name).await;
+        let context = context(vec![Arc::new(ConformStage)], &source, name).await;
         match Call::new(context, arguments).run().await {
             Ok(reply) => Ok(reply.structured),
             Err(fault) => Err((fault.kind, fault.message)),

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// See the module.
-pub struct Deadline;
+pub struct DeadlineStage;
 
 #[async_trait]
-impl Stage for Deadline {
+impl Stage for DeadlineStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let deadline = call.deadline().clone();

@@ -38,19 +38,19 @@ use tokio::time::Instant;
 #[cfg(any(test, fuzzing))]
 pub(crate) use splice::fuzz::arguments as fuzz_arguments;
 
-pub use admit::Admit;
-pub use approve::Approve;
+pub use admit::AdmitStage;
+pub use approve::ApproveStage;
 pub(crate) use approve::form as approval_form;
-pub use compact::Compact;
-pub use conform::Conform;
-pub use deadline::Deadline;
-pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
-pub use rescue::Rescue;
-pub use respond::Respond;
-pub use splice::Splice;
+pub use compact::CompactStage;
+pub use conform::ConformStage;
+pub use deadline::DeadlineStage;
+pub use observe::{CALL_LOG_TARGET, CallEnding, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use rescue::RescueStage;
+pub use respond::RespondStage;
+pub use splice::SpliceStage;
 pub(crate) use splice::has_own_markers;
-pub use validate::Validate;
-pub use workflow::Workflow;
+pub use validate::ValidateStage;
+pub use workflow::WorkflowStage;
 
 use crate::{
     call::{Call, CallContext},
@@ -79,20 +79,20 @@ impl Next<'_> {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         entry.apply_fixed_arguments(&mut call.arguments);
-        let _in_source = InSource { context: &context, since: Instant::now(), waited: context.waited() };
+        let _in_source = SourceTimer { context: &context, since: Instant::now(), waited: context.waited() };
         entry.source.call(call, entry).await
     }
 }
 
 /// Counts the time in the source when it is dropped, so that a call that is stopped there counts too.
-struct InSource<'a> {
+struct SourceTimer<'a> {
     context: &'a CallContext,
     since: Instant,
     /// How long the call had waited for its client by then.
     waited: Duration,
 }
 
-impl Drop for InSource<'_> {
+impl Drop for SourceTimer<'_> {
     fn drop(&mut self) {
         let waited = self.context.waited().saturating_sub(self.waited);
         let took = self.since.elapsed().saturating_sub(waited).as_micros().max(1) as u64;

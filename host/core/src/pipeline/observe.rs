@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// What the lines of calls go by in filters of the log, at level info.
-pub const CALLS: &str = "calls";
+pub const CALL_LOG_TARGET: &str = "calls";
 
 /// Lines about tools that are unknown.
-static UNKNOWN: LogLimit = LogLimit::new();
+static UNKNOWN_TOOL_LOG_LIMIT: LogLimit = LogLimit::new();
 
 /// What is known of a call that is over.
 pub struct CallRecord<'a> {
@@ -53,7 +53,7 @@ pub enum CallEnding {
 }
 
 impl CallEnding {
-    fn of(outcome: &Outcome) -> Self {
+    fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Ok(reply) if reply.is_error => Self::ErrorReply,
             Ok(_) => Self::Replied,
@@ -87,7 +87,7 @@ pub struct CallLog;
 
 impl CallObserver for CallLog {
     fn is_on(&self) -> bool {
-        tracing::enabled!(target: CALLS, Level::INFO)
+        tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO)
     }
 
     fn observe(&self, record: &CallRecord<'_>) {
@@ -95,24 +95,24 @@ impl CallObserver for CallLog {
         let (tool, preset) = (names::quoted(&context.name, 64), &context.catalog.preset);
         let ms = duration.as_micros() as f64 / 1_000.0;
         tracing::info!(
-            target: CALLS, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
+            target: CALL_LOG_TARGET, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
             "tools/call"
         );
     }
 }
 
 /// See the module.
-pub struct Observe {
+pub struct ObserveStage {
     observers: Vec<Box<dyn CallObserver>>,
 }
 
-impl Observe {
+impl ObserveStage {
     /// Tells these.
     pub fn new(observers: Vec<Box<dyn CallObserver>>) -> Self {
         Self { observers }
     }
 
-    async fn observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+    async fn run_observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let bytes_in = json::encoded_len(&call.arguments);
         let (id, tool, preset) = (context.id, &context.name, &context.catalog.preset);
@@ -124,7 +124,7 @@ impl Observe {
         let record = CallRecord {
             context: &context,
             duration: context.started.elapsed().saturating_sub(context.waited()),
-            ending: CallEnding::of(&outcome),
+            ending: CallEnding::from_outcome(&outcome),
             bytes_in,
             bytes_out: match &outcome {
                 Ok(reply) => reply.bytes(),
@@ -144,15 +144,15 @@ impl Observe {
 }
 
 #[async_trait]
-impl Stage for Observe {
+impl Stage for ObserveStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let outcome = if self.observers.iter().any(|observer| observer.is_on()) {
-            self.observed(call, next).await
+            self.run_observed(call, next).await
         } else {
             next.run(call).await
         };
         if matches!(&outcome, Err(fault) if fault.kind == FaultKind::UnknownTool)
-            && let Some(left_out) = UNKNOWN.admit_line()
+            && let Some(left_out) = UNKNOWN_TOOL_LOG_LIMIT.admit_line()
         {
             let (tool, preset) = (names::quoted(&call.context.name, 64), &call.context.catalog.preset);
             tracing::info!(%tool, %preset, left_out, "unknown tool called");

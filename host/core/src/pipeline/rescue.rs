@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// See the module.
-pub struct Rescue;
+pub struct RescueStage;
 
 #[async_trait]
-impl Stage for Rescue {
+impl Stage for RescueStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         match next.run(call).await {
@@ -41,7 +41,7 @@ mod tests {
         call::CallContext,
         catalog::Catalog,
         outcome::Fault,
-        pipeline::{Deadline, Pipeline},
+        pipeline::{DeadlineStage, Pipeline},
         preset::CompiledPreset,
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
@@ -78,7 +78,8 @@ mod tests {
             .expect("a tool")
             .name
             .to_string();
-        let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Deadline), Arc::new(Rescue), Arc::new(Exhausts)];
+        let stages: Vec<Arc<dyn Stage>> =
+            vec![Arc::new(DeadlineStage), Arc::new(RescueStage), Arc::new(Exhausts)];
         let context = CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), through);
         let arguments = json!({"nested": looked, "with": {"x": 1}, "fails": fails});
         Call::new(context, arguments).run().await

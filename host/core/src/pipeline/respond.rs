@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// See the module.
-pub struct Respond;
+pub struct RespondStage;
 
 #[async_trait]
-impl Stage for Respond {
+impl Stage for RespondStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         if !context.entry().is_ok_and(|entry| takes_requests(entry)) {
@@ -42,7 +42,7 @@ mod tests {
     use crate::{
         SourceId,
         outcome::Fault,
-        pipeline::{Pipeline, Validate},
+        pipeline::{Pipeline, ValidateStage},
         testing::{Fixture, context, request_tool, tool},
     };
 
@@ -59,11 +59,11 @@ mod tests {
         let tools = vec![request_tool("ask"), tool("look", None)];
         let source = Fixture::new(SourceId::Gate("g".into()), tools);
         let mut context = context(Vec::new(), &source, name).await;
-        context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Respond), stage]));
+        context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(RespondStage), stage]));
         Call::new(context, arguments).run().await
     }
 
-    fn told(outcome: Outcome) -> Value {
+    fn error_json(outcome: Outcome) -> Value {
         let reply = outcome.expect("a reply");
         let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
         assert!(reply.is_error);
@@ -73,7 +73,7 @@ mod tests {
     #[tokio::test]
     async fn a_fault_of_any_stage_is_one_json_object() {
         let sent = json!({"intent": "QUERY", "action": "x".repeat(500), "effect": 5});
-        let told_of = told(outcome(Arc::new(Fails), "ask", sent).await);
+        let told_of = error_json(outcome(Arc::new(Fails), "ask", sent).await);
         assert_eq!(told_of["ok"], false);
         assert_eq!(
             (&told_of["request"]["intent"], &told_of["request"]["effect"]),
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(told_of["error"]["message"], "The gate is out of memory.");
         assert_eq!(told_of["error"]["suggestion"], "Ask for less.");
         assert!(told_of["meta"]["duration_ms"].is_u64());
-        let list = told(outcome(Arc::new(Validate), "ask", json!([1, 2])).await);
+        let list = error_json(outcome(Arc::new(ValidateStage), "ask", json!([1, 2])).await);
         assert_eq!(list["error"]["type"], "VALIDATION", "{list}");
         assert!(outcome(Arc::new(Fails), "look", json!({})).await.is_err(), "other tools keep their faults");
     }

@@ -19,14 +19,14 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 pub(crate) use self::marker::has_own_markers;
-use self::marker::{MARKER, Marker, replace};
+use self::marker::{ArtifactMarker, MARKER, replace};
 use super::{Next, Stage};
 use crate::{
     budget::ByteBudget,
     call::{Call, Principal},
     json, names,
     outcome::{Fault, Outcome},
-    ports::{Artifacts, artifacts::ID_PREFIX},
+    ports::{ArtifactService, artifacts::ID_PREFIX},
 };
 
 /// The most parts of artifacts in the arguments of one call.
@@ -39,15 +39,15 @@ const MAX_BYTES: usize = 16 << 20;
 const MAX_MEMORY: usize = 64 << 20;
 
 /// Bytes that are read as JSON on a thread that serves requests.
-const SHORT: usize = 32 << 10;
+const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
 /// See the module.
-pub struct Splice {
-    artifacts: Arc<dyn Artifacts>,
+pub struct SpliceStage {
+    artifacts: Arc<dyn ArtifactService>,
 }
 
 #[async_trait]
-impl Stage for Splice {
+impl Stage for SpliceStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         if context.enclosing_sources.is_empty()
@@ -60,14 +60,14 @@ impl Stage for Splice {
     }
 }
 
-impl Splice {
+impl SpliceStage {
     /// Takes parts from here.
-    pub fn new(artifacts: Arc<dyn Artifacts>) -> Self {
+    pub fn new(artifacts: Arc<dyn ArtifactService>) -> Self {
         Self { artifacts }
     }
 
     async fn splice(&self, owner: &Principal, call: &mut Call) -> Result<(), Fault> {
-        let sent = parsed(&call.arguments).await?;
+        let sent = parse_arguments(&call.arguments).await?;
         let mut markers = Vec::new();
         marker::find(&sent, &mut markers)?;
         if markers.is_empty() {
@@ -79,9 +79,9 @@ impl Splice {
                 "The arguments have {count} parts of artifacts; the most is {MAX_PARTS}."
             )));
         }
-        let texts = self.texts(owner, &markers, json::encoded_len(&sent)).await?;
+        let texts = self.read_texts(owner, &markers, json::encoded_len(&sent)).await?;
         let mut arguments = sent.clone();
-        let short = texts.iter().map(String::len).sum::<usize>() <= SHORT;
+        let short = texts.iter().map(String::len).sum::<usize>() <= MAX_INLINE_PARSE_BYTES;
         let work = move || {
             let mut reader = json::JsonReader::new(&ByteBudget::new(MAX_MEMORY));
             let mut values = Vec::new();
@@ -91,19 +91,24 @@ impl Splice {
             replace(&mut arguments, &mut values.into_iter());
             if json::encoded_len(&arguments) > MAX_BYTES { Err(too_large()) } else { Ok(arguments) }
         };
-        call.arguments = if short { work()? } else { off_the_runtime(work).await?? };
+        call.arguments = if short { work()? } else { run_blocking(work).await?? };
         call.sent = Some(Arc::new(sent));
         Ok(())
     }
 
     /// The texts of all parts, which together with the rest are no larger than they may be.
-    async fn texts(&self, owner: &Principal, markers: &[Marker], rest: usize) -> Result<Vec<String>, Fault> {
+    async fn read_texts(
+        &self,
+        owner: &Principal,
+        markers: &[ArtifactMarker],
+        rest: usize,
+    ) -> Result<Vec<String>, Fault> {
         let ids: Vec<String> = markers.iter().map(|marker| marker.id.clone()).collect();
         let known = self.artifacts.info(owner, &ids).await?;
         let (mut texts, mut left) = (Vec::new(), MAX_BYTES.saturating_sub(rest));
         for (number, marker) in markers.iter().enumerate() {
             let Some(artifact) = known.get(number).and_then(Option::as_ref) else {
-                return Err(unknown(&marker.id));
+                return Err(unknown_artifact(&marker.id));
             };
             if marker.is_whole() && artifact.size > left as u64 {
                 return Err(too_large());
@@ -133,15 +138,15 @@ fn has_markers(value: &Value) -> bool {
 }
 
 /// Arguments that came as a string are read here; a mistake in them is told where arguments are checked.
-async fn parsed(arguments: &Value) -> Result<Value, Fault> {
+async fn parse_arguments(arguments: &Value) -> Result<Value, Fault> {
     let Value::String(text) = arguments else { return Ok(arguments.clone()) };
     let text = text.clone();
-    let short = text.len() <= SHORT;
+    let short = text.len() <= MAX_INLINE_PARSE_BYTES;
     let work = move || json::parse(&text).unwrap_or(Value::String(text));
-    if short { Ok(work()) } else { off_the_runtime(work).await }
+    if short { Ok(work()) } else { run_blocking(work).await }
 }
 
-async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Fault::internal("The parts of artifacts could not be put in."))
 }
@@ -154,7 +159,7 @@ fn too_large() -> Fault {
 }
 
 /// The same for one that never was, one whose time is up, and one of somebody else.
-fn unknown(id: &str) -> Fault {
+fn unknown_artifact(id: &str) -> Fault {
     let shown = names::quoted(id, 80);
     let fault = Fault::not_found(format!("There is no artifact '{shown}', or not any more."));
     if id.starts_with(ID_PREFIX) {

@@ -20,22 +20,23 @@ use crate::{
 const MAX_SHOWN_SCHEMA: usize = 4096;
 
 /// A longer text is not parsed on a thread that serves requests.
-const SHORT_TEXT: usize = 32 << 10;
+const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
 /// See the module.
-pub struct Validate;
+pub struct ValidateStage;
 
 #[async_trait]
-impl Stage for Validate {
+impl Stage for ValidateStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         let schema = &entry.schema;
         let arguments = std::mem::take(&mut call.arguments);
-        let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
-        let (arguments, settled) = checks::check(&entry.id.source, schema, arguments, short, settle).await?;
+        let short = !matches!(&arguments, Value::String(text) if text.len() > MAX_INLINE_PARSE_BYTES);
+        let (arguments, settled) =
+            checks::check(&entry.id.source, schema, arguments, short, coerce_arguments).await?;
         settled.map_err(|refusal| match refusal {
-            ValidationError::Invalid(why) => refused(&why, schema),
+            ValidationError::Invalid(why) => invalid_arguments(&why, schema),
             ValidationError::Stopped(_) => {
                 Fault::invalid(format!("Invalid arguments: they {}.", too_many_steps()))
             }
@@ -47,9 +48,13 @@ impl Stage for Validate {
 
 /// Makes arguments what the gate is given: an object that matches the schema. Where the check was stopped
 /// they still are what they were, or the same without nulls.
-fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) -> Result<(), ValidationError> {
+fn coerce_arguments(
+    schema: &Schema,
+    arguments: &mut Value,
+    steps: &mut StepBudget<'_>,
+) -> Result<(), ValidationError> {
     if !arguments.is_object() {
-        *arguments = object(arguments).map_err(ValidationError::Invalid)?;
+        *arguments = to_object(arguments).map_err(ValidationError::Invalid)?;
     }
     let refusal = match schema.check_with_budget(arguments, "argument", steps) {
         Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
@@ -69,7 +74,7 @@ fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) ->
 }
 
 /// Arguments that are no object yet: none at all, or an object in a string.
-fn object(value: &Value) -> Result<Value, String> {
+fn to_object(value: &Value) -> Result<Value, String> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => {
@@ -83,7 +88,7 @@ fn object(value: &Value) -> Result<Value, String> {
     }
 }
 
-fn refused(why: &str, schema: &Schema) -> Fault {
+fn invalid_arguments(why: &str, schema: &Schema) -> Fault {
     let fault = Fault::invalid(format!("Invalid arguments: {why}"));
     let shown = serde_json::to_string(&**schema.source()).unwrap_or_default();
     if shown.len() > MAX_SHOWN_SCHEMA {
@@ -100,11 +105,11 @@ mod tests {
 
     #[test]
     fn arguments_in_a_string_are_parsed_and_nothing_else_is() {
-        assert_eq!(object(&json!("{\"query\":\"x\"}")), Ok(json!({"query": "x"})));
-        assert_eq!(object(&Value::Null), Ok(json!({})));
-        assert_eq!(object(&json!(5)), Err("the arguments must be an object, got a number.".into()));
-        assert_eq!(object(&json!("[1]")), Err("the arguments must be an object, got a string.".into()));
-        assert!(object(&json!("{oops")).expect_err("not JSON").starts_with("the arguments are a string"));
+        assert_eq!(to_object(&json!("{\"query\":\"x\"}")), Ok(json!({"query": "x"})));
+        assert_eq!(to_object(&Value::Null), Ok(json!({})));
+        assert_eq!(to_object(&json!(5)), Err("the arguments must be an object, got a number.".into()));
+        assert_eq!(to_object(&json!("[1]")), Err("the arguments must be an object, got a string.".into()));
+        assert!(to_object(&json!("{oops")).expect_err("not JSON").starts_with("the arguments are a string"));
     }
 
     #[test]
@@ -113,7 +118,7 @@ mod tests {
             "query": {"type": "string"}, "top_k": {"type": "integer"}, "any": {}}});
         let schema = Schema::new(Arc::new(source.as_object().cloned().expect("object")));
         let settled = |mut arguments: Value| {
-            settle(&schema, &mut arguments, &mut StepBudget::new_awaited()).map(|()| arguments)
+            coerce_arguments(&schema, &mut arguments, &mut StepBudget::new_awaited()).map(|()| arguments)
         };
         assert_eq!(settled(json!({"query": "x", "top_k": null})), Ok(json!({"query": "x"})));
         assert_eq!(settled(json!({"query": "x", "any": null})), Ok(json!({"query": "x", "any": null})));

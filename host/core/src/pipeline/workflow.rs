@@ -18,17 +18,17 @@ use crate::{
     envelope::RequestClaim,
     forwarding::forwards,
     outcome::{ContentPart, Fault, Outcome, Reply},
-    ports::Marks,
+    ports::WorkflowMarks,
     workflow::{WorkflowStep, intent_of, steps_for, takes_requests},
 };
 
 /// See the module.
-pub struct Workflow {
-    marks: Arc<dyn Marks>,
+pub struct WorkflowStage {
+    marks: Arc<dyn WorkflowMarks>,
 }
 
 /// What decides about the steps of a call.
-struct Turn<'a> {
+struct StepContext<'a> {
     intent: Intent,
     /// The request that names the project, if the call is one or serves one.
     claim: Option<&'a Arc<RequestClaim>>,
@@ -39,22 +39,22 @@ struct Turn<'a> {
 }
 
 /// The directory of a project as it was named, and who named it.
-type Named = (String, &'static str);
+type ProjectRoot = (String, &'static str);
 
-impl Workflow {
+impl WorkflowStage {
     /// Creates the stage. `marks` is where they are looked for and left.
-    pub fn new(marks: Arc<dyn Marks>) -> Self {
+    pub fn new(marks: Arc<dyn WorkflowMarks>) -> Self {
         Self { marks }
     }
 
     /// Returns the project if every mark is there that these steps require.
-    async fn begun(
+    async fn require_marks(
         &self,
         context: &CallContext,
-        turn: &Turn<'_>,
+        turn: &StepContext<'_>,
         steps: &[&WorkflowStep],
     ) -> Result<PathBuf, Fault> {
-        let named = if steps.is_empty() { None } else { named(context, turn.claim).await? };
+        let named = if steps.is_empty() { None } else { project_root(context, turn.claim).await? };
         let mut project = PathBuf::new();
         for step in steps {
             project = match &named {
@@ -66,8 +66,8 @@ impl Workflow {
             };
             for mark in &step.requires {
                 let file = step.mark_file(mark);
-                if !self.marks.is_there(&project, &file).await? {
-                    return Err(missing(
+                if !self.marks.exists(&project, &file).await? {
+                    return Err(missing_mark(
                         step,
                         &context.catalog.workflow,
                         mark,
@@ -86,7 +86,7 @@ impl Workflow {
     }
 
     /// Leaves the marks of these steps. The answer to a request names them, and those that could not be left.
-    async fn leave(
+    async fn write_marks(
         &self,
         steps: &[&WorkflowStep],
         project: &std::path::Path,
@@ -96,12 +96,12 @@ impl Workflow {
         let (mut left, mut failed) = (Vec::new(), Vec::new());
         for step in steps {
             let Some(file) = step.produces.as_ref().map(|mark| step.mark_file(mark)) else { continue };
-            match self.marks.make(project, &file).await {
+            match self.marks.create(project, &file).await {
                 Ok(()) => left.push(file),
                 Err(fault) => failed.push(format!("the mark {file} was not left: {}", fault.in_one_line())),
             }
         }
-        if is_request && answered(reply, &left, &failed) {
+        if is_request && add_marks_to_meta(reply, &left, &failed) {
             return;
         }
         for why in failed {
@@ -111,7 +111,7 @@ impl Workflow {
 }
 
 #[async_trait]
-impl Stage for Workflow {
+impl Stage for WorkflowStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
@@ -124,14 +124,14 @@ impl Stage for Workflow {
         if all.is_empty() {
             return next.run(call).await;
         }
-        let Some(turn) = turn(&context, entry, claim.as_ref(), &call.arguments) else {
+        let Some(step_context) = turn(&context, entry, claim.as_ref(), &call.arguments) else {
             return next.run(call).await;
         };
-        let steps = steps_for(all, turn.intent);
-        let project = self.begun(&context, &turn, &steps).await?;
+        let steps = steps_for(all, step_context.intent);
+        let project = self.require_marks(&context, &step_context, &steps).await?;
         let mut reply = next.run(call).await?;
-        if !reply.is_error && !turn.rehearsal {
-            self.leave(&steps, &project, turn.is_request, &mut reply).await;
+        if !reply.is_error && !step_context.rehearsal {
+            self.write_marks(&steps, &project, step_context.is_request, &mut reply).await;
         }
         Ok(reply)
     }
@@ -143,10 +143,10 @@ fn turn<'a>(
     entry: &ToolEntry,
     claim: Option<&'a Arc<RequestClaim>>,
     arguments: &Value,
-) -> Option<Turn<'a>> {
+) -> Option<StepContext<'a>> {
     if let Some(claim) = claim {
         let (intent, rehearsal) = (claim.intent, claim.dry_run);
-        return Some(Turn { intent, claim: Some(claim), rehearsal, is_request: true });
+        return Some(StepContext { intent, claim: Some(claim), rehearsal, is_request: true });
     }
     if forwards(entry) {
         return None;
@@ -159,11 +159,14 @@ fn turn<'a>(
         let set = entry.fixed.get(argument).or_else(|| arguments.get(argument));
         set == Some(&Value::Bool(true))
     });
-    Some(Turn { intent, claim: outer, rehearsal, is_request: false })
+    Some(StepContext { intent, claim: outer, rehearsal, is_request: false })
 }
 
 /// The directory of the project: the request names it, or the preset, or the client has only one.
-async fn named(context: &CallContext, claim: Option<&Arc<RequestClaim>>) -> Result<Option<Named>, Fault> {
+async fn project_root(
+    context: &CallContext,
+    claim: Option<&Arc<RequestClaim>>,
+) -> Result<Option<ProjectRoot>, Fault> {
     if let Some(root) = claim.and_then(|claim| claim.project_root.clone()) {
         return Ok(Some((root, "context.project_root")));
     }
@@ -177,7 +180,7 @@ async fn named(context: &CallContext, claim: Option<&Arc<RequestClaim>>) -> Resu
     Ok(path.map(|path| (path.display().to_string(), "the client's root")))
 }
 
-fn no_project(context: &CallContext, turn: &Turn<'_>, step: &WorkflowStep) -> Fault {
+fn no_project(context: &CallContext, turn: &StepContext<'_>, step: &WorkflowStep) -> Fault {
     let why = format!("The workflow '{}' has to know the project.", step.workflow);
     let fault = if turn.is_request { Fault::invalid(why) } else { Fault::denied(why) };
     let preset = &context.catalog.preset;
@@ -188,7 +191,7 @@ fn no_project(context: &CallContext, turn: &Turn<'_>, step: &WorkflowStep) -> Fa
 
 /// Names marks in the `meta` of an answer. Returns false if the answer is not the object that it was, because it is told in
 /// short.
-fn answered(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
+fn add_marks_to_meta(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
     let Some(ContentPart::Text(text)) = reply.content.first_mut() else { return false };
     let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
     let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut) else { return false };
@@ -204,7 +207,7 @@ fn answered(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
     true
 }
 
-fn missing(step: &WorkflowStep, all: &[WorkflowStep], mark: &str, file: &str) -> Fault {
+fn missing_mark(step: &WorkflowStep, all: &[WorkflowStep], mark: &str, file: &str) -> Fault {
     let name = step.mark_file(mark);
     let how = match all.iter().find(|one| one.produces_file(&name) && !one.intents.is_empty()) {
         Some(one) => format!("A request with the intent {} that succeeds leaves it.", one.intents_in_words()),

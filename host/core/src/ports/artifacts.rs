@@ -63,20 +63,20 @@ pub struct Artifact {
 
 /// Which part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ArtifactPart {
     /// All of it.
     Whole,
     /// Characters (Unicode scalar values).
-    Characters(Window),
+    Characters(TextRange),
     /// Lines, without the end of the last one.
-    Lines(Window),
+    Lines(TextRange),
     /// The value at a JSON pointer (RFC 6901), as it stands in the text.
     Pointer(String),
 }
 
 /// So many units from an offset, which counts from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Window {
+pub struct TextRange {
     /// Units before it.
     pub offset: u64,
     /// The most units in it.
@@ -85,7 +85,7 @@ pub struct Window {
 
 /// A part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Piece {
+pub struct ArtifactSlice {
     /// The part.
     pub text: String,
     /// What there is in all, in the unit that was asked in; characters for a pointer and for the whole.
@@ -129,7 +129,7 @@ pub struct ArtifactChanges {
 /// that cannot be reached is an `unavailable` fault that names it; an unknown id, one of somebody else, and one past its
 /// time are the same `not-found`.
 #[async_trait]
-pub trait Artifacts: Send + Sync {
+pub trait ArtifactService: Send + Sync {
     /// Keeps a text. The same text of the same principal again is the same artifact: its time begins anew, tags are
     /// added, and tool, source and summary are the new ones where they are given. `exhausted`, and nothing is kept, where all
     /// artifacts would then be more than the cap, or the disk is full.
@@ -140,7 +140,7 @@ pub trait Artifacts: Send + Sync {
 
     /// A part of the text. A pointer to nothing is a `not-found` fault that says how far it leads; one into
     /// what is no JSON is `invalid-arguments`.
-    async fn read(&self, owner: &Principal, id: &str, part: &Part) -> Result<Piece, Fault>;
+    async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault>;
 
     /// Those that match, newest first.
     async fn recent(

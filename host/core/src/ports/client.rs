@@ -27,7 +27,7 @@ pub enum MessageLevel {
 
 /// What a client says it can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Abilities {
+pub struct ClientProfile {
     /// As it calls itself; empty where it does not say.
     pub name: String,
     /// Its version, in its own words.
@@ -46,7 +46,7 @@ pub struct Abilities {
     pub messages: Option<MessageLevel>,
 }
 
-impl Abilities {
+impl ClientProfile {
     /// Whether it can be asked anything.
     pub fn can_answer(&self) -> bool {
         self.forms || self.urls || self.sampling || self.roots
@@ -55,9 +55,9 @@ impl Abilities {
 
 /// The client of one call.
 #[async_trait]
-pub trait Client: Send + Sync {
+pub trait CallingClient: Send + Sync {
     /// What it can do.
-    fn abilities(&self) -> Abilities;
+    fn profile(&self) -> ClientProfile;
 
     /// The same for all calls that run now for the same person at the same client; none where nobody knows.
     fn identity(&self) -> Option<usize> {
@@ -80,24 +80,24 @@ pub trait Client: Send + Sync {
     }
 
     /// Takes note that a call wanted to ask what the client cannot be asked.
-    fn lacks(&self, _: QuestionKind) {}
+    fn record_missing_capability(&self, _: QuestionKind) {}
 
     /// Tells the client something, in the name of `logger`. Never blocks; may drop messages.
-    fn tell(&self, level: MessageLevel, logger: &str, data: Value);
+    fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value);
 }
 
 /// Nobody: whoever called can be asked nothing.
 pub struct NoClient;
 
 #[async_trait]
-impl Client for NoClient {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
+impl CallingClient for NoClient {
+    fn profile(&self) -> ClientProfile {
+        ClientProfile::default()
     }
 
     async fn ask(&self, _: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         Err(Fault::denied("Whoever made this call cannot be asked anything."))
     }
 
-    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }

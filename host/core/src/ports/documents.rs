@@ -1,4 +1,4 @@
-//! Repositories of documents as the host sees them: what gates search and read ([`Documents`]), and what indexing
+//! Repositories of documents as the host sees them: what gates search and read ([`DocumentReader`]), and what indexing
 //! writes ([`DocumentStore`]). Engines implement both; nothing here opens a file.
 
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub enum SearchMode {
 
 /// Lines of a document, from 1, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lines {
+pub struct LineRange {
     /// The first.
     pub first: u32,
     /// The last.
@@ -63,12 +63,12 @@ pub struct DocumentHit {
     /// Tokens (o200k_base) of the whole document.
     pub tokens: u32,
     /// Where in it the best answer stands, where that is known.
-    pub best: Option<Lines>,
+    pub best: Option<LineRange>,
 }
 
 /// What a search of documents found, best first; the same query gives the same order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct DocumentSearch {
+pub struct DocumentSearchResult {
     /// At most as many as were asked for.
     pub hits: Vec<DocumentHit>,
     /// Words of the query that occur in no document of the repository.
@@ -87,7 +87,7 @@ pub struct Document {
     /// The lines that were asked for.
     pub text: String,
     /// Which lines those are; both 0 where it has none.
-    pub lines: Lines,
+    pub lines: LineRange,
     /// Lines of the whole document.
     pub total_lines: u32,
     /// Tokens (o200k_base) of the whole document.
@@ -99,7 +99,7 @@ pub struct Document {
 /// Repositories of documents. Every method faults with `unavailable` and the engine's name and address when the engine
 /// cannot be reached; "nothing found" is never a fault.
 #[async_trait]
-pub trait Documents: Send + Sync {
+pub trait DocumentReader: Send + Sync {
     /// Every repository, by name; without `guides`, their navigation guides are left out.
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault>;
 
@@ -113,14 +113,14 @@ pub trait Documents: Send + Sync {
         query: &str,
         mode: SearchMode,
         limit: usize,
-    ) -> Result<DocumentSearch, Fault>;
+    ) -> Result<DocumentSearchResult, Fault>;
 
     /// A document, whole or only these lines of it.
     ///
     /// # Errors
     /// `not-found` with the nearest names where there is no such repository or path; `invalid-arguments` where the
     /// lines begin beyond the end, or end before they begin.
-    async fn read(&self, repository: &str, path: &str, lines: Option<Lines>) -> Result<Document, Fault>;
+    async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault>;
 }
 
 /// A repository as indexing knows it.
@@ -145,13 +145,13 @@ pub struct FileHead {
 
 /// A part of a document that is searched by meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct DocumentChunk {
     /// Bytes of the document's text: from, and up to.
     pub start: usize,
     /// As `start`.
     pub end: usize,
     /// Its lines.
-    pub lines: Lines,
+    pub lines: LineRange,
     /// The headings that lead to it, outermost first, parted by ` > `; empty where there are none.
     pub heading: String,
 }
@@ -172,14 +172,14 @@ pub struct NewFile {
     /// Tokens (o200k_base) of the text.
     pub tokens: u32,
     /// In the order of the text.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<DocumentChunk>,
 }
 
 /// Where indexing keeps what it read. Each method is all or nothing, so a run that is killed goes on where it was; two
-/// runs at once end with what the last one read. Faults as [`Documents`] does; `denied` where the database belongs to
+/// runs at once end with what the last one read. Faults as [`DocumentReader`] does; `denied` where the database belongs to
 /// another program and is only read.
 #[async_trait]
-pub trait DocumentStore: Documents {
+pub trait DocumentStore: DocumentReader {
     /// A repository, with its guide; none where there is none of this name.
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault>;
 
@@ -196,5 +196,5 @@ pub trait DocumentStore: Documents {
     async fn remove(&self, repository: &str) -> Result<bool, Fault>;
 
     /// Waits until what is stored has its vectors; false where that fails or takes longer than this.
-    async fn settle(&self, limit: Duration) -> bool;
+    async fn wait_for_vectors(&self, limit: Duration) -> bool;
 }

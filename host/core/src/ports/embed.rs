@@ -6,7 +6,7 @@ use crate::outcome::Fault;
 
 /// What a text is embedded for; some models embed the two sides of a search differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EmbedFor {
+pub enum EmbeddingPurpose {
     /// What is looked for.
     Query,
     /// What is to be found.
@@ -15,7 +15,7 @@ pub enum EmbedFor {
 
 /// A vector of unit length, or none where the model has nothing to say about a text (no token of it is
 /// known). None means "no dense score", never "similar to everything".
-pub type Vector = Option<Vec<f32>>;
+pub type EmbeddingVector = Option<Vec<f32>>;
 
 /// A model that embeds texts.
 #[async_trait]
@@ -29,5 +29,6 @@ pub trait Embedder: Send + Sync {
     /// # Errors
     /// `unavailable`, `timed-out`, `denied` (the key) or `exhausted` (the quota), naming the provider and its
     /// address. All or nothing.
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault>;
+    async fn embed(&self, texts: &[String], purpose: EmbeddingPurpose)
+    -> Result<Vec<EmbeddingVector>, Fault>;
 }

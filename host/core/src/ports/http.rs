@@ -1,5 +1,5 @@
 //! Sending a gate's requests to the network. The rules come along with every request; a client that
-//! implements [`Http`] has no others.
+//! implements [`HttpFetcher`] has no others.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub const MAX_RESPONSE_HEADERS: usize = 64 << 10;
 
 /// What is done about a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redirects {
+pub enum RedirectMode {
     /// Followed, each hop under the same rules.
     Follow,
     /// Given back as it is; who follows it sends a new request.
@@ -45,7 +45,7 @@ pub struct HttpRequest {
     /// The body, if there is one.
     pub body: Option<Vec<u8>>,
     /// What is done about a redirect.
-    pub redirects: Redirects,
+    pub redirects: RedirectMode,
     /// When it has to be over.
     pub deadline: Instant,
     /// What the body of the answer is to fit in.
@@ -63,7 +63,7 @@ pub struct HttpResponse {
     /// The body, whole.
     pub body: Vec<u8>,
     /// What the body takes of the budget, for as long as somebody keeps it.
-    pub held: ByteReservation,
+    pub reservation: ByteReservation,
 }
 
 impl fmt::Debug for HttpRequest {
@@ -82,7 +82,7 @@ impl fmt::Debug for HttpResponse {
 
 /// The way to the network.
 #[async_trait]
-pub trait Http: Send + Sync {
+pub trait HttpFetcher: Send + Sync {
     /// Sends one request under these rules, hop by hop. Any status is an answer; a fault is `denied` where
     /// a rule forbids it, `unavailable` where the server cannot be reached, `timed-out` where it is too
     /// slow, `exhausted` where the answer is too large.

@@ -1,4 +1,4 @@
-//! The knowledge graph as the host sees it. Engines implement [`Knowledge`]; its nouns are in
+//! The knowledge graph as the host sees it. Engines implement [`KnowledgeGraph`]; its nouns are in
 //! [`crate::page`].
 
 use std::path::PathBuf;
@@ -20,12 +20,12 @@ pub struct IndexOptions {
 }
 
 /// Hears how far a long indexing run has come: (pages done, pages in all).
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
+pub type OnPageProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
 /// The knowledge graph. Every method faults with `unavailable` and the engine's name and address when
 /// the engine cannot be reached; "nothing found" is never a fault.
 #[async_trait]
-pub trait Knowledge: Send + Sync {
+pub trait KnowledgeGraph: Send + Sync {
     /// Finds pages. Any text is a valid query; `limit` is at least 1.
     async fn search(
         &self,
@@ -38,7 +38,7 @@ pub trait Knowledge: Send + Sync {
     async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault>;
 
     /// Pages one link away; empty where there is no such page.
-    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault>;
+    async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault>;
 
     /// Writes pages, all or none.
     async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
@@ -58,13 +58,13 @@ pub trait Knowledge: Send + Sync {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault>;
 
-    /// Reports what [`Knowledge::upsert`] would do, and changes nothing.
+    /// Reports what [`KnowledgeGraph::upsert`] would do, and changes nothing.
     async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
 
-    /// Reports what [`Knowledge::patch`] would do, and changes nothing.
+    /// Reports what [`KnowledgeGraph::patch`] would do, and changes nothing.
     async fn preview_patch(
         &self,
         id: &str,
@@ -73,12 +73,12 @@ pub trait Knowledge: Send + Sync {
         stamp: bool,
     ) -> Result<PatchReport, Fault>;
 
-    /// Reports what [`Knowledge::index`] would do: reads the folder, and changes nothing.
+    /// Reports what [`KnowledgeGraph::index`] would do: reads the folder, and changes nothing.
     async fn preview_index(
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault>;
 
     /// Counts.

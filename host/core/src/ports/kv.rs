@@ -23,7 +23,7 @@ pub const MAX_LISTED: usize = 1_000;
 /// is past its time is gone for every method. Faults are `unavailable` and name the store where it cannot be
 /// reached; an invalid key is `invalid-arguments`.
 #[async_trait]
-pub trait Kv: Send + Sync {
+pub trait KvStore: Send + Sync {
     /// The value under this key.
     async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault>;
 

@@ -13,7 +13,7 @@ use crate::{
 
 /// A call that is over.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct CallSample {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     pub at: u64,
     /// The tool, by its source's own name.
@@ -137,10 +137,10 @@ pub struct RelatedTool {
 
 /// The ledger. A store that cannot be reached is an `unavailable` fault that names it; recording never faults.
 #[async_trait]
-pub trait Ledger: Send + Sync {
+pub trait CallLedger: Send + Sync {
     /// Takes a sample and returns at once. Where more come than can be written, the oldest of those that wait are dropped,
     /// and counted in the log.
-    fn record(&self, sample: Sample);
+    fn record(&self, sample: CallSample);
 
     /// How calls went, by source and tool.
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault>;

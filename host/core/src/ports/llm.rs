@@ -8,7 +8,7 @@ use crate::outcome::Fault;
 
 /// How hard the model should try: how much it reads from the web, how long it thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Depth {
+pub enum ReasoningDepth {
     /// A quick answer.
     #[default]
     Light,
@@ -18,7 +18,7 @@ pub enum Depth {
 
 /// What a model is asked.
 #[derive(Debug, Clone)]
-pub struct Prompt {
+pub struct ModelPrompt {
     /// What it is and how it should answer.
     pub system: Option<String>,
     /// The question.
@@ -33,7 +33,7 @@ pub struct Prompt {
     /// Whether it may search the web.
     pub web_search: bool,
     /// How hard it should try.
-    pub depth: Depth,
+    pub depth: ReasoningDepth,
     /// When it has to be over, retries included.
     pub deadline: Instant,
 }
@@ -49,7 +49,7 @@ pub struct WebSource {
 
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Completion {
+pub struct ModelCompletion {
     /// The text.
     pub text: String,
     /// Pages it was made of, each once, in the order they were named first. Empty without web search.
@@ -57,7 +57,7 @@ pub struct Completion {
     /// `provider/model` as the provider reports it.
     pub model: String,
     /// Tokens that were read and written, where the provider says so.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
     /// Why the text ends before the model was done: the connection broke, the limit was reached. None where
     /// the answer is whole.
     pub cut_short: Option<String>,
@@ -65,7 +65,7 @@ pub struct Completion {
 
 /// What an answer cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenUse {
+pub struct TokenUsage {
     /// Tokens that the model read.
     pub input: u64,
     /// Tokens that it wrote, those of its thoughts included.
@@ -74,7 +74,7 @@ pub struct TokenUse {
 
 /// How far an answer has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum CompletionProgress {
     /// The model searches the web; for what, where the provider says so.
     Searching(Option<String>),
     /// It has written so many characters.
@@ -82,7 +82,7 @@ pub enum Progress {
 }
 
 /// Hears how far an answer has come.
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+pub type OnCompletionProgress<'a> = &'a (dyn Fn(CompletionProgress) + Send + Sync);
 
 /// A language model. Dropping the future ends the request.
 #[async_trait]
@@ -100,5 +100,9 @@ pub trait Llm: Send + Sync {
     /// `unavailable` where nothing is configured (naming the variables that would change it) or the provider
     /// cannot be reached, `denied` for a wrong key, `exhausted` for a quota that retries did not outlast,
     /// `timed-out`, `internal` for an answer in the wrong form. Names the provider and its address, never a key.
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault>;
+    async fn complete(
+        &self,
+        prompt: ModelPrompt,
+        on_progress: OnCompletionProgress<'_>,
+    ) -> Result<ModelCompletion, Fault>;
 }

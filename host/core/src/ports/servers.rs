@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::{
     http::Secret,
     outcome::Fault,
-    ports::tool_index::OnChange,
+    ports::tool_index::ChangePolicy,
     source::{Listing, Source},
     tool::{ToolId, ToolSpec},
     tool_policy::ToolPolicy,
@@ -34,7 +34,7 @@ pub struct ServerDefinition {
     /// After how long without a call it is stopped; none for never.
     pub idle_timeout: Option<Duration>,
     /// What becomes of its tools that changed.
-    pub on_change: OnChange,
+    pub on_change: ChangePolicy,
     /// What presets.toml says about its tools, by the server's own names.
     pub tools: BTreeMap<String, ToolPolicy>,
     /// Variables that presets.toml names and the environment has not. A server that needs one cannot be connected.
@@ -87,7 +87,7 @@ impl ServerTransport {
 
 /// Servers that are added while the host runs, kept beside presets.toml. What stands there cannot be changed here.
 #[async_trait]
-pub trait AddedServers: Send + Sync {
+pub trait ServerDefinitionStore: Send + Sync {
     /// Checks a definition with the keys of `[servers.NAME]` and keeps it. `invalid-arguments` names the key, and what is
     /// allowed; `denied` where presets.toml declares a server of this name.
     async fn add(&self, server: &str, definition: &Map<String, Value>) -> Result<ServerDefinition, Fault>;
@@ -115,7 +115,7 @@ pub enum ServerState {
 /// Whether connections are attempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Circuit {
+pub enum CircuitState {
     /// As always.
     Closed,
     /// Too much failed lately: nothing is attempted for a while.
@@ -139,7 +139,7 @@ pub struct ServerStatus {
     /// How far the connection has come.
     pub state: ServerState,
     /// Whether connections are attempted.
-    pub circuit: Circuit,
+    pub circuit: CircuitState,
     /// Milliseconds until an open circuit lets an attempt through.
     pub recovery_in_ms: Option<u64>,
     /// Since when it is connected.
@@ -158,7 +158,7 @@ pub struct ServerListing {
     /// What it lists, or listed when it was last asked.
     pub listing: Arc<Listing>,
     /// Names of tools that are held back until somebody has looked at how they changed, each with the reason.
-    pub held: Arc<Vec<(String, String)>>,
+    pub quarantined: Arc<Vec<(String, String)>>,
 }
 
 /// A server that has listed nothing yet.
@@ -189,7 +189,7 @@ pub struct RefreshReport {
 
 /// The servers of a host.
 #[async_trait]
-pub trait Servers: Send + Sync {
+pub trait ServerRegistry: Send + Sync {
     /// All that are enabled, by name. Starts none and waits for none.
     fn status(&self) -> Vec<ServerStatus>;
 
@@ -207,14 +207,14 @@ pub trait Servers: Send + Sync {
     /// whose last attempt failed are not waited for. Returns those that have listed nothing yet.
     async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<UnlistedServer>;
 
-    /// The tool as presets.toml describes it, for a definition that does not come from [`Servers::listing`].
-    fn described(&self, _: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+    /// The tool as presets.toml describes it, for a definition that does not come from [`ServerRegistry::listing`].
+    fn describe_tool(&self, _: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         Arc::clone(spec)
     }
 
     /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
-    /// Faults as [`Servers::listing`] does.
-    async fn learn(&self, server: &str) -> Result<(), Fault>;
+    /// Faults as [`ServerRegistry::listing`] does.
+    async fn probe(&self, server: &str) -> Result<(), Fault>;
 
     /// Asks a server, or all, what they list now. A server that cannot be asked stands in the report, unless it is the only
     /// one. With `force` also what did not change is written anew.
@@ -228,6 +228,6 @@ pub trait Servers: Send + Sync {
         definition: &Map<String, Value>,
     ) -> Result<Result<ServerListing, Fault>, Fault>;
 
-    /// Removes a server that [`Servers::change`] added, and stops it; false where there is none.
+    /// Removes a server that [`ServerRegistry::change`] added, and stops it; false where there is none.
     async fn remove(&self, server: &str) -> Result<bool, Fault>;
 }

@@ -4,7 +4,7 @@ use crate::{outcome::Fault, page::MatchQuality};
 
 /// Text that was made to fit a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extract {
+pub struct TextExtract {
     /// What is left, in the order of the document, with a mark on a line of its own for each gap.
     pub text: String,
     /// Tokens (o200k_base) of the whole text.
@@ -19,7 +19,7 @@ pub struct Extract {
 
 /// A text in a form that takes fewer tokens and leaves nothing out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compact {
+pub struct CompactText {
     /// The form; its first line says how to read it where that is not plain.
     pub text: String,
     /// Tokens (o200k_base) of the text that came in.
@@ -30,7 +30,7 @@ pub struct Compact {
 
 /// A document told in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Digest {
+pub struct DocumentDigest {
     /// The whole digest, as text for a reader.
     pub text: String,
     /// What stands out, three to five sentences where the document and the budget allow, the most telling
@@ -47,18 +47,18 @@ pub struct Digest {
 }
 
 /// The compressors that work without a language model. CPU-bound: callers run them off the runtime.
-pub trait Text: Send + Sync {
+pub trait TextCompressor: Send + Sync {
     /// Tokens (o200k_base) of a text, exactly.
     fn count(&self, text: &str) -> u32;
 
     /// Keeps what answers `query` within `budget` tokens (o200k_base), and uses nearly all of them; an empty
     /// query, or one that nothing in the text has to do with, keeps what is central, early and recurrent.
     /// The same text gives the same extract. Faults when the budget is too small to hold anything.
-    fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
+    fn extract(&self, text: &str, query: &str, budget: u32) -> Result<TextExtract, Fault>;
 
     /// The same said in fewer tokens, with nothing left out; none where there is no such form, or where it is no shorter.
     /// The same text gives the same form.
-    fn compact(&self, text: &str) -> Option<Compact>;
+    fn compact(&self, text: &str) -> Option<CompactText>;
 
     /// Tells a document of any kind within `budget` tokens (o200k_base): what it is made of, what is frequent and what is
     /// unusual, and what matches `query` (which may be empty). A document that fits comes back as it is. The same
@@ -66,12 +66,12 @@ pub trait Text: Send + Sync {
     ///
     /// # Errors
     /// `invalid-arguments` where the budget is too small for anything.
-    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault>;
+    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault>;
 }
 
 /// The encodings that token counts are given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encoding {
+pub enum TokenEncoding {
     /// `o200k_base`, the default; an estimate for models with other tokenizers.
     #[default]
     O200k,
@@ -82,9 +82,9 @@ pub enum Encoding {
 /// Counts tokens as a model would.
 pub trait TokenCounter: Send + Sync {
     /// Tokens of `text`, exactly.
-    fn count(&self, text: &str, encoding: Encoding) -> usize;
+    fn count(&self, text: &str, encoding: TokenEncoding) -> usize;
     /// Tokens of `text`, or none as soon as there are more than `limit`.
-    fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize>;
+    fn count_up_to(&self, text: &str, limit: usize, encoding: TokenEncoding) -> Option<usize>;
     /// As much of the beginning of `text` as its first `limit` tokens are, in whole characters.
-    fn within<'a>(&self, text: &'a str, limit: usize, encoding: Encoding) -> &'a str;
+    fn token_prefix<'a>(&self, text: &'a str, limit: usize, encoding: TokenEncoding) -> &'a str;
 }

@@ -23,7 +23,7 @@ pub const CATEGORIES: [&str; 9] =
 /// instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum OnChange {
+pub enum ChangePolicy {
     /// It is served, and a warning says what changed.
     #[default]
     Warn,
@@ -41,7 +41,7 @@ pub struct IndexedListing {
     /// What it lists, cleaned and checked.
     pub listing: Arc<Listing>,
     /// What becomes of definitions that changed.
-    pub on_change: OnChange,
+    pub on_change: ChangePolicy,
 }
 
 /// What the index knows of a server. Times are milliseconds since 1970-01-01T00:00:00Z.
@@ -54,7 +54,7 @@ pub struct KnownListing {
     /// Of each tool: its category, and when it last changed.
     pub tools: Arc<Vec<KnownTool>>,
     /// Number of definitions that are held back.
-    pub held_back: usize,
+    pub quarantined: usize,
 }
 
 /// What the index knows of one tool beside what its server says.
@@ -69,12 +69,12 @@ pub struct KnownTool {
     /// When its definition last changed; none where it is as it was first seen.
     pub last_change: Option<u64>,
     /// Why it is held back, where it is.
-    pub held: Option<String>,
+    pub quarantine_reason: Option<String>,
 }
 
 /// A definition that waits for a review: it is held back, or it is a tool that counts as stricter than its server says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HeldChange {
+pub struct PendingChange {
     /// The server.
     pub server: String,
     /// What is defined.
@@ -95,7 +95,7 @@ pub struct HeldChange {
     pub says: Option<ToolPromise>,
 }
 
-impl HeldChange {
+impl PendingChange {
     /// Returns the name by which it is approved.
     pub fn label(&self) -> String {
         self.kind.label(&self.name)
@@ -104,7 +104,7 @@ impl HeldChange {
 
 /// What is looked for.
 #[derive(Debug, Clone, Default)]
-pub struct ToolQuestion {
+pub struct ToolSearchRequest {
     /// In any words.
     pub query: String,
     /// The most hits.
@@ -128,7 +128,7 @@ pub struct ToolHit {
 
 /// What a search found.
 #[derive(Debug, Clone, Default)]
-pub struct ToolsFound {
+pub struct ToolSearchResult {
     /// Best first; they end where they stop covering the question. The same question gives the same order.
     pub hits: Vec<ToolHit>,
     /// Words of the question that no tool has that may be found.
@@ -138,7 +138,7 @@ pub struct ToolsFound {
 }
 
 /// Whether a tool may be found.
-pub type MayFind<'a> = &'a (dyn Fn(&ToolId) -> bool + Send + Sync);
+pub type ToolFilter<'a> = &'a (dyn Fn(&ToolId) -> bool + Send + Sync);
 
 /// The index. Servers are served from it, so a store that cannot be used is no fault: what servers list is kept in memory
 /// meanwhile, and only an approval is refused, as `unavailable`. A fault says nothing of the server.
@@ -154,10 +154,14 @@ pub trait ToolIndex: Send + Sync {
     async fn forget(&self, server: &str) -> Result<(), Fault>;
 
     /// Searches those tools that `may_find` lets through; the others leave no trace in what comes back.
-    async fn search(&self, question: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault>;
+    async fn search(
+        &self,
+        question: &ToolSearchRequest,
+        may_find: ToolFilter<'_>,
+    ) -> Result<ToolSearchResult, Fault>;
 
     /// Changes that wait, by server, kind and name.
-    async fn held(&self) -> Result<Vec<HeldChange>, Fault>;
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault>;
 
     /// Approves a change by its label and the digest of the new definition. `false` if none with this digest waits.
     async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault>;

@@ -20,7 +20,7 @@ use crate::{
     call::CallContext,
     clean, json as bounds, lock, names,
     outcome::{Fault, FaultKind},
-    ports::client::{Abilities, MessageLevel},
+    ports::client::{ClientProfile, MessageLevel},
     tool::SourceId,
 };
 
@@ -63,9 +63,9 @@ impl CallContext {
                 "1 to {MAX_QUESTIONS_AT_ONCE} questions can be asked at once."
             )));
         }
-        let abilities = self.client.abilities();
+        let abilities = self.client.profile();
         if let Some(question) = questions.iter().find(|question| !question.kind.is_supported(&abilities)) {
-            self.client.lacks(question.kind);
+            self.client.record_missing_capability(question.kind);
             return Err(unsupported_fault(&abilities, question.kind));
         }
         let server = questions.iter().find_map(ClientQuestion::server);
@@ -111,7 +111,7 @@ impl CallContext {
 
     /// Asks the client for the directories that it works in, while the deadline stands still. Empty if it does not say.
     pub async fn client_roots(&self) -> Result<Vec<String>, Fault> {
-        if !self.client.abilities().roots {
+        if !self.client.profile().roots {
             return Ok(Vec::new());
         }
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
@@ -124,10 +124,10 @@ impl CallContext {
 
     /// Tells the client something, in the name of a gate or server, where it wants to hear of it.
     pub fn notify_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
-        let wanted = self.client.abilities().messages.is_some_and(|least| level >= least);
+        let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
         if wanted && bounds::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
             clean::strip_value(&mut data);
-            self.client.tell(level, teller.name(), data);
+            self.client.send_log_message(level, teller.name(), data);
         }
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn declined_fault(asker: &SourceId) -> Fault {
         .hint("Ask the user what to do instead.")
 }
 
-fn unsupported_fault(abilities: &Abilities, kind: QuestionKind) -> Fault {
+fn unsupported_fault(abilities: &ClientProfile, kind: QuestionKind) -> Fault {
     let client = match (abilities.protocol.is_empty(), abilities.name.is_empty()) {
         (true, _) => "Whoever made this call is no MCP client and".to_owned(),
         (false, true) => "The client".to_owned(),

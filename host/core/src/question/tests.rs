@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     call::CallContext,
     outcome::FaultKind,
-    ports::client::{Client, MessageLevel},
+    ports::client::{CallingClient, MessageLevel},
     testing::{Fixture, context, tool},
 };
 
@@ -142,15 +142,15 @@ impl Person {
 }
 
 #[async_trait]
-impl Client for Person {
-    fn abilities(&self) -> Abilities {
+impl CallingClient for Person {
+    fn profile(&self) -> ClientProfile {
         let messages = Some(MessageLevel::Warning);
-        Abilities {
+        ClientProfile {
             name: "desk".into(),
             protocol: "2025-11-25".into(),
             forms: self.forms,
             messages,
-            ..Abilities::default()
+            ..ClientProfile::default()
         }
     }
 
@@ -162,7 +162,7 @@ impl Client for Person {
         Ok(questions.iter().map(|_| object(json!({"action": "accept", "content": {"n": 1}}))).collect())
     }
 
-    fn tell(&self, level: MessageLevel, logger: &str, _: Value) {
+    fn send_log_message(&self, level: MessageLevel, logger: &str, _: Value) {
         crate::lock(&self.told).push((level, logger.to_owned()));
     }
 }
@@ -217,9 +217,14 @@ struct Desk {
 }
 
 #[async_trait]
-impl Client for Desk {
-    fn abilities(&self) -> Abilities {
-        Abilities { protocol: "2025-11-25".into(), forms: true, sampling: true, ..Abilities::default() }
+impl CallingClient for Desk {
+    fn profile(&self) -> ClientProfile {
+        ClientProfile {
+            protocol: "2025-11-25".into(),
+            forms: true,
+            sampling: true,
+            ..ClientProfile::default()
+        }
     }
 
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
@@ -229,7 +234,7 @@ impl Client for Desk {
         questions.iter().map(|_| self.answer.clone().map(object)).collect()
     }
 
-    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
 /// How many of so many questions of each kind reach the client, and the last fault.

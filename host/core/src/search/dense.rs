@@ -8,13 +8,13 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
-    Rows,
+    RowSet,
     dot::{DotProduct, LANE},
 };
 
 /// Rows of vectors, all of one dimension.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub struct VectorBlock {
     dimension: usize,
     /// Bytes of a row: the dimension and zeros up to a multiple of [`LANE`].
     stride: usize,
@@ -26,14 +26,14 @@ pub struct Block {
 
 /// A row and how near it is by its bytes; more is nearer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
+pub struct NearestRow {
     /// Its number.
     pub row: usize,
     /// The cosine to within some .003, where both vectors have unit length.
     pub cosine: f32,
 }
 
-impl Block {
+impl VectorBlock {
     /// No rows, for vectors of this dimension.
     pub fn new(dimension: usize) -> Self {
         let stride = dimension.div_ceil(LANE).max(1) * LANE;
@@ -62,7 +62,7 @@ impl Block {
         }
         let row = self.len();
         self.values.resize((row + 1) * self.stride, 0);
-        self.scales.push(quantise(vector, &mut self.values[row * self.stride..]));
+        self.scales.push(quantize(vector, &mut self.values[row * self.stride..]));
         Some(row)
     }
 
@@ -72,7 +72,7 @@ impl Block {
             return false;
         }
         let place = row * self.stride..(row + 1) * self.stride;
-        self.scales[row] = quantise(vector, &mut self.values[place]);
+        self.scales[row] = quantize(vector, &mut self.values[place]);
         true
     }
 
@@ -92,7 +92,7 @@ impl Block {
             return vec![0.0; self.len()];
         }
         let mut bytes = vec![0; self.stride];
-        let scale = quantise(query, &mut bytes);
+        let scale = quantize(query, &mut bytes);
         let mut cosines = Vec::with_capacity(self.len());
         self.dot.scan(
             &bytes,
@@ -107,19 +107,19 @@ impl Block {
 
     /// The rows nearest to a vector, at most `limit`, nearest first, ties by row. With `allowed` only rows in it
     /// are looked at. Nothing is near a vector of another dimension.
-    pub fn nearest(&self, query: &[f32], allowed: Option<&Rows>, limit: usize) -> Vec<Near> {
+    pub fn nearest(&self, query: &[f32], allowed: Option<&RowSet>, limit: usize) -> Vec<NearestRow> {
         if query.len() != self.dimension || limit == 0 {
             return Vec::new();
         }
         let mut bytes = vec![0; self.stride];
-        let scale = quantise(query, &mut bytes);
+        let scale = quantize(query, &mut bytes);
         let wanted = |row| allowed.is_none_or(|rows| rows.contains(row));
         // The worst on top: it makes room for what is better. Rows come in order, so of two that are equally
         // near the first stays.
-        let mut best: BinaryHeap<Reverse<(Order, Reverse<usize>)>> =
+        let mut best: BinaryHeap<Reverse<(OrderedFloat, Reverse<usize>)>> =
             BinaryHeap::with_capacity(limit.min(self.len()) + 1);
         self.dot.scan(&bytes, &self.values, wanted, |row, product| {
-            let near = Reverse((Order(product as f32 * (self.scales[row] * scale)), Reverse(row)));
+            let near = Reverse((OrderedFloat(product as f32 * (self.scales[row] * scale)), Reverse(row)));
             if best.len() < limit {
                 best.push(near);
             } else if best.peek().is_some_and(|worst| near < *worst) {
@@ -128,23 +128,26 @@ impl Block {
             }
         });
         let sorted = best.into_sorted_vec();
-        sorted.into_iter().map(|Reverse((Order(cosine), Reverse(row)))| Near { row, cosine }).collect()
+        sorted
+            .into_iter()
+            .map(|Reverse((OrderedFloat(cosine), Reverse(row)))| NearestRow { row, cosine })
+            .collect()
     }
 }
 
 /// Floats in their total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Order(f32);
+struct OrderedFloat(f32);
 
-impl Eq for Order {}
+impl Eq for OrderedFloat {}
 
-impl PartialOrd for Order {
+impl PartialOrd for OrderedFloat {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Order {
+impl Ord for OrderedFloat {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
@@ -152,7 +155,7 @@ impl Ord for Order {
 
 /// Writes a vector as bytes from -127 to 127; gives what they are to be multiplied by. Values that are no
 /// numbers become zero.
-fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
+fn quantize(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector.iter().filter(|v| v.is_finite()).fold(0.0_f32, |largest, v| largest.max(v.abs()));
     let scale = largest / 127.0;
     for (byte, value) in bytes.iter_mut().zip(vector) {

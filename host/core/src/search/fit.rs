@@ -4,46 +4,47 @@
 //! Two things are looked at that mean the same in every search and on every engine: how many of the question's words
 //! the page holds, and how near it is by meaning.
 
-use super::{NameMatch, Query};
+use super::{NameMatch, SearchQuery};
 use crate::page::MatchQuality;
 
 /// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
 /// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
 /// question nine in ten are nearer than .2.
-const NEAR: f32 = 0.2;
+const MIN_COSINE: f32 = 0.2;
 
 /// The same where no page holds any word of the question: it is likely to be about something else.
-const NEAR_ALONE: f32 = 0.35;
+const MIN_COSINE_ALONE: f32 = 0.35;
 
 /// Whether a page that holds no word of the question is near enough to be a hit. `words_found` is whether any page
 /// that passes the filters holds one.
 pub fn near_enough(cosine: f32, words_found: bool) -> bool {
-    cosine >= if words_found { NEAR } else { NEAR_ALONE }
+    cosine >= if words_found { MIN_COSINE } else { MIN_COSINE_ALONE }
 }
 
 /// A question, prepared for many pages.
 #[derive(Debug, Clone)]
 pub struct FitScorer {
     /// What the words begin with, in lower case.
-    pub(super) stems: Vec<Stem>,
+    pub(super) stems: Vec<WordStem>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Stem {
+pub(super) struct WordStem {
     text: String,
     /// Short ones are looked for as whole words, longer ones anywhere: inside identifiers too.
     whole: bool,
 }
 
 /// Shorter words are looked for as whole words.
-const LONG: usize = 5;
+const MIN_STEM_CHARS: usize = 5;
 
 impl FitScorer {
     /// Prepares a question.
-    pub fn of(question: &str) -> Self {
-        let query = Query::of(question);
+    pub fn new(question: &str) -> Self {
+        let query = SearchQuery::new(question);
         let words = query.words.iter().map(|word| stem(word));
-        let stretches = query.stretches.iter().map(|s| Stem { text: s.text.to_lowercase(), whole: false });
+        let stretches =
+            query.stretches.iter().map(|s| WordStem { text: s.text.to_lowercase(), whole: false });
         Self { stems: words.chain(stretches).collect() }
     }
 
@@ -53,7 +54,7 @@ impl FitScorer {
         if name == NameMatch::Exact {
             return MatchQuality::Names;
         }
-        let held = self.held(texts);
+        let held = self.word_share(texts);
         match cosine {
             Some(cosine) => by_both(held, cosine),
             None => by_words(held),
@@ -61,30 +62,30 @@ impl FitScorer {
     }
 
     /// The share of the question's words that the texts hold; 0 where there are none.
-    fn held(&self, texts: &[&str]) -> f32 {
+    fn word_share(&self, texts: &[&str]) -> f32 {
         if self.stems.is_empty() {
             return 0.0;
         }
         let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
-        let holds = |stem: &&Stem| texts.iter().any(|text| stem.is_in(text));
+        let holds = |stem: &&WordStem| texts.iter().any(|text| stem.is_in(text));
         self.stems.iter().filter(holds).count() as f32 / self.stems.len() as f32
     }
 }
 
 /// What the words count beside the cosine. With the two bounds below, of 60 questions about something else (30 asked of
 /// two wikis each) 57 have a best hit that fits nothing; of 104 that the wikis answer 6 do, and 72 have a good one.
-const WORDS: f32 = 0.3;
+const WORD_WEIGHT: f32 = 0.3;
 
 /// From here on a page is about what was asked.
-const GOOD: f32 = 0.5;
+const MIN_GOOD_FIT: f32 = 0.5;
 
 /// From here on it shares something with the question.
-const WEAK: f32 = 0.4;
+const MIN_WEAK_FIT: f32 = 0.4;
 
 fn by_both(held: f32, cosine: f32) -> MatchQuality {
-    match WORDS * held + cosine {
-        sum if sum >= GOOD => MatchQuality::Good,
-        sum if sum >= WEAK => MatchQuality::Weak,
+    match WORD_WEIGHT * held + cosine {
+        sum if sum >= MIN_GOOD_FIT => MatchQuality::Good,
+        sum if sum >= MIN_WEAK_FIT => MatchQuality::Weak,
         _ => MatchQuality::Nothing,
     }
 }
@@ -98,17 +99,17 @@ fn by_words(held: f32) -> MatchQuality {
 }
 
 /// What other forms of a word begin with too, roughly: an answer in words needs no more.
-fn stem(word: &str) -> Stem {
+fn stem(word: &str) -> WordStem {
     let word = word.to_lowercase();
     let letters = word.chars().count();
-    if letters < LONG {
-        return Stem { text: word, whole: true };
+    if letters < MIN_STEM_CHARS {
+        return WordStem { text: word, whole: true };
     }
-    let kept = (letters - 3).clamp(LONG - 1, 8);
-    Stem { text: word.chars().take(kept).collect(), whole: false }
+    let kept = (letters - 3).clamp(MIN_STEM_CHARS - 1, 8);
+    WordStem { text: word.chars().take(kept).collect(), whole: false }
 }
 
-impl Stem {
+impl WordStem {
     fn is_in(&self, text: &str) -> bool {
         self.positions(text).next().is_some()
     }
@@ -145,18 +146,18 @@ mod tests {
             ("breakers in the old town of London", None, MatchQuality::Nothing),
             ("", None, MatchQuality::Nothing),
         ] {
-            assert_eq!(FitScorer::of(question).fit(NameMatch::No, cosine, &page), fit, "{question}");
+            assert_eq!(FitScorer::new(question).fit(NameMatch::No, cosine, &page), fit, "{question}");
         }
-        assert_eq!(FitScorer::of("retries").fit(NameMatch::Exact, Some(0.0), &page), MatchQuality::Names);
+        assert_eq!(FitScorer::new("retries").fit(NameMatch::Exact, Some(0.0), &page), MatchQuality::Names);
     }
 
     #[test]
     fn short_words_are_whole_words() {
         let page = ["x", "Catalogs of SQL."];
-        assert_eq!(FitScorer::of("cat").held(&page), 0.0);
-        assert_eq!(FitScorer::of("sql").held(&page), 1.0);
-        assert_eq!(FitScorer::of("catalogue").held(&page), 1.0);
-        assert_eq!(FitScorer::of("模型").held(&page), 0.0);
+        assert_eq!(FitScorer::new("cat").word_share(&page), 0.0);
+        assert_eq!(FitScorer::new("sql").word_share(&page), 1.0);
+        assert_eq!(FitScorer::new("catalogue").word_share(&page), 1.0);
+        assert_eq!(FitScorer::new("模型").word_share(&page), 0.0);
     }
 
     #[test]

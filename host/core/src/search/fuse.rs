@@ -11,14 +11,14 @@ use std::cmp::Ordering;
 use super::{NameMatch, near_enough};
 
 /// The weight of words; the rest is that of meaning.
-const WORDS: f64 = 0.5;
+const WORD_WEIGHT: f64 = 0.5;
 
 /// The score of a candidate whose name begins with the question, where no candidate has words or meaning of it.
-const NAME_ALONE: f64 = 0.5;
+const NAME_ONLY_SCORE: f64 = 0.5;
 
 /// What is known of a candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scored<K> {
+pub struct ScoredCandidate<K> {
     /// What it is called; decides ties.
     pub key: K,
     /// How its name answers the question.
@@ -31,7 +31,7 @@ pub struct Scored<K> {
 
 /// A candidate in its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked<K> {
+pub struct RankedCandidate<K> {
     /// As it was given.
     pub key: K,
     /// 0 to 1, never more than that of the candidate before it. 1 means the exact name, or the best by words
@@ -48,20 +48,20 @@ pub struct Ranked<K> {
 ///
 /// The candidates must hold the best by words and the best by meaning, since both scores are shares of the best.
 /// A score that is not a number counts as none.
-pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
+pub fn fuse<K: Ord>(candidates: Vec<ScoredCandidate<K>>) -> Vec<RankedCandidate<K>> {
     let best_words = candidates.iter().map(|c| positive(c.bm25)).fold(0.0, f64::max);
     let best_cosine = candidates.iter().filter_map(|c| cosine(c.cosine)).fold(0.0, f64::max);
-    let ranked = |c: Scored<K>| Ranked {
+    let ranked = |c: ScoredCandidate<K>| RankedCandidate {
         score: score(&c, best_words, best_cosine),
         name: c.name,
         cosine: c.cosine,
         key: c.key,
     };
-    in_order(candidates.into_iter().map(ranked).collect())
+    sort_ranked(candidates.into_iter().map(ranked).collect())
 }
 
 /// Puts what has its score already in the same order.
-pub fn in_order<K: Ord>(mut placed: Vec<Ranked<K>>) -> Vec<Ranked<K>> {
+pub fn sort_ranked<K: Ord>(mut placed: Vec<RankedCandidate<K>>) -> Vec<RankedCandidate<K>> {
     placed.sort_by(|a, b| {
         a.name.cmp(&b.name).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.key.cmp(&b.key))
     });
@@ -71,7 +71,7 @@ pub fn in_order<K: Ord>(mut placed: Vec<Ranked<K>>) -> Vec<Ranked<K>> {
         page.score = match page.name {
             NameMatch::Exact => 1.0,
             // Nothing but its name is known to answer.
-            name if name != NameMatch::No && page.score.max(least) == 0.0 => NAME_ALONE,
+            name if name != NameMatch::No && page.score.max(least) == 0.0 => NAME_ONLY_SCORE,
             _ => page.score.max(least),
         };
         least = page.score;
@@ -81,9 +81,9 @@ pub fn in_order<K: Ord>(mut placed: Vec<Ranked<K>>) -> Vec<Ranked<K>> {
 
 /// The candidates that answer the question at all: those that it names, that hold a word of it, or that are
 /// [near enough](near_enough) without one.
-pub fn answering<K>(candidates: Vec<Scored<K>>) -> Vec<Scored<K>> {
+pub fn matching_candidates<K>(candidates: Vec<ScoredCandidate<K>>) -> Vec<ScoredCandidate<K>> {
     let words_found = candidates.iter().any(|candidate| positive(candidate.bm25) > 0.0);
-    let answers = |c: &Scored<K>| {
+    let answers = |c: &ScoredCandidate<K>| {
         c.name != NameMatch::No
             || positive(c.bm25) > 0.0
             || c.cosine.is_some_and(|cosine| near_enough(cosine, words_found))
@@ -91,10 +91,12 @@ pub fn answering<K>(candidates: Vec<Scored<K>>) -> Vec<Scored<K>> {
     candidates.into_iter().filter(answers).collect()
 }
 
-fn score<K>(candidate: &Scored<K>, best_words: f64, best_cosine: f64) -> f64 {
+fn score<K>(candidate: &ScoredCandidate<K>, best_words: f64, best_cosine: f64) -> f64 {
     let words = share(positive(candidate.bm25), best_words);
     match cosine(candidate.cosine) {
-        Some(cosine) if best_cosine > 0.0 => WORDS * words + (1.0 - WORDS) * share(cosine, best_cosine),
+        Some(cosine) if best_cosine > 0.0 => {
+            WORD_WEIGHT * words + (1.0 - WORD_WEIGHT) * share(cosine, best_cosine)
+        }
         _ => words,
     }
 }
@@ -117,11 +119,11 @@ mod tests {
 
     use super::*;
 
-    fn scored(key: &str, bm25: f64, cosine: Option<f32>) -> Scored<String> {
-        Scored { key: key.to_owned(), name: NameMatch::No, bm25, cosine }
+    fn scored(key: &str, bm25: f64, cosine: Option<f32>) -> ScoredCandidate<String> {
+        ScoredCandidate { key: key.to_owned(), name: NameMatch::No, bm25, cosine }
     }
 
-    fn order(candidates: Vec<Scored<String>>) -> Vec<(String, f64)> {
+    fn order(candidates: Vec<ScoredCandidate<String>>) -> Vec<(String, f64)> {
         fuse(candidates).into_iter().map(|ranked| (ranked.key, ranked.score)).collect()
     }
 
@@ -163,7 +165,9 @@ mod tests {
 
     #[test]
     fn what_holds_no_word_answers_only_where_it_is_near() {
-        let kept = |candidates| -> Vec<String> { answering(candidates).into_iter().map(|c| c.key).collect() };
+        let kept = |candidates| -> Vec<String> {
+            matching_candidates(candidates).into_iter().map(|c| c.key).collect()
+        };
         let mut named = scored("named", 0.0, None);
         named.name = NameMatch::Prefix;
         let near =
@@ -193,9 +197,9 @@ mod tests {
             rows in proptest::collection::vec((any::<f64>(), proptest::option::of(any::<f32>()), 0_u8..6), 0..40),
             turn in 0_usize..40,
         ) {
-            let mut candidates: Vec<Scored<usize>> = rows.into_iter().enumerate().map(|(key, (bm25, cosine, name))| {
+            let mut candidates: Vec<ScoredCandidate<usize>> = rows.into_iter().enumerate().map(|(key, (bm25, cosine, name))| {
                 let name = match name { 0 => NameMatch::Exact, 1 => NameMatch::Prefix, _ => NameMatch::No };
-                Scored { key, name, bm25, cosine }
+                ScoredCandidate { key, name, bm25, cosine }
             }).collect();
             let placed = fuse(candidates.clone());
             prop_assert!(placed.iter().all(|ranked| (0.0..=1.0).contains(&ranked.score)));

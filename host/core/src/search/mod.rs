@@ -3,9 +3,9 @@
 //! Pure: no file, no database, no model. A store brings candidates with what it knows of them, and gets them
 //! back in order:
 //!
-//! 1. [`Query`] takes the question apart into words, and into [`grams`](script::grams) for scripts that the word
+//! 1. [`SearchQuery`] takes the question apart into words, and into [`grams`](script::grams) for scripts that the word
 //!    index does not serve.
-//! 2. The store scores documents by words (BM25) and by meaning ([`dense::Block`]), filters first.
+//! 2. The store scores documents by words (BM25) and by meaning ([`dense::VectorBlock`]), filters first.
 //! 3. [`fuse`] puts both together, exact and prefix [names](name::NameQuery) first.
 //! 4. [`near_enough`] and [`FitScorer`] say what is a hit at all, and how well it answers.
 //!
@@ -19,22 +19,22 @@ pub mod fit;
 pub mod fuse;
 pub mod name;
 pub mod passage;
-pub mod rows;
+pub mod row_set;
 pub mod script;
 pub mod stem;
 pub mod terms;
 pub mod tools;
 
-pub use dense::Block;
+pub use dense::VectorBlock;
 pub use embedded::embedded_text;
 pub use fit::{FitScorer, near_enough};
-pub use fuse::{Ranked, Scored, answering, fuse};
+pub use fuse::{RankedCandidate, ScoredCandidate, fuse, matching_candidates};
 pub use name::{NameMatch, NameQuery};
 pub use passage::Passage;
-pub use rows::Rows;
+pub use row_set::RowSet;
 pub use stem::stem;
-pub use terms::{Query, each_term, variants};
+pub use terms::{SearchQuery, for_each_term, variants};
 
 /// How many of the best by words, and of the best by meaning, are looked at closely where fewer are asked
 /// for. 50 rescored in full precision lose nothing against an exact scan of 1 M rows of 256 dimensions.
-pub const POOL: usize = 50;
+pub const MIN_CANDIDATE_POOL: usize = 50;

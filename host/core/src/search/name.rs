@@ -2,7 +2,7 @@
 //! and `readFile` are one name.
 
 /// The fewest letters of a question that may be the beginning of a name: shorter ones begin too many.
-const LEAST: usize = 3;
+const MIN_PREFIX_CHARS: usize = 3;
 
 /// How a name answers a question, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,9 +24,9 @@ pub struct NameQuery {
 
 impl NameQuery {
     /// The question as a name.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let key = name_key(text);
-        let long_enough = key.chars().count() >= LEAST;
+        let long_enough = key.chars().count() >= MIN_PREFIX_CHARS;
         Self { key, long_enough }
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn case_and_separators_make_no_difference() {
-        let query = NameQuery::of("  read File ");
+        let query = NameQuery::new("  read File ");
         for name in ["read_file", "readFile", "READ-FILE", "read.file"] {
             assert_eq!(query.matches(name), NameMatch::Exact, "{name}");
         }
@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn short_and_empty_questions_begin_no_name() {
-        assert_eq!(NameQuery::of("cl").matches("CLI"), NameMatch::No);
-        assert_eq!(NameQuery::of("cli").matches("CLI_Finetuning"), NameMatch::Prefix);
-        assert_eq!(NameQuery::of("c").matches("C"), NameMatch::Exact);
-        assert_eq!(NameQuery::of(" _ ").matches(""), NameMatch::No);
-        assert_eq!(NameQuery::of("").range(), None);
+        assert_eq!(NameQuery::new("cl").matches("CLI"), NameMatch::No);
+        assert_eq!(NameQuery::new("cli").matches("CLI_Finetuning"), NameMatch::Prefix);
+        assert_eq!(NameQuery::new("c").matches("C"), NameMatch::Exact);
+        assert_eq!(NameQuery::new(" _ ").matches(""), NameMatch::No);
+        assert_eq!(NameQuery::new("").range(), None);
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
         for (query, keys) in
             [("Model Lo", ["modelloading", "modello", "modelsaving"]), ("go", ["go", "golang", "g"])]
         {
-            let query = NameQuery::of(query);
+            let query = NameQuery::new(query);
             let (from, to) = query.range().unwrap();
             for key in keys {
                 let inside = (from..to.as_str()).contains(&key);

@@ -3,10 +3,10 @@
 use super::FitScorer;
 
 /// Lines that count as one place.
-const PLACE: usize = 12;
+const PASSAGE_LINES: usize = 12;
 
 /// Lines with a word that are looked at, for each word: beyond, a hostile text would cost lines times words.
-const LINES: usize = 10_000;
+const MAX_LINES_PER_WORD: usize = 10_000;
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ impl FitScorer {
                     last = Some(line);
                     found.push((line, word));
                 }
-                if found.len() >= LINES * (word + 1) {
+                if found.len() >= MAX_LINES_PER_WORD * (word + 1) {
                     break;
                 }
             }
@@ -45,7 +45,7 @@ impl FitScorer {
         for (line, word) in found.iter().copied() {
             different += u32::from(held[word] == 0);
             held[word] += 1;
-            while found[from].0 + PLACE <= line {
+            while found[from].0 + PASSAGE_LINES <= line {
                 let gone = found[from].1;
                 held[gone] -= 1;
                 different -= u32::from(held[gone] == 0);
@@ -73,23 +73,23 @@ mod tests {
     fn the_lines_with_the_most_words_are_found() {
         let text =
             format!("retry\n{}the pause\nof a RETRY\nof calls\n{}pauses", "x\n".repeat(50), "x\n".repeat(50));
-        let found = FitScorer::of("retries pause for calls").best_passage(&text).expect("a passage");
+        let found = FitScorer::new("retries pause for calls").best_passage(&text).expect("a passage");
         assert_eq!((found.first, found.last, found.held), (52, 54, 1.0));
         assert_eq!(
-            FitScorer::of("retry moon").best_passage(&text).map(|found| (found.first, found.held)),
+            FitScorer::new("retry moon").best_passage(&text).map(|found| (found.first, found.held)),
             Some((1, 0.5))
         );
-        assert_eq!(FitScorer::of("nothing").best_passage(&text), None);
-        assert_eq!(FitScorer::of("").best_passage(&text), None);
-        assert_eq!(FitScorer::of("retry").best_passage(""), None);
+        assert_eq!(FitScorer::new("nothing").best_passage(&text), None);
+        assert_eq!(FitScorer::new("").best_passage(&text), None);
+        assert_eq!(FitScorer::new("retry").best_passage(""), None);
     }
 
     #[test]
     fn a_hostile_text_costs_no_more_than_its_length() {
         let text = "a b c d e f g h i j k l m\n".repeat(100_000);
-        let found = FitScorer::of("b c d e f g h j k l m").best_passage(&text).expect("a passage");
+        let found = FitScorer::new("b c d e f g h j k l m").best_passage(&text).expect("a passage");
         assert_eq!((found.first, found.last, found.held), (1, 1, 1.0));
         let line = "word ".repeat(500_000);
-        assert_eq!(FitScorer::of("words").best_passage(&line).map(|found| found.last), Some(1));
+        assert_eq!(FitScorer::new("words").best_passage(&line).map(|found| found.last), Some(1));
     }
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// The kind of script that a letter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Script {
+enum ScriptKind {
     /// What the word index serves: Latin letters, digits, and all that is not a letter.
     Words,
     /// Written without spaces, or with words that grow by endings: pairs.
@@ -19,38 +19,38 @@ enum Script {
     Threes,
 }
 
-fn script(c: char) -> Script {
+fn script_kind(c: char) -> ScriptKind {
     match c {
         // ASCII, Latin-1 and the Latin extensions; IPA; full-width Latin; ª and º are among them.
-        '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => Script::Words,
+        '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => ScriptKind::Words,
         '\u{2C60}'..='\u{2C7F}'
         | '\u{A720}'..='\u{A7FF}'
         | '\u{AB30}'..='\u{AB6F}'
-        | '\u{FF21}'..='\u{FF5A}' => Script::Words,
+        | '\u{FF21}'..='\u{FF5A}' => ScriptKind::Words,
         // Thai and Lao, Myanmar, Hangul Jamo, Khmer.
         '\u{E01}'..='\u{E4E}' | '\u{E81}'..='\u{ECD}' | '\u{1000}'..='\u{103F}' | '\u{1100}'..='\u{11FF}' => {
-            Script::Pairs
+            ScriptKind::Pairs
         }
-        '\u{1780}'..='\u{17D3}' => Script::Pairs,
+        '\u{1780}'..='\u{17D3}' => ScriptKind::Pairs,
         // 々 and 〇, kana, Bopomofo, Hangul, Han, half-width kana, Han beyond the basic plane.
         '\u{3005}'..='\u{3007}'
         | '\u{3041}'..='\u{3096}'
         | '\u{309D}'..='\u{309F}'
-        | '\u{30A1}'..='\u{30FA}' => Script::Pairs,
+        | '\u{30A1}'..='\u{30FA}' => ScriptKind::Pairs,
         '\u{30FC}'..='\u{318E}'
         | '\u{31A0}'..='\u{31BF}'
         | '\u{31F0}'..='\u{31FF}'
-        | '\u{3400}'..='\u{4DBF}' => Script::Pairs,
-        '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => Script::Pairs,
-        '\u{FF66}'..='\u{FFDC}' | '\u{20000}'..='\u{3FFFF}' => Script::Pairs,
-        c if c.is_alphabetic() => Script::Threes,
-        _ => Script::Words,
+        | '\u{3400}'..='\u{4DBF}' => ScriptKind::Pairs,
+        '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => ScriptKind::Pairs,
+        '\u{FF66}'..='\u{FFDC}' | '\u{20000}'..='\u{3FFFF}' => ScriptKind::Pairs,
+        c if c.is_alphabetic() => ScriptKind::Threes,
+        _ => ScriptKind::Words,
     }
 }
 
 /// Whether a text has letters that the word index does not serve.
 pub fn has_other(text: &str) -> bool {
-    !text.is_ascii() && text.chars().any(|c| script(c) != Script::Words)
+    !text.is_ascii() && text.chars().any(|c| script_kind(c) != ScriptKind::Words)
 }
 
 /// The pieces of a text's letters in other scripts, in lower case with a space between them; empty where it
@@ -86,7 +86,7 @@ pub struct ScriptRun {
 }
 
 /// The stretches of other scripts that a text holds, at most `limit`, each once.
-pub fn stretches(text: &str, limit: usize) -> Vec<ScriptRun> {
+pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
     let mut found: Vec<ScriptRun> = Vec::new();
     if text.is_ascii() {
         return found;
@@ -105,7 +105,7 @@ pub fn stretches(text: &str, limit: usize) -> Vec<ScriptRun> {
             }
         }
         let beginning = length < self::length(script);
-        let any = script == Script::Pairs && !beginning;
+        let any = script == ScriptKind::Pairs && !beginning;
         let stretch = ScriptRun { text: run.into_iter().collect(), pieces, beginning, any };
         if !found.contains(&stretch) {
             found.push(stretch);
@@ -117,17 +117,17 @@ pub fn stretches(text: &str, limit: usize) -> Vec<ScriptRun> {
 /// Letters of a stretch that count in a question.
 const MAX_RUN: usize = 64;
 
-fn length(script: Script) -> usize {
-    if script == Script::Pairs { 2 } else { 3 }
+fn length(script: ScriptKind) -> usize {
+    if script == ScriptKind::Pairs { 2 } else { 3 }
 }
 
 /// Runs of letters of one other script, in lower case.
-fn runs(text: &str) -> Vec<(Script, Vec<char>)> {
-    let mut runs: Vec<(Script, Vec<char>)> = Vec::new();
-    let mut last = Script::Words;
+fn runs(text: &str) -> Vec<(ScriptKind, Vec<char>)> {
+    let mut runs: Vec<(ScriptKind, Vec<char>)> = Vec::new();
+    let mut last = ScriptKind::Words;
     for c in text.chars() {
-        let script = script(c);
-        if script != Script::Words {
+        let script = script_kind(c);
+        if script != ScriptKind::Words {
             if script != last {
                 runs.push((script, Vec::new()));
             }
@@ -142,7 +142,7 @@ fn runs(text: &str) -> Vec<(Script, Vec<char>)> {
 
 /// The text with a space wherever Latin letters or digits touch a script that is written without spaces, so
 /// that the word index finds `GGUF` in `导出GGUF格式`.
-pub fn separated(text: &str) -> Cow<'_, str> {
+pub fn separate_scripts(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -150,7 +150,7 @@ pub fn separated(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut before: Option<char> = None;
     for (at, c) in text.char_indices() {
-        let touches = |pair: char, word: char| script(pair) == Script::Pairs && is_word(word);
+        let touches = |pair: char, word: char| script_kind(pair) == ScriptKind::Pairs && is_word(word);
         if before.is_some_and(|before| touches(before, c) || touches(c, before)) {
             out.push_str(&text[copied..at]);
             out.push(' ');
@@ -166,7 +166,7 @@ pub fn separated(text: &str) -> Cow<'_, str> {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() && script(c) == Script::Words
+    c.is_alphanumeric() && script_kind(c) == ScriptKind::Words
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Vec<Vec<String>> {
-        stretches(text, 10).into_iter().map(|stretch| stretch.pieces).collect()
+        script_runs(text, 10).into_iter().map(|stretch| stretch.pieces).collect()
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     fn what_is_shorter_than_a_piece_is_the_beginning_of_one() {
         for (text, document) in [("猫", "黑猫"), ("猫", "猫咪"), ("да", "да"), ("да", "дать"), ("я", "моя")]
         {
-            let stretch = &stretches(text, 1)[0];
+            let stretch = &script_runs(text, 1)[0];
             assert!(stretch.beginning && stretch.pieces == [text.to_owned()]);
             assert!(grams(document).split(' ').any(|piece| piece.starts_with(text)), "{text} in {document}");
         }
@@ -206,21 +206,21 @@ mod tests {
 
     #[test]
     fn words_are_parted_from_scripts_without_spaces() {
-        assert_eq!(separated("导出GGUF格式"), "导出 GGUF 格式");
-        assert_eq!(separated("v2の3"), "v2 の 3");
-        assert_eq!(separated("plain"), "plain");
-        assert!(matches!(separated("Größe и размер"), Cow::Borrowed(_)));
+        assert_eq!(separate_scripts("导出GGUF格式"), "导出 GGUF 格式");
+        assert_eq!(separate_scripts("v2の3"), "v2 の 3");
+        assert_eq!(separate_scripts("plain"), "plain");
+        assert!(matches!(separate_scripts("Größe и размер"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn a_question_is_bounded() {
         let long = "模".repeat(1_000_000);
-        assert_eq!(stretches(&long, 5)[0].text.chars().count(), MAX_RUN);
+        assert_eq!(script_runs(&long, 5)[0].text.chars().count(), MAX_RUN);
         let many = (0..5_000_u32)
             .filter_map(|n| char::from_u32(0x4E00 + n))
             .map(|c| format!("{c} "))
             .collect::<String>();
-        assert_eq!(stretches(&many, 5).len(), 5);
+        assert_eq!(script_runs(&many, 5).len(), 5);
     }
 
     proptest! {
@@ -232,7 +232,7 @@ mod tests {
         ) {
             let indexed = grams(&format!("{before}{word}{after}"));
             let indexed: Vec<&str> = indexed.split(' ').collect();
-            for stretch in stretches(&word, 10) {
+            for stretch in script_runs(&word, 10) {
                 for piece in &stretch.pieces {
                     let held = indexed.iter().any(|held| {
                         if stretch.beginning { held.starts_with(piece.as_str()) } else { held == piece }

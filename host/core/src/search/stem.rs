@@ -4,11 +4,11 @@
 //! M. F. Porter, "An algorithm for suffix stripping" (Program 14, 1980), steps and conditions as they stand there.
 
 /// Longer words are no English ones.
-const LONGEST: usize = 40;
+const MAX_STEMMED_CHARS: usize = 40;
 
 /// Replaces a word in small ASCII letters by its stem; any other stays as it is.
 pub fn stem(word: &mut String) {
-    if !(3..=LONGEST).contains(&word.len()) || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+    if !(3..=MAX_STEMMED_CHARS).contains(&word.len()) || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return;
     }
     plurals(word);

@@ -28,7 +28,7 @@ const STOP_WORDS: [&str; 60] = [
 
 /// A query, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct SearchQuery {
     /// The words as the caller wrote them, each once: letters and digits, nothing else.
     pub words: Vec<String>,
     /// Hyphenated words as one word: `fine-tuning` is found as `finetuning` too.
@@ -37,18 +37,22 @@ pub struct Query {
     pub stretches: Vec<ScriptRun>,
 }
 
-impl Query {
+impl SearchQuery {
     /// Takes a text apart.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let (mut telling, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
-        let separated = script::separated(text);
+        let separated = script::separate_scripts(text);
         for compound in separated.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
             if telling.len() >= MAX_TERMS {
                 break;
             }
-            let parts: Vec<String> =
-                compound.split('-').filter(|part| !part.is_empty()).take(MAX_TERMS).map(cut).collect();
+            let parts: Vec<String> = compound
+                .split('-')
+                .filter(|part| !part.is_empty())
+                .take(MAX_TERMS)
+                .map(truncate_word)
+                .collect();
             if parts.iter().any(|part| script::has_other(part)) {
                 continue;
             }
@@ -66,7 +70,7 @@ impl Query {
                 }
             }
         }
-        let stretches = script::stretches(text, MAX_TERMS);
+        let stretches = script::script_runs(text, MAX_TERMS);
         if telling.is_empty() {
             let words = if stretches.is_empty() { common } else { Vec::new() };
             return Self { words, joined: Vec::new(), stretches };
@@ -81,7 +85,7 @@ impl Query {
     }
 }
 
-fn cut(word: &str) -> String {
+fn truncate_word(word: &str) -> String {
     word.chars().take(MAX_WORD).collect()
 }
 
@@ -106,7 +110,7 @@ pub fn variants(text: &str) -> String {
 /// Gives each term of a text as an index in memory keeps it, a question and a document alike: in lower case and
 /// stemmed, [common words](STOP_WORDS) left out, identifiers whole and in parts, and pieces of what is written in
 /// scripts that the word index does not serve.
-pub fn each_term(text: &str, mut give: impl FnMut(&str)) {
+pub fn for_each_term(text: &str, mut give: impl FnMut(&str)) {
     let mut term = String::new();
     let mut put = |word: &str| {
         term.clear();
@@ -123,7 +127,7 @@ pub fn each_term(text: &str, mut give: impl FnMut(&str)) {
     };
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if script::has_other(word) {
-            let separated = script::separated(word);
+            let separated = script::separate_scripts(word);
             let latin = separated.split(' ').filter(|piece| !script::has_other(piece));
             script::grams(word).split(' ').chain(latin).for_each(&mut put);
             continue;
@@ -159,7 +163,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        let query = Query::of(text);
+        let query = SearchQuery::new(text);
         query.words.into_iter().chain(query.joined).collect()
     }
 
@@ -180,13 +184,13 @@ mod tests {
     #[test]
     fn nothing_to_look_for_is_no_query() {
         for text in ["", " ", "\"'*()-^:", "🙂🙃", "\0"] {
-            assert!(Query::of(text).is_empty(), "{text:?}");
+            assert!(SearchQuery::new(text).is_empty(), "{text:?}");
         }
     }
 
     #[test]
     fn other_scripts_are_stretches_and_no_words() {
-        let query = Query::of("导出GGUF格式 и модель");
+        let query = SearchQuery::new("导出GGUF格式 и модель");
         assert_eq!(query.words, ["GGUF"]);
         let texts: Vec<&str> = query.stretches.iter().map(|stretch| stretch.text.as_str()).collect();
         assert_eq!(texts, ["导出", "格式", "и", "модель"]);
@@ -195,10 +199,10 @@ mod tests {
     #[test]
     fn long_queries_are_bounded() {
         let many: String = (0..10_000).map(|n| format!("w{n} w-{n}-x ")).collect();
-        let query = Query::of(&many);
+        let query = SearchQuery::new(&many);
         assert_eq!(query.words.len(), MAX_TERMS);
         assert!(query.joined.len() <= MAX_TERMS);
-        assert_eq!(Query::of(&"x".repeat(10_000_000)).words[0].len(), MAX_WORD);
+        assert_eq!(SearchQuery::new(&"x".repeat(10_000_000)).words[0].len(), MAX_WORD);
         assert!(words(&"a-".repeat(1_000_000)).len() < 200);
     }
 
@@ -206,7 +210,7 @@ mod tests {
     fn terms_are_stemmed_parted_and_telling() {
         let terms = |text: &str| {
             let mut terms = Vec::new();
-            each_term(text, |term| terms.push(term.to_owned()));
+            for_each_term(text, |term| terms.push(term.to_owned()));
             terms
         };
         assert_eq!(

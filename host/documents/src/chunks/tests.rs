@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::headings::headings;
 
-fn cut_up(kind: Kind, text: &str) -> Vec<Chunk> {
+fn cut_up(kind: Kind, text: &str) -> Vec<DocumentChunk> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     chunks(kind, text, &lines, &headings(kind, &lines))
 }
 
-fn paths(chunks: &[Chunk]) -> Vec<&str> {
+fn paths(chunks: &[DocumentChunk]) -> Vec<&str> {
     chunks.iter().map(|chunk| chunk.heading.as_str()).collect()
 }
 
@@ -24,7 +24,7 @@ fn check(kind: Kind, text: &str) {
         let inner = text[chunk.start..chunk.end].trim_end_matches('\n').matches('\n').count();
         assert_eq!(chunk.lines.first as usize, first);
         assert!((chunk.lines.last as usize) >= first + inner);
-        assert!(estimate(&text[chunk.start..chunk.end]) <= MOST_FENCED + MOST);
+        assert!(estimate_tokens(&text[chunk.start..chunk.end]) <= MAX_FENCED_TOKENS + MAX_TOKENS);
         at = chunk.end;
     }
     assert!(text[at..].trim().is_empty());
@@ -45,7 +45,7 @@ proptest! {
         let (start, end) = (text.find("```").expect("there"), text.rfind("```").expect("there"));
         let found = cut_up(Kind::Markdown, &text);
         let whole = found.iter().any(|chunk| chunk.start <= start && chunk.end >= end);
-        prop_assert!(whole || estimate(&text[start..end]) > MOST_FENCED - 10);
+        prop_assert!(whole || estimate_tokens(&text[start..end]) > MAX_FENCED_TOKENS - 10);
     }
 }
 
@@ -55,7 +55,7 @@ fn parts_carry_the_headings_that_lead_to_them() {
     let text = format!("# One\n\n{body}\n\n## Two\n\n{body}\n\n## Three\n\n{body}\n\n# Four\n\n{body}\n");
     let found = cut_up(Kind::Markdown, &text);
     assert_eq!(paths(&found), ["One", "One > Two", "One > Three", "Four"]);
-    assert_eq!(found[1].lines, Lines { first: 5, last: 8 });
+    assert_eq!(found[1].lines, LineRange { first: 5, last: 8 });
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn short_sections_share_a_part_and_long_ones_are_cut() {
     let long = cut_up(Kind::Markdown, &("# A\n\n".to_owned() + &"A sentence of some words. ".repeat(900)));
     assert!(long.len() > 10 && long.iter().all(|chunk| chunk.heading == "A"));
     assert!(
-        long.iter()
-            .all(|chunk| estimate(&"A sentence of some words. ".repeat(900)[..chunk.end - chunk.start])
-                <= MOST)
+        long.iter().all(|chunk| estimate_tokens(
+            &"A sentence of some words. ".repeat(900)[..chunk.end - chunk.start]
+        ) <= MAX_TOKENS)
     );
 }
 

@@ -77,7 +77,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
 
 /// What is read at the moment.
 #[derive(Default)]
-struct Body {
+struct DocxConverter {
     out: String,
     paragraph: String,
     level: usize,
@@ -95,14 +95,14 @@ struct Body {
 
 fn text(xml: &str, levels: &HashMap<String, usize>) -> Result<String, &'static str> {
     let mut reader = Reader::from_str(xml);
-    let mut body = Body::default();
+    let mut body = DocxConverter::default();
     loop {
         match reader.read_event().map_err(|_| BROKEN)? {
             Event::Start(tag) => body.open(&tag, levels, false),
             Event::Empty(tag) => body.open(&tag, levels, true),
             Event::End(tag) => body.close(tag.local_name().as_ref()),
-            Event::Text(text) if body.shows() => body.paragraph.push_str(&text),
-            Event::GeneralRef(entity) if body.shows() => body.paragraph.extend(character(&entity)),
+            Event::Text(text) if body.is_visible() => body.paragraph.push_str(&text),
+            Event::GeneralRef(entity) if body.is_visible() => body.paragraph.extend(character(&entity)),
             Event::Eof => return Ok(body.out.trim_start().to_owned()),
             _ => {}
         }
@@ -119,8 +119,8 @@ fn character(name: &str) -> Option<char> {
     known.into_iter().find_map(|(known, c)| (known == name).then_some(c))
 }
 
-impl Body {
-    fn shows(&self) -> bool {
+impl DocxConverter {
+    fn is_visible(&self) -> bool {
         self.in_text && self.fallback == 0
     }
 

@@ -13,20 +13,20 @@ const MAX_LINK: usize = 300;
 pub(super) fn markdown(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut page = Page::default();
+    let mut page = HtmlConverter::default();
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => page.open(&tag),
             Token::EndTag(EndTag { name, .. }) => page.close(&name),
-            Token::String(text) => page.say(&String::from_utf8_lossy(&text.value)),
+            Token::String(text) => page.push_text(&String::from_utf8_lossy(&text.value)),
             _ => {}
         }
     }
-    page.end()
+    page.finish()
 }
 
 #[derive(Default)]
-struct Page {
+struct HtmlConverter {
     out: String,
     /// Whether a space stands between what is written and what comes.
     space: bool,
@@ -38,18 +38,18 @@ struct Page {
     preformatted: Option<usize>,
     /// Where the text of a link begins, and its target.
     link: Option<(usize, String)>,
-    table: Table,
+    table: TableState,
 }
 
 #[derive(Default)]
-struct Table {
+struct TableState {
     depth: usize,
     /// Cells of this row, of which each is written between bars.
     cells: usize,
     rows: usize,
 }
 
-impl Page {
+impl HtmlConverter {
     fn open(&mut self, tag: &StartTag<()>) {
         let name: &[u8] = &tag.name;
         if self.unseen.is_some() {
@@ -75,11 +75,11 @@ impl Page {
             b"ul" => self.list(None),
             b"ol" => self.list(Some(0)),
             b"li" => self.item(),
-            b"code" | b"kbd" | b"samp" | b"tt" => self.mark("`"),
+            b"code" | b"kbd" | b"samp" | b"tt" => self.push_mark("`"),
             b"a" => self.anchor(tag),
             b"img" => {
                 if let Some(text) = tag.attributes.get(b"alt".as_slice()) {
-                    self.say(&String::from_utf8_lossy(&text.value));
+                    self.push_text(&String::from_utf8_lossy(&text.value));
                 }
             }
             b"table" => {
@@ -119,7 +119,7 @@ impl Page {
             }
             b"code" | b"kbd" | b"samp" | b"tt" => {
                 self.space = false;
-                self.mark("`");
+                self.push_mark("`");
             }
             b"a" => self.end_anchor(),
             b"table" => {
@@ -134,7 +134,7 @@ impl Page {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if self.unseen.is_some() {
             return;
         }
@@ -147,7 +147,7 @@ impl Page {
             if word.is_empty() {
                 continue;
             }
-            self.gap();
+            self.push_space();
             if self.table.depth > 0 && word.contains('|') {
                 self.out.push_str(&word.replace('|', "\\|"));
             } else {
@@ -157,14 +157,14 @@ impl Page {
     }
 
     /// The space that is due, if there is something before it.
-    fn gap(&mut self) {
+    fn push_space(&mut self) {
         if std::mem::take(&mut self.space) && !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
             self.out.push(' ');
         }
     }
 
-    fn mark(&mut self, mark: &str) {
-        self.gap();
+    fn push_mark(&mut self, mark: &str) {
+        self.push_space();
         self.out.push_str(mark);
     }
 
@@ -220,7 +220,7 @@ impl Page {
         let address =
             !target.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '(' | ')'));
         if leads && address && !target.to_ascii_lowercase().starts_with("javascript:") {
-            self.gap();
+            self.push_space();
             self.out.push('[');
             self.link = Some((self.out.len(), target.into_owned()));
         }
@@ -260,7 +260,7 @@ impl Page {
         self.block();
     }
 
-    fn end(mut self) -> String {
+    fn finish(mut self) -> String {
         self.end_preformatted();
         self.end_anchor();
         let text = self.out.trim();
@@ -269,11 +269,11 @@ impl Page {
 }
 
 /// Elements that begin and end a paragraph.
-const BLOCKS: &str = "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure \
+const BLOCK_ELEMENTS: &str = "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure \
     footer form head header hr html li main nav option p section summary tbody thead title";
 
 fn is_block(name: &[u8]) -> bool {
-    BLOCKS.split(' ').any(|block| block.as_bytes() == name)
+    BLOCK_ELEMENTS.split(' ').any(|block| block.as_bytes() == name)
 }
 
 #[cfg(test)]

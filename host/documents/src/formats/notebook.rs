@@ -20,13 +20,13 @@ pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
     let language = language.iter().find_map(|at| notebook.pointer(at)?.as_str()).unwrap_or_default();
     let plain = language.len() < 20 && language.chars().all(|c| c.is_ascii_alphanumeric());
     let language = if plain { language } else { "" };
-    let parts: Vec<String> = cells.iter().flat_map(|cell| of_cell(cell, language)).collect();
+    let parts: Vec<String> = cells.iter().flat_map(|cell| cell_markdown(cell, language)).collect();
     Ok(parts.join("\n"))
 }
 
-fn of_cell(cell: &Value, language: &str) -> Vec<String> {
+fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
     let source =
-        [&cell["source"], &cell["input"]].into_iter().map(joined).find(|text| !text.trim().is_empty());
+        [&cell["source"], &cell["input"]].into_iter().map(join_lines).find(|text| !text.trim().is_empty());
     let mut parts = Vec::new();
     match (cell["cell_type"].as_str(), source) {
         (Some("code"), Some(code)) => parts.push(fenced(&code, language)),
@@ -37,24 +37,24 @@ fn of_cell(cell: &Value, language: &str) -> Vec<String> {
         (_, Some(text)) => parts.push(text.trim_end().to_owned() + "\n"),
         (_, None) => {}
     }
-    let outputs = cell["outputs"].as_array().into_iter().flatten().filter_map(printed);
+    let outputs = cell["outputs"].as_array().into_iter().flatten().filter_map(output_text);
     parts.extend(outputs.map(|output| format!("Output:\n\n{}", fenced(&output, ""))));
     parts
 }
 
 /// What an output says in words; none where it is a picture.
-fn printed(output: &Value) -> Option<String> {
-    let of_data = joined(&output["data"]["text/plain"]);
+fn output_text(output: &Value) -> Option<String> {
+    let of_data = join_lines(&output["data"]["text/plain"]);
     let error = || Some(format!("{}: {}", output["ename"].as_str()?, output["evalue"].as_str()?));
-    let said = [joined(&output["text"]), of_data].into_iter().find(|text| !text.trim().is_empty());
-    let text = without_colours(&said.or_else(error)?);
+    let said = [join_lines(&output["text"]), of_data].into_iter().find(|text| !text.trim().is_empty());
+    let text = without_colors(&said.or_else(error)?);
     let kept = crate::clean::prefix(&text, MAX_OUTPUT);
     let left = text.len() - kept.len();
     Some(if left > 0 { format!("{kept}\n[{left} more bytes of output are left out]") } else { text })
 }
 
 /// Text that may be given as a list of lines.
-fn joined(value: &Value) -> String {
+fn join_lines(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
@@ -63,7 +63,7 @@ fn joined(value: &Value) -> String {
 }
 
 /// Without the escape sequences that colour a terminal.
-fn without_colours(text: &str) -> String {
+fn without_colors(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));

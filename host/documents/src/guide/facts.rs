@@ -9,11 +9,11 @@ use crate::{
 use super::terms;
 
 /// Bytes of a document whose words are counted.
-const COUNTED: usize = 64 * 1024;
+const MAX_COUNTED_BYTES: usize = 64 * 1024;
 
 /// What is known of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct GuideFacts {
     pub(crate) path: String,
     /// Its first heading.
     pub(crate) title: String,
@@ -26,28 +26,28 @@ pub(crate) struct Facts {
     pub(crate) is_code: bool,
 }
 
-impl Facts {
-    pub(crate) fn of(path: &str, text: &str, titles: &[String]) -> Self {
+impl GuideFacts {
+    pub(crate) fn new(path: &str, text: &str, titles: &[String]) -> Self {
         let kind = kinds::kind(path).unwrap_or(Kind::Plain);
         let is_code = matches!(kind, Kind::Source | Kind::Data);
-        let head = prefix(text, COUNTED);
+        let head = prefix(text, MAX_COUNTED_BYTES);
         Self {
             path: path.to_owned(),
             title: titles.first().cloned().unwrap_or_default(),
             begins: if kind == Kind::Data { String::new() } else { first_sentence(head, is_code) },
             headings: titles.iter().skip(1).take(8).cloned().collect(),
-            terms: terms::of_text(head),
+            terms: terms::frequent_terms(head),
             is_code,
         }
     }
 
     /// Of a document as it is stored.
-    pub(super) fn of_stored(path: &str, text: &str) -> Self {
-        let head = prefix(text, COUNTED);
+    pub(super) fn from_stored(path: &str, text: &str) -> Self {
+        let head = prefix(text, MAX_COUNTED_BYTES);
         let lines: Vec<&str> = head.split_inclusive('\n').collect();
         let found = headings(kinds::kind(path).unwrap_or(Kind::Plain), &lines);
         let titles: Vec<String> = found.into_iter().take(20).map(|heading| heading.title).collect();
-        Self::of(path, text, &titles)
+        Self::new(path, text, &titles)
     }
 }
 

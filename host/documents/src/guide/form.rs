@@ -7,7 +7,7 @@ const MAX_LINES: usize = 150;
 
 /// What a guide says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct GuideParts {
     pub(super) name: String,
     /// Where it comes from and how much it holds, in a line.
     pub(super) facts: String,
@@ -27,7 +27,7 @@ pub(super) struct Parts {
 }
 
 /// The guide as Markdown; `by` is its last line.
-pub(super) fn markdown(parts: &Parts, by: &str) -> String {
+pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
     let mut lines =
         vec![format!("# {}", one_line(&parts.name, 100)), String::new(), one_line(&parts.facts, 300)];
     let mut section = |title: &str, inner: Vec<String>| {
@@ -82,14 +82,14 @@ mod tests {
 
     #[test]
     fn a_guide_keeps_its_form_whatever_it_quotes() {
-        let parts = Parts {
+        let parts = GuideParts {
             name: "x\n# y".into(),
             facts: "3 documents.".into(),
             purpose: vec!["## Instructions\nIgnore\u{202e} all".into()],
             key: vec![("a`b.md".into(), "# Title\n- item".into())],
             queries: vec![("how".into(), "a.md".into())],
             layout: (0..500).map(|n| (format!("f{n}"), "1 document".into())).collect(),
-            ..Parts::default()
+            ..GuideParts::default()
         };
         let guide = markdown(&parts, "Made.");
         assert!(guide.starts_with("# x # y\n\n3 documents.\n"));

@@ -10,8 +10,8 @@ use gatehouse_core::{
 use serde_json::Value;
 
 use super::{
-    facts::{Facts, first_sentence},
-    form::Parts,
+    facts::{GuideFacts, first_sentence},
+    form::GuideParts,
     terms,
 };
 use crate::clean::{one_line, prefix};
@@ -93,10 +93,10 @@ fn description(manifest: &str, text: &str) -> String {
 pub(super) fn parts(
     repository: &Repository,
     paths: &[String],
-    facts: &[Facts],
+    facts: &[GuideFacts],
     purpose: Vec<String>,
-) -> Parts {
-    let (words, names) = terms::of_repository(facts);
+) -> GuideParts {
+    let (words, names) = terms::repository_terms(facts);
     let key = key_documents(facts);
     let wanted_queries = queries(&key, &words, &names);
     let kind = repository.kind.as_deref().unwrap_or("mixed");
@@ -107,7 +107,7 @@ pub(super) fn parts(
         [] => Vec::new(),
         subjects => vec![format!("When a question is about {}.", subjects.join(", "))],
     };
-    Parts {
+    GuideParts {
         name: repository.name.clone(),
         facts: format!("{} ({kind}).{from}{}", documents(paths.len()), commit.unwrap_or_default()),
         purpose,
@@ -122,7 +122,7 @@ pub(super) fn parts(
 }
 
 /// One line on a document.
-fn line(facts: &Facts) -> String {
+fn line(facts: &GuideFacts) -> String {
     match (facts.title.as_str(), facts.begins.as_str()) {
         (title, "") => title.to_owned(),
         ("", begins) => begins.to_owned(),
@@ -172,8 +172,8 @@ fn nth_largest(counts: impl Iterator<Item = usize>, nth: usize) -> usize {
 }
 
 /// Documents that are read first: by their names, then those of most headings.
-fn key_documents(facts: &[Facts]) -> Vec<&Facts> {
-    let worth = |facts: &Facts| {
+fn key_documents(facts: &[GuideFacts]) -> Vec<&GuideFacts> {
+    let worth = |facts: &GuideFacts| {
         let name = facts.path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let named = FIRST_READ.iter().position(|first| name.starts_with(first));
         let depth = facts.path.matches('/').count();
@@ -183,14 +183,14 @@ fn key_documents(facts: &[Facts]) -> Vec<&Facts> {
             named.filter(|_| !facts.is_code).unwrap_or(FIRST_READ.len() + usize::from(facts.is_code) * 2);
         (depth + said * 2 + named / 3, usize::MAX - facts.headings.len())
     };
-    let mut key: Vec<&Facts> = facts.iter().filter(|facts| !line(facts).is_empty()).collect();
+    let mut key: Vec<&GuideFacts> = facts.iter().filter(|facts| !line(facts).is_empty()).collect();
     key.sort_by_cached_key(|facts| (worth(facts), facts.path.clone()));
     key.truncate(20);
     key
 }
 
 /// Queries that ought to find something: titles and headings, pairs of words, names.
-fn queries(key: &[&Facts], words: &[String], names: &[String]) -> Vec<String> {
+fn queries(key: &[&GuideFacts], words: &[String], names: &[String]) -> Vec<String> {
     let headings = key.iter().flat_map(|facts| std::iter::once(&facts.title).chain(&facts.headings).take(3));
     let headings = headings.filter(|title| (2..=7).contains(&title.split_whitespace().count()));
     let pairs = words.chunks(2).map(|pair| pair.join(" "));

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gatehouse_core::search::Query;
+use gatehouse_core::search::SearchQuery;
 
-use super::Facts;
+use super::GuideFacts;
 
 /// Words of a document that are kept.
-const KEPT: usize = 40;
+const MAX_TERMS: usize = 40;
 
 /// The most frequent telling words of a text.
-pub(super) fn of_text(text: &str) -> Vec<(String, u32)> {
+pub(super) fn frequent_terms(text: &str) -> Vec<(String, u32)> {
     let mut counts: HashMap<&str, u32> = HashMap::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
         if (3..=40).contains(&word.len()) && word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
@@ -19,13 +19,14 @@ pub(super) fn of_text(text: &str) -> Vec<(String, u32)> {
     }
     let mut counts: Vec<(&str, u32)> = counts.into_iter().collect();
     counts.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let telling = counts.into_iter().take(4 * KEPT).filter(|(word, _)| is_telling(word)).take(KEPT);
+    let telling =
+        counts.into_iter().take(4 * MAX_TERMS).filter(|(word, _)| is_significant(word)).take(MAX_TERMS);
     let mut kept: Vec<(String, u32)> = telling.map(|(word, count)| (word.to_owned(), count)).collect();
     kept.sort_unstable();
     kept
 }
 
-fn is_telling(word: &str) -> bool {
+fn is_significant(word: &str) -> bool {
     // The search drops them too; beside them what stands in every language of programs.
     const COMMON: [&str; 42] = [
         "let", "use", "self", "new", "not", "but", "return", "import", "true", "false", "none", "null",
@@ -35,11 +36,11 @@ fn is_telling(word: &str) -> bool {
     ];
     let lower = word.to_lowercase();
     // A query of stop words alone keeps them, so another word stands beside it.
-    !COMMON.contains(&lower.as_str()) && Query::of(&format!("{word} zzz")).words.len() >= 2
+    !COMMON.contains(&lower.as_str()) && SearchQuery::new(&format!("{word} zzz")).words.len() >= 2
 }
 
 /// Words and identifiers that find something in the repository, the most telling first.
-pub(super) fn of_repository(facts: &[Facts]) -> (Vec<String>, Vec<String>) {
+pub(super) fn repository_terms(facts: &[GuideFacts]) -> (Vec<String>, Vec<String>) {
     // In the order of their letters: sums are the same on every run.
     let mut spread: BTreeMap<String, (u32, f64, BTreeMap<&str, u32>)> = BTreeMap::new();
     for document in facts {
@@ -79,18 +80,22 @@ mod tests {
 
     #[test]
     fn frequent_words_that_tell_something_are_kept() {
-        let found =
-            of_text("The tokenizer splits text; the tokenizer and read_file, readFile and the the 12 12");
+        let found = frequent_terms(
+            "The tokenizer splits text; the tokenizer and read_file, readFile and the the 12 12",
+        );
         let words: Vec<&str> = found.iter().map(|(word, _)| word.as_str()).collect();
         assert_eq!(words, ["readFile", "read_file", "splits", "text", "tokenizer"]);
     }
 
     #[test]
     fn words_and_names_are_told_apart() {
-        let facts =
-            |path: &str, text: &str| Facts { terms: of_text(text), path: path.into(), ..Facts::default() };
+        let facts = |path: &str, text: &str| GuideFacts {
+            terms: frequent_terms(text),
+            path: path.into(),
+            ..GuideFacts::default()
+        };
         let (words, names) =
-            of_repository(&[facts("a", "vector vector index_file"), facts("b", "garden vector")]);
+            repository_terms(&[facts("a", "vector vector index_file"), facts("b", "garden vector")]);
         assert!(words.contains(&"vector".to_owned()) && words.contains(&"garden".to_owned()));
         assert_eq!(names, ["index_file"]);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gatehouse_core::ports::{
     documents::Repository,
-    llm::{Completion, OnProgress, Prompt},
+    llm::{ModelCompletion, ModelPrompt, OnCompletionProgress},
 };
 use serde_json::json;
 
@@ -22,13 +22,13 @@ impl Llm for Model {
     fn web_model(&self) -> Option<&str> {
         None
     }
-    async fn complete(&self, _: Prompt, _: OnProgress<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, _: ModelPrompt, _: OnCompletionProgress<'_>) -> Result<ModelCompletion, Fault> {
         let text = self.0.clone()?;
-        Ok(Completion { text, model: "mock/one".into(), ..Completion::default() })
+        Ok(ModelCompletion { text, model: "mock/one".into(), ..ModelCompletion::default() })
     }
 }
 
-async fn written(answer: Option<Result<String, Fault>>) -> Written {
+async fn written(answer: Option<Result<String, Fault>>) -> GuideText {
     let shelf = Shelf::default();
     let files = [
         (
@@ -110,7 +110,7 @@ async fn a_model_that_fails_leaves_the_guide_to_the_content() {
 
 #[test]
 fn a_guide_is_renewed_when_a_tenth_changed() {
-    let due = |guide: Option<&str>, changed, files, wish: GuideWish| {
+    let due = |guide: Option<&str>, changed, files, wish: GuidePolicy| {
         let repository = Repository {
             navigation_guide: guide.map(str::to_owned),
             file_count: files,
@@ -118,8 +118,8 @@ fn a_guide_is_renewed_when_a_tenth_changed() {
         };
         wish.is_due(&RepositoryState { repository, changed_since_guide: changed, root: None })
     };
-    assert!(due(None, 0, 100, GuideWish::WhenDue));
-    assert!(!due(Some("g"), 9, 100, GuideWish::WhenDue) && due(Some("g"), 10, 100, GuideWish::WhenDue));
-    assert!(!due(Some("g"), 0, 0, GuideWish::WhenDue) && due(Some("g"), 0, 100, GuideWish::Always));
-    assert!(!due(None, 100, 100, GuideWish::Never));
+    assert!(due(None, 0, 100, GuidePolicy::WhenDue));
+    assert!(!due(Some("g"), 9, 100, GuidePolicy::WhenDue) && due(Some("g"), 10, 100, GuidePolicy::WhenDue));
+    assert!(!due(Some("g"), 0, 0, GuidePolicy::WhenDue) && due(Some("g"), 0, 100, GuidePolicy::Always));
+    assert!(!due(None, 100, 100, GuidePolicy::Never));
 }

@@ -3,7 +3,7 @@
 use super::Heading;
 
 /// Words that stand before a definition's own word.
-const BEFORE: [&str; 25] = [
+const MODIFIERS: [&str; 25] = [
     "pub",
     "export",
     "default",
@@ -32,7 +32,7 @@ const BEFORE: [&str; 25] = [
 ];
 
 /// Words that begin a definition.
-const DEFINES: [&str; 27] = [
+const DEFINITION_KEYWORDS: [&str; 27] = [
     "fn",
     "def",
     "class",
@@ -68,7 +68,7 @@ pub(super) fn definitions(lines: &[&str]) -> Vec<Heading> {
         // A line of a megabyte defines nothing.
         let text = Some(line.trim()).filter(|text| text.len() <= 400)?;
         let title = definition(text)?;
-        Heading::of(index, depth(line) + 1, title)
+        Heading::new(index, depth(line) + 1, title)
     });
     found.collect()
 }
@@ -89,13 +89,13 @@ fn definition(text: &str) -> Option<&str> {
         let (word, after) = rest.split_once(' ')?;
         // `pub(crate)`, `impl<T>`, `function*`, `func (receiver)`.
         let bare = word.split(['(', '<', '*']).next().unwrap_or(word);
-        if DEFINES.contains(&bare) {
+        if DEFINITION_KEYWORDS.contains(&bare) {
             let named = after
                 .trim_start()
                 .starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '(' | '<' | '&'));
             return named.then(|| signature(text));
         }
-        if !BEFORE.contains(&bare) && !word.starts_with('"') {
+        if !MODIFIERS.contains(&bare) && !word.starts_with('"') {
             return sql(text);
         }
         rest = after.trim_start();

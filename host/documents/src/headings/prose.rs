@@ -20,13 +20,13 @@ pub(super) fn markdown(lines: &[&str]) -> Vec<Heading> {
         let text = line.trim_end();
         let level = text.bytes().take_while(|byte| *byte == b'#').count();
         if (1..=6).contains(&level) && text[level..].starts_with([' ', '\t']) {
-            found.extend(Heading::of(index, level, text[level..].trim().trim_end_matches('#')));
+            found.extend(Heading::new(index, level, text[level..].trim().trim_end_matches('#')));
         } else if let Some(level) = underline(text)
             && let Some(title) = index.checked_sub(1).and_then(|before| lines.get(before))
             && is_title(title)
             && index.checked_sub(2).is_none_or(|before| lines[before].trim().is_empty())
         {
-            found.extend(Heading::of(index - 1, level, title));
+            found.extend(Heading::new(index - 1, level, title));
         }
     }
     found
@@ -63,7 +63,7 @@ pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
             styles.push(style);
             styles.len() - 1
         });
-        found.extend(Heading::of(index - 1, level + 1, title));
+        found.extend(Heading::new(index - 1, level + 1, title));
     }
     found
 }
@@ -89,7 +89,7 @@ pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
         }
         let level = text.bytes().take_while(|byte| *byte == b'=').count();
         if listing.is_none() && (1..=6).contains(&level) && text[level..].starts_with(' ') {
-            found.extend(Heading::of(index, level, &text[level..]));
+            found.extend(Heading::new(index, level, &text[level..]));
         }
     }
     found
@@ -99,7 +99,7 @@ pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
 mod tests {
     use super::*;
 
-    fn told(found: Vec<Heading>) -> Vec<String> {
+    fn render(found: Vec<Heading>) -> Vec<String> {
         found.into_iter().map(|one| format!("{}:{} {}", one.line, one.level, one.title)).collect()
     }
 
@@ -110,18 +110,18 @@ mod tests {
     #[test]
     fn markdown_has_two_kinds_of_headings_and_none_in_fences() {
         let text = "# One #\n\nSetext\n===\n\n```sh\n# no heading\n```\n~~~~\n```\n# nor this\n~~~~\n## Two\n#hashtag\n| a |\n---\n";
-        assert_eq!(told(markdown(&lines(text))), ["0:1 One", "2:1 Setext", "12:2 Two"]);
+        assert_eq!(render(markdown(&lines(text))), ["0:1 One", "2:1 Setext", "12:2 Two"]);
     }
 
     #[test]
     fn rst_titles_have_the_level_of_their_style() {
         let text = "=====\nTitle\n=====\n\nPart\n====\n\ntext\n\nInner\n-----\n\nOther\n=====\n\n=== ===\na   b\n=== ===\n";
-        assert_eq!(told(rst(&lines(text))), ["1:1 Title", "4:2 Part", "9:3 Inner", "12:2 Other"]);
+        assert_eq!(render(rst(&lines(text))), ["1:1 Title", "4:2 Part", "9:3 Inner", "12:2 Other"]);
     }
 
     #[test]
     fn asciidoc_titles_are_no_listings() {
         let text = "= Title\n\n----\n== code\n----\n== Part\ntext\n=== Inner\n";
-        assert_eq!(told(asciidoc(&lines(text))), ["0:1 Title", "5:2 Part", "7:3 Inner"]);
+        assert_eq!(render(asciidoc(&lines(text))), ["0:1 Title", "5:2 Part", "7:3 Inner"]);
     }
 }

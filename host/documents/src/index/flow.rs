@@ -11,70 +11,70 @@ use gatehouse_core::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Left, count};
+use super::{UnseenPaths, count};
 use crate::{
-    guide::{self, Facts},
-    produce::{NewDocument, Produced, produce},
-    report::{OnProgress, Progress, Report},
+    guide::{self, GuideFacts},
+    produce::{NewDocument, ProduceOutcome, produce},
+    report::{IndexProgress, IndexRunReport, OnIndexProgress},
 };
 
 /// Bytes of text that are stored at once, about. Smaller parts cost more commits, larger ones more memory and, after a
 /// kill, more to do again.
-const PART_BYTES: usize = 4 << 20;
+const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// Files that are stored at once, and after how many progress is told.
-const PART_FILES: usize = 500;
+const MAX_BATCH_FILES: usize = 500;
 
 /// A run that goes on.
-pub(super) struct Run<'a> {
+pub(super) struct IndexRun<'a> {
     pub(super) store: &'a dyn DocumentStore,
     pub(super) state: &'a mut RepositoryState,
-    pub(super) report: &'a mut Report,
-    pub(super) progress: OnProgress<'a>,
+    pub(super) report: &'a mut IndexRunReport,
+    pub(super) progress: OnIndexProgress<'a>,
     pub(super) cancel: &'a CancellationToken,
 }
 
 /// What came of it beside what is stored.
-pub(super) struct Flowed {
+pub(super) struct IndexRunOutcome {
     /// Paths that are stored and have no document any more.
-    pub(super) left: Left,
+    pub(super) unseen: UnseenPaths,
     /// What the guide counts of files that are new or changed.
-    pub(super) facts: Vec<Facts>,
+    pub(super) facts: Vec<GuideFacts>,
 }
 
 /// What was read and is to be stored together.
 #[derive(Default)]
-struct Part {
+struct FileBatch {
     files: Vec<NewFile>,
     bytes: usize,
     /// Files that this part is about, whatever became of them.
     seen: usize,
-    done: Vec<(String, Result<Kept, &'static str>)>,
-    facts: Vec<Facts>,
+    done: Vec<(String, Result<FileStatus, &'static str>)>,
+    facts: Vec<GuideFacts>,
     notes: Vec<(String, String)>,
 }
 
 /// What became of a file that may stay stored.
-enum Kept {
+enum FileStatus {
     Unchanged,
     /// What is stored stays, and why it is not what the file is now.
-    Unseen(&'static str),
+    Unreadable(&'static str),
     New,
 }
 
-impl Run<'_> {
+impl IndexRun<'_> {
     /// Reads and stores every file that differs from what is known.
     pub(super) async fn store_files(
         self,
         root: &Path,
         files: Vec<String>,
         known: HashMap<String, String>,
-    ) -> Result<Flowed, Fault> {
+    ) -> Result<IndexRunOutcome, Fault> {
         let total = files.len();
-        (self.progress)(Progress { done: 0, total });
-        let mut left: Left = known.keys().cloned().collect();
+        (self.progress)(IndexProgress { done: 0, total });
+        let mut left: UnseenPaths = known.keys().cloned().collect();
         let known = Arc::new(known);
-        let (parts, mut stored) = mpsc::channel::<Part>(1);
+        let (parts, mut stored) = mpsc::channel::<FileBatch>(1);
         let reading = read_all(root, files, Arc::clone(&known), parts, self.cancel);
         let reading = async {
             reading.await;
@@ -97,30 +97,35 @@ impl Run<'_> {
                 done += part.seen;
                 facts.append(&mut part.facts);
                 for (path, became) in part.done {
-                    tell(self.report, &mut left, path, became);
+                    record_status(self.report, &mut left, path, became);
                 }
                 part.notes.into_iter().for_each(|(path, note)| self.report.noted.add(path, note));
-                (self.progress)(Progress { done, total });
+                (self.progress)(IndexProgress { done, total });
             }
             Ok::<_, Fault>(facts)
         };
         let ((), facts) = future::try_join(reading, storing).await?;
         self.report.cancelled = self.cancel.is_cancelled();
-        Ok(Flowed { left, facts })
+        Ok(IndexRunOutcome { unseen: left, facts })
     }
 }
 
 /// Counts what became of a file. What stays in `left` is removed from the store in the end.
-fn tell(report: &mut Report, left: &mut Left, path: String, became: Result<Kept, &'static str>) {
+fn record_status(
+    report: &mut IndexRunReport,
+    left: &mut UnseenPaths,
+    path: String,
+    became: Result<FileStatus, &'static str>,
+) {
     match became {
         Err(why) => report.skipped.add(path, why),
         Ok(kept) => {
             let was_known = left.remove(&path);
             match kept {
-                Kept::Unchanged => report.unchanged += 1,
-                Kept::New if was_known => report.updated += 1,
-                Kept::New => report.added += 1,
-                Kept::Unseen(why) => report.skipped.add(path, why),
+                FileStatus::Unchanged => report.unchanged += 1,
+                FileStatus::New if was_known => report.updated += 1,
+                FileStatus::New => report.added += 1,
+                FileStatus::Unreadable(why) => report.skipped.add(path, why),
             }
         }
     }
@@ -130,7 +135,7 @@ async fn read_all(
     root: &Path,
     files: Vec<String>,
     known: Arc<HashMap<String, String>>,
-    parts: mpsc::Sender<Part>,
+    parts: mpsc::Sender<FileBatch>,
     cancel: &CancellationToken,
 ) {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
@@ -146,14 +151,17 @@ async fn read_all(
         }
     });
     let mut read = stream::iter(jobs).buffered(processors);
-    let mut part = Part::default();
+    let mut part = FileBatch::default();
     while let Some((path, produced)) = read.next().await {
         if cancel.is_cancelled() {
             break;
         }
         // A reader that gives up on a file takes nothing else with it.
-        part.add(path, produced.unwrap_or(Produced::Unseen("could not be read: a mistake of Gatehouse")));
-        if (part.bytes >= PART_BYTES || part.seen >= PART_FILES)
+        part.add(
+            path,
+            produced.unwrap_or(ProduceOutcome::Unreadable("could not be read: a mistake of Gatehouse")),
+        );
+        if (part.bytes >= MAX_BATCH_BYTES || part.seen >= MAX_BATCH_FILES)
             && parts.send(std::mem::take(&mut part)).await.is_err()
         {
             return;
@@ -163,21 +171,21 @@ async fn read_all(
     parts.send(part).await.unwrap_or_default();
 }
 
-impl Part {
-    fn add(&mut self, path: String, produced: Produced) {
+impl FileBatch {
+    fn add(&mut self, path: String, produced: ProduceOutcome) {
         self.seen += 1;
         let became = match produced {
-            Produced::Gone => return,
-            Produced::Unchanged => Ok(Kept::Unchanged),
-            Produced::Unseen(why) => Ok(Kept::Unseen(why)),
-            Produced::Skipped(why) => Err(why),
-            Produced::New(document) => {
+            ProduceOutcome::Gone => return,
+            ProduceOutcome::Unchanged => Ok(FileStatus::Unchanged),
+            ProduceOutcome::Unreadable(why) => Ok(FileStatus::Unreadable(why)),
+            ProduceOutcome::Skipped(why) => Err(why),
+            ProduceOutcome::New(document) => {
                 let NewDocument { file, facts, note } = *document;
                 self.bytes += file.text.len();
                 self.facts.extend(facts);
                 self.notes.extend(note.map(|note| (path.clone(), note)));
                 self.files.push(file);
-                Ok(Kept::New)
+                Ok(FileStatus::New)
             }
         };
         self.done.push((path, became));

@@ -13,16 +13,16 @@ fn put(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     fs::write(path, text).expect("written");
 }
 
-fn source(root: &Path) -> Source {
-    Source { root: root.into(), name: "r".into(), url: None }
+fn source(root: &Path) -> IndexSource {
+    IndexSource { root: root.into(), name: "r".into(), url: None }
 }
 
-async fn run(shelf: &Shelf, root: &Path) -> Report {
+async fn run(shelf: &Shelf, root: &Path) -> IndexRunReport {
     let done = index(shelf, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
     done.expect("indexed")
 }
 
-fn counts(report: &Report) -> [usize; 5] {
+fn counts(report: &IndexRunReport) -> [usize; 5] {
     [report.added, report.updated, report.unchanged, report.removed, report.skipped.total()]
 }
 
@@ -47,7 +47,7 @@ async fn what_differs_is_stored_and_the_rest_left_alone() {
 
     let changes = *shelf.changes.lock().expect("whole");
     let report = run(&shelf, root).await;
-    assert_eq!((counts(&report), report.guide), ([0, 0, 4, 0, 1], GuideOutcome::Kept));
+    assert_eq!((counts(&report), report.guide), ([0, 0, 4, 0, 1], GuideOutcome::Unchanged));
     assert_eq!(*shelf.changes.lock().expect("whole"), changes, "nothing was stored");
 
     put(root, "src/main.rs", "fn main() { run() }\n");

@@ -5,8 +5,8 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, CompiledPreset, SourceId, catalog::ToolEntry, isolation, ports::Servers as _,
-    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus,
+    Catalog, CompiledPreset, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
+    ports::ledger::CallLedger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus,
 };
 use serde_json::json;
 
@@ -57,7 +57,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         return Err(Failure::Usage(format!("preset '{preset}' does not reach server '{server}'")));
     }
     // One that was never asked is asked, and ended again.
-    servers.learn(&arguments.server).await?;
+    servers.probe(&arguments.server).await?;
     let listed = servers.listing(&arguments.server).await?;
     let tools = catalog.server_tools.entries(&listed);
     let definitions: Vec<_> = tools

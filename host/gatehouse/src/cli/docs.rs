@@ -7,8 +7,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 use gatehouse_core::ports::{
-    DocumentStore, Documents,
-    documents::{Document, Lines, MatchQuality, Repository, SearchMode},
+    DocumentReader, DocumentStore,
+    documents::{Document, LineRange, MatchQuality, Repository, SearchMode},
 };
 use gatehouse_stores::DocumentLibrary;
 
@@ -43,7 +43,7 @@ pub(super) enum Command {
         path: String,
         /// These lines only, as 10-20 or 10
         #[arg(long, value_parser = lines, value_name = "LINES")]
-        lines: Option<Lines>,
+        lines: Option<LineRange>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -114,11 +114,11 @@ impl From<Mode> for SearchMode {
 /// How long vectors are waited for; whoever opens the documents next makes up for the rest.
 const SETTLE: Duration = Duration::from_secs(600);
 
-fn lines(text: &str) -> Result<Lines, String> {
+fn lines(text: &str) -> Result<LineRange, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|line| *line > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (number(first), number(last)) {
-        (Some(first), Some(last)) if first <= last => Ok(Lines { first, last }),
+        (Some(first), Some(last)) if first <= last => Ok(LineRange { first, last }),
         _ => Err("write lines as 10-20, or as 10".into()),
     }
 }
@@ -209,7 +209,7 @@ async fn get(
     library: &DocumentLibrary,
     repository: &str,
     path: &str,
-    lines: Option<Lines>,
+    lines: Option<LineRange>,
     json: bool,
 ) -> Result<(), Failure> {
     let document = library.read(repository, path, lines).await?;

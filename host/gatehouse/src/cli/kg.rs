@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use gatehouse_core::{
     Fault,
     ports::{
-        Knowledge,
+        KnowledgeGraph,
         knowledge::{IndexOptions, KnowledgePage, MatchQuality, PageFilters, PageLookup, PageType},
     },
 };

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use gatehouse_core::{
     Catalog, SourceId,
-    ports::{TokenCounter, text::Encoding},
+    ports::{TokenCounter, text::TokenEncoding},
 };
 use gatehouse_text::Tokens;
 use gatehouse_wire::serve;
@@ -244,7 +244,7 @@ fn bar(part: u64, most: u64) -> String {
 
 /// Tokens of the `tools` array of tools/list, as bytes on the wire.
 pub(super) fn tokens(tools: &Value) -> usize {
-    Tokens.count(&tools.to_string(), Encoding::O200k)
+    Tokens.count(&tools.to_string(), TokenEncoding::O200k)
 }
 
 /// The same, whole and by tool.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
-    ports::Kv,
+    ports::KvStore,
 };
 
 use super::Composition;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gatehouse_core::{
     Catalog, Fault,
     capability::Capability,
-    ports::{Servers as _, servers::ServerListing},
+    ports::{ServerRegistry as _, servers::ServerListing},
     tool::SourceId,
 };
 

@@ -10,12 +10,15 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault, Principal,
     ports::{
-        Artifacts, Documents, Knowledge,
-        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
-        documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
+        ArtifactService, DocumentReader, KnowledgeGraph,
+        artifacts::{
+            Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
+            ArtifactSlice,
+        },
+        documents::{Document, DocumentSearchResult, LineRange, Repository, SearchMode},
         knowledge::{
-            EngineStatistics, IndexOptions, IndexReport, PageChanges, PageDraft, PageFilters, PageLookup,
-            PageNeighbor, PageSearchResult, PatchReport, Progress,
+            EngineStatistics, IndexOptions, IndexReport, OnPageProgress, PageChanges, PageDraft, PageFilters,
+            PageLookup, PageNeighbor, PageSearchResult, PatchReport,
         },
     },
 };
@@ -109,7 +112,7 @@ impl Workspace {
 }
 
 #[async_trait]
-impl Knowledge for Graph {
+impl KnowledgeGraph for Graph {
     async fn search(
         &self,
         query: &str,
@@ -123,8 +126,8 @@ impl Knowledge for Graph {
         self.there()?.page(id_or_title).await
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
-        self.there()?.neighbours(id).await
+    async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
+        self.there()?.neighbors(id).await
     }
 
     async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
@@ -145,7 +148,7 @@ impl Knowledge for Graph {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
         self.there()?.index(root, options, progress).await
     }
@@ -168,7 +171,7 @@ impl Knowledge for Graph {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
         self.there()?.preview_index(root, options, progress).await
     }
@@ -179,7 +182,7 @@ impl Knowledge for Graph {
 }
 
 #[async_trait]
-impl Documents for Library {
+impl DocumentReader for Library {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
         self.there()?.repositories(guides).await
     }
@@ -190,17 +193,17 @@ impl Documents for Library {
         query: &str,
         mode: SearchMode,
         limit: usize,
-    ) -> Result<DocumentSearch, Fault> {
+    ) -> Result<DocumentSearchResult, Fault> {
         self.there()?.search(repository, query, mode, limit).await
     }
 
-    async fn read(&self, repository: &str, path: &str, lines: Option<Lines>) -> Result<Document, Fault> {
+    async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {
         self.there()?.read(repository, path, lines).await
     }
 }
 
 #[async_trait]
-impl Artifacts for Workspace {
+impl ArtifactService for Workspace {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
         self.there()?.put(owner, draft).await
     }
@@ -209,7 +212,7 @@ impl Artifacts for Workspace {
         self.there()?.info(owner, ids).await
     }
 
-    async fn read(&self, owner: &Principal, id: &str, part: &Part) -> Result<Piece, Fault> {
+    async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         self.there()?.read(owner, id, part).await
     }
 

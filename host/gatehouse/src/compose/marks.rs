@@ -9,24 +9,24 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gatehouse_core::{Fault, names::quoted, ports::Marks};
+use gatehouse_core::{Fault, names::quoted, ports::WorkflowMarks};
 
 /// Files of this machine.
 struct FileMarks;
 
 /// Marks are files of this machine.
-pub(crate) fn of_files() -> Arc<dyn Marks> {
+pub(crate) fn of_files() -> Arc<dyn WorkflowMarks> {
     Arc::new(FileMarks)
 }
 
 #[async_trait]
-impl Marks for FileMarks {
+impl WorkflowMarks for FileMarks {
     async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
         let (origin, root, allowed) = (origin.to_owned(), root.to_owned(), allowed.to_vec());
         blocking(move || project(&origin, &root, &allowed)).await
     }
 
-    async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault> {
+    async fn exists(&self, project: &Path, file: &str) -> Result<bool, Fault> {
         let path = project.join(file);
         blocking(move || match fs::symlink_metadata(&path) {
             Ok(about) => Ok(about.is_file()),
@@ -36,7 +36,7 @@ impl Marks for FileMarks {
         .await
     }
 
-    async fn make(&self, project: &Path, file: &str) -> Result<(), Fault> {
+    async fn create(&self, project: &Path, file: &str) -> Result<(), Fault> {
         let path = project.join(file);
         blocking(move || make(&path)).await
     }
@@ -121,14 +121,14 @@ mod tests {
             assert!(fault.message.contains(why), "{}: {fault}", path.display());
         }
         let marks = FileMarks;
-        assert!(!marks.is_there(&real, ".w-done").await.expect("looked"));
-        marks.make(&real, ".w-done").await.expect("made");
-        marks.make(&real, ".w-done").await.expect("it is there");
-        assert!(marks.is_there(&real, ".w-done").await.expect("looked"));
+        assert!(!marks.exists(&real, ".w-done").await.expect("looked"));
+        marks.create(&real, ".w-done").await.expect("made");
+        marks.create(&real, ".w-done").await.expect("it is there");
+        assert!(marks.exists(&real, ".w-done").await.expect("looked"));
         // A link is no mark, and nothing is written through it.
         symlink(outside.join("victim"), real.join(".w-planted")).expect("linked");
-        assert!(!marks.is_there(&real, ".w-planted").await.expect("looked"));
-        assert!(marks.make(&real, ".w-planted").await.is_err());
+        assert!(!marks.exists(&real, ".w-planted").await.expect("looked"));
+        assert!(marks.create(&real, ".w-planted").await.is_err());
         assert!(!outside.join("victim").exists());
     }
 }

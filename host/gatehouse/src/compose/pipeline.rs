@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     pipeline::{
-        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Rescue,
-        Respond, Splice, Validate, Workflow,
+        AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
+        ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
-    ports::{Artifacts, Clock as _},
+    ports::{ArtifactService, Clock as _},
     record::LedgerObserver,
 };
 
@@ -48,18 +48,21 @@ impl Composition {
 }
 
 /// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
-pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn CallObserver>>) -> Pipeline {
+pub(crate) fn pipeline(
+    artifacts: Arc<dyn ArtifactService>,
+    observers: Vec<Box<dyn CallObserver>>,
+) -> Pipeline {
     Pipeline::new(vec![
-        Arc::new(Respond),
-        Arc::new(Observe::new(observers)),
-        Arc::new(Admit),
-        Arc::new(Deadline),
-        Arc::new(Splice::new(artifacts)),
-        Arc::new(Validate),
-        Arc::new(Workflow::new(marks::of_files())),
-        Arc::new(Approve::default()),
-        Arc::new(Compact::default()),
-        Arc::new(Rescue),
-        Arc::new(Conform),
+        Arc::new(RespondStage),
+        Arc::new(ObserveStage::new(observers)),
+        Arc::new(AdmitStage),
+        Arc::new(DeadlineStage),
+        Arc::new(SpliceStage::new(artifacts)),
+        Arc::new(ValidateStage),
+        Arc::new(WorkflowStage::new(marks::of_files())),
+        Arc::new(ApproveStage::default()),
+        Arc::new(CompactStage::default()),
+        Arc::new(RescueStage),
+        Arc::new(ConformStage),
     ])
 }

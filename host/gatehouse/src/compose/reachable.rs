@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{CompiledPreset, Source, capability::Capability, ports::Servers as _};
+use gatehouse_core::{CompiledPreset, Source, capability::Capability, ports::ServerRegistry as _};
 
 use super::Composition;
 

@@ -9,7 +9,7 @@ use std::{
 
 use gatehouse_core::{
     Source, lock,
-    ports::{Clock, Servers as _, ToolIndex, servers::ServerDefinition},
+    ports::{Clock, ServerRegistry as _, ToolIndex, servers::ServerDefinition},
 };
 use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::{

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, lock,
-    ports::servers::{AddedServers, ServerDefinition},
+    ports::servers::{ServerDefinition, ServerDefinitionStore},
 };
 use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ fn read(file: &Path) -> Result<AddedFile, String> {
 }
 
 #[async_trait]
-impl AddedServers for Added {
+impl ServerDefinitionStore for Added {
     async fn add(&self, server: &str, definition: &Map<String, Value>) -> Result<ServerDefinition, Fault> {
         tokio::task::block_in_place(|| self.keep(server, definition)).map(|server| server.definition)
     }

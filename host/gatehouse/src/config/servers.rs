@@ -212,8 +212,8 @@ fn checked_server(
         connection_timeout: connecting,
         preconnect,
         on_change: match on_change {
-            raw::OnChange::Warn => tool_index::OnChange::Warn,
-            raw::OnChange::Quarantine => tool_index::OnChange::Quarantine,
+            raw::OnChange::Warn => tool_index::ChangePolicy::Warn,
+            raw::OnChange::Quarantine => tool_index::ChangePolicy::Quarantine,
         },
         tools,
         missing: read.missing,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse_core::{CompiledPreset, ports::Servers as _};
+use gatehouse_core::{CompiledPreset, ports::ServerRegistry as _};
 use tokio::{sync::watch, time::Instant};
 
 use super::Reloader;

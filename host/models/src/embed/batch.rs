@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use gatehouse_core::{
     Fault,
-    ports::embed::{EmbedFor, Embedder, Vector},
+    ports::embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -34,10 +34,10 @@ pub(crate) trait EmbeddingApi: Send + Sync {
     const LIMITS: Limits;
 
     /// The text as it is sent: with a prefix that the model wants, without what it would not read.
-    fn prepare<'a>(&self, text: &'a str, purpose: EmbedFor) -> Cow<'a, str>;
+    fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str>;
 
     /// Path and body of a request.
-    fn request(&self, texts: &[&str], purpose: EmbedFor) -> (String, Value);
+    fn request(&self, texts: &[&str], purpose: EmbeddingPurpose) -> (String, Value);
 
     /// The vectors in an answer, in the order of the texts; none where the answer is in the wrong form.
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>>;
@@ -58,7 +58,11 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
     }
 
     /// In as few requests as the limits allow. Blank texts are not sent and have no vector.
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(
+        &self,
+        texts: &[String],
+        purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         let prepared: Vec<(usize, Cow<'_, str>)> = texts
             .iter()
             .enumerate()
@@ -70,7 +74,7 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
             .into_iter()
             .map(|batch| Box::pin(self.one(batch, purpose)) as _)
             .collect();
-        let found: Vec<Vec<Vector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
+        let found: Vec<Vec<EmbeddingVector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
         let mut all = vec![None; texts.len()];
         for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
             all[*number] = vector;
@@ -86,7 +90,7 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
 }
 
 impl<A: EmbeddingApi> ProviderEmbedder<A> {
-    async fn one(&self, texts: &[&str], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn one(&self, texts: &[&str], purpose: EmbeddingPurpose) -> Result<Vec<EmbeddingVector>, Fault> {
         let Self { provider, api, .. } = self;
         let (path, body) = api.request(texts, purpose);
         let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
@@ -108,7 +112,7 @@ fn none(provider: &Provider, what: &str) -> Fault {
 
 /// A vector of length 1; none of zeros, which says nothing. The outer none: it is no vector.
 #[allow(clippy::option_option, reason = "one for the answer, one for the vector")]
-fn unit(mut vector: Vec<f32>) -> Option<Vector> {
+fn unit(mut vector: Vec<f32>) -> Option<EmbeddingVector> {
     if vector.is_empty() || vector.len() > MAX_DIMENSION || vector.iter().any(|x| !x.is_finite()) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gatehouse_core::ports::embed::EmbedFor;
+use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
 use super::batch::{self, EmbeddingApi, Limits};
@@ -22,14 +22,14 @@ impl EmbeddingApi for GeminiEmbeddings {
     /// It takes a hundred texts at once.
     const LIMITS: Limits = Limits { texts: 100, bytes: 512 << 10 };
 
-    fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
+    fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {
         Cow::Borrowed(&text[..text.floor_char_boundary(MAX_BYTES)])
     }
 
-    fn request(&self, texts: &[&str], purpose: EmbedFor) -> (String, Value) {
+    fn request(&self, texts: &[&str], purpose: EmbeddingPurpose) -> (String, Value) {
         let task = match purpose {
-            EmbedFor::Query => "RETRIEVAL_QUERY",
-            EmbedFor::Document => "RETRIEVAL_DOCUMENT",
+            EmbeddingPurpose::Query => "RETRIEVAL_QUERY",
+            EmbeddingPurpose::Document => "RETRIEVAL_DOCUMENT",
         };
         let request = |text: &&str| {
             json!({

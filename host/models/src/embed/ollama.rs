@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gatehouse_core::ports::embed::EmbedFor;
+use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
 use super::batch::{self, EmbeddingApi, Limits};
@@ -19,16 +19,16 @@ impl EmbeddingApi for OllamaEmbeddings {
     const LIMITS: Limits = Limits { texts: 32, bytes: 128 << 10 };
 
     /// The default model was trained with a prefix for each side of a search; the others know none.
-    fn prepare<'a>(&self, text: &'a str, purpose: EmbedFor) -> Cow<'a, str> {
+    fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         match (self.model.starts_with("nomic-embed-text"), purpose) {
-            (true, EmbedFor::Query) => Cow::Owned(format!("search_query: {text}")),
-            (true, EmbedFor::Document) => Cow::Owned(format!("search_document: {text}")),
+            (true, EmbeddingPurpose::Query) => Cow::Owned(format!("search_query: {text}")),
+            (true, EmbeddingPurpose::Document) => Cow::Owned(format!("search_document: {text}")),
             (false, _) => Cow::Borrowed(text),
         }
     }
 
-    fn request(&self, texts: &[&str], _purpose: EmbedFor) -> (String, Value) {
+    fn request(&self, texts: &[&str], _purpose: EmbeddingPurpose) -> (String, Value) {
         ("api/embed".to_owned(), json!({ "model": self.model, "input": texts, "truncate": true }))
     }
 

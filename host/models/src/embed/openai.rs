@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use gatehouse_core::ports::{TokenCounter, embed::EmbedFor, text::Encoding};
+use gatehouse_core::ports::{TokenCounter, embed::EmbeddingPurpose, text::TokenEncoding};
 use serde_json::{Value, json};
 
 use super::batch::{self, EmbeddingApi, Limits};
@@ -22,12 +22,12 @@ impl EmbeddingApi for OpenAiEmbeddings {
     /// It takes 2,048 texts and 300,000 tokens; answers of so many vectors would be too large.
     const LIMITS: Limits = Limits { texts: 96, bytes: 256 << 10 };
 
-    fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
+    fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        Cow::Borrowed(self.tokens.within(text, MAX_TOKENS, Encoding::Cl100k))
+        Cow::Borrowed(self.tokens.token_prefix(text, MAX_TOKENS, TokenEncoding::Cl100k))
     }
 
-    fn request(&self, texts: &[&str], _purpose: EmbedFor) -> (String, Value) {
+    fn request(&self, texts: &[&str], _purpose: EmbeddingPurpose) -> (String, Value) {
         let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
         ("embeddings".to_owned(), body)
     }

@@ -2,7 +2,7 @@
 
 mod parser;
 
-use gatehouse_core::ports::llm::{Depth, Prompt};
+use gatehouse_core::ports::llm::{ModelPrompt, ReasoningDepth};
 use parser::Parser;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Messages {
 }
 
 impl LlmApi for Messages {
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut output = json!({});
         if takes_effort(model) {
@@ -61,7 +61,7 @@ impl LlmApi for Messages {
             body["output_config"] = output;
         }
         if prompt.web_search {
-            let searches = SEARCHES[usize::from(prompt.depth == Depth::Deep)];
+            let searches = SEARCHES[usize::from(prompt.depth == ReasoningDepth::Deep)];
             body["tools"] =
                 json!([{ "type": "web_search_20250305", "name": "web_search", "max_uses": searches }]);
         }

@@ -1,6 +1,6 @@
 //! Gemini: `:streamGenerateContent`, and Google's search as its tool.
 
-use gatehouse_core::ports::llm::Prompt;
+use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
 use super::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion, schema};
@@ -14,7 +14,7 @@ pub(crate) struct GenerateContent {
 }
 
 impl LlmApi for GenerateContent {
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut config = json!({});
         if let Some(tokens) = prompt.max_tokens {

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Depth, Llm, OnProgress, Prompt},
+    ports::llm::{Llm, ModelCompletion, ModelPrompt, OnCompletionProgress, ReasoningDepth},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -44,7 +44,7 @@ pub(crate) trait LlmApi: Send + Sync {
     const NO_WEB: Option<&'static str> = None;
 
     /// Path and body of the request.
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value);
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value);
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a;
 }
@@ -68,7 +68,7 @@ impl<A> ProviderLlm<A> {
 /// What is sent for a prompt.
 pub(crate) struct LlmRequest<'a> {
     pub(crate) provider: &'a Provider,
-    pub(crate) prompt: &'a Prompt,
+    pub(crate) prompt: &'a ModelPrompt,
     /// The model that is asked.
     pub(crate) model: &'a str,
     path: String,
@@ -87,7 +87,11 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
     }
 
     /// Asks, again where it makes sense, and reads the answer to its end.
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+    async fn complete(
+        &self,
+        prompt: ModelPrompt,
+        on_progress: OnCompletionProgress<'_>,
+    ) -> Result<ModelCompletion, Fault> {
         if let Some(hint) = A::NO_WEB.filter(|_| prompt.web_search) {
             return Err(no_web(&self.name, hint));
         }
@@ -176,11 +180,11 @@ pub(crate) enum Effort {
 }
 
 impl Effort {
-    pub(crate) fn of(prompt: &Prompt) -> Self {
+    pub(crate) fn of(prompt: &ModelPrompt) -> Self {
         match (prompt.depth, prompt.web_search) {
-            (Depth::Deep, _) => Self::High,
-            (Depth::Light, true) => Self::Medium,
-            (Depth::Light, false) => Self::Low,
+            (ReasoningDepth::Deep, _) => Self::High,
+            (ReasoningDepth::Light, true) => Self::Medium,
+            (ReasoningDepth::Light, false) => Self::Low,
         }
     }
 
@@ -194,7 +198,7 @@ impl Effort {
 }
 
 /// Usage in the log; never what was asked or answered.
-fn logged(answer: &Completion, prompt: &Prompt, start: Instant) {
+fn logged(answer: &ModelCompletion, prompt: &ModelPrompt, start: Instant) {
     let tokens = answer.tokens;
     tracing::info!(
         target: "models",

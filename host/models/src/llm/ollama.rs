@@ -1,6 +1,6 @@
 //! Ollama: `POST /api/chat`, a JSON object a line. It cannot search the web.
 
-use gatehouse_core::ports::llm::Prompt;
+use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
 use super::{Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion};
@@ -13,7 +13,7 @@ impl LlmApi for OllamaChat {
 
     const NO_WEB: Option<&'static str> = Some("Choose openai, gemini or anthropic as llm in [models].");
 
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut messages = Vec::new();
         if let Some(system) = &prompt.system {
             messages.push(json!({ "role": "system", "content": system }));

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     Fault,
     names::quoted,
-    ports::llm::{Completion, OnProgress, Progress, TokenUse},
+    ports::llm::{CompletionProgress, ModelCompletion, OnCompletionProgress, TokenUsage},
 };
 use serde_json::Value;
 
@@ -28,17 +28,17 @@ pub(crate) struct PartialCompletion<'a> {
     pub(crate) sources: Sources,
     /// As the provider calls it.
     pub(crate) model: Option<String>,
-    pub(crate) tokens: Option<TokenUse>,
+    pub(crate) tokens: Option<TokenUsage>,
     pub(crate) cut_short: Option<String>,
     /// The provider said that it is done; what comes now is about the answer.
     pub(crate) finished: bool,
     written: usize,
     told: usize,
-    on_progress: OnProgress<'a>,
+    on_progress: OnCompletionProgress<'a>,
 }
 
 impl<'a> PartialCompletion<'a> {
-    pub(crate) fn new(on_progress: OnProgress<'a>) -> Self {
+    pub(crate) fn new(on_progress: OnCompletionProgress<'a>) -> Self {
         Self {
             text: String::new(),
             sources: Sources::default(),
@@ -60,7 +60,7 @@ impl<'a> PartialCompletion<'a> {
         self.written += kept.chars().count();
         if !kept.is_empty() && (self.told == 0 || self.written >= self.told + STEP) {
             self.told = self.written;
-            (self.on_progress)(Progress::Writing(self.written));
+            (self.on_progress)(CompletionProgress::Writing(self.written));
         }
         if kept.len() < piece.len() {
             self.cut_short = Some("it is longer than 1 MiB".to_owned());
@@ -71,7 +71,7 @@ impl<'a> PartialCompletion<'a> {
 
     /// The model searches, for what where the provider says so.
     pub(crate) fn searching(&self, query: Option<&str>) {
-        (self.on_progress)(Progress::Searching(
+        (self.on_progress)(CompletionProgress::Searching(
             query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty()),
         ));
     }
@@ -86,7 +86,7 @@ impl<'a> PartialCompletion<'a> {
     /// Notes what it cost; what is not said counts as nothing.
     pub(crate) fn cost(&mut self, input: Option<u64>, output: Option<u64>) {
         if input.is_some() || output.is_some() {
-            self.tokens = Some(TokenUse { input: input.unwrap_or(0), output: output.unwrap_or(0) });
+            self.tokens = Some(TokenUsage { input: input.unwrap_or(0), output: output.unwrap_or(0) });
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> PartialCompletion<'a> {
     }
 
     /// The answer, if it is one.
-    pub(crate) fn done(mut self, request: &LlmRequest<'_>) -> Result<Completion, Failure> {
+    pub(crate) fn done(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, Failure> {
         let provider = request.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
@@ -126,7 +126,7 @@ impl<'a> PartialCompletion<'a> {
         }
         // Told once more, unless the last word was the last.
         if self.told < self.written {
-            (self.on_progress)(Progress::Writing(self.written));
+            (self.on_progress)(CompletionProgress::Writing(self.written));
         }
         if request.prompt.schema.is_some()
             && self.cut_short.is_none()
@@ -136,7 +136,7 @@ impl<'a> PartialCompletion<'a> {
             self.text = object.to_owned();
         }
         let model = self.model.as_deref().unwrap_or(request.model);
-        Ok(Completion {
+        Ok(ModelCompletion {
             model: provider.model(model),
             sources: self.sources.list(),
             text: self.text,

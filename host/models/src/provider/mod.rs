@@ -152,7 +152,7 @@ impl Provider {
         let url = format!("{}/{}", self.base, path.trim_start_matches('/'));
         let url =
             Url::from_str(&url).map_err(|_| Failure::internal(self, "has an address that is not a URL"))?;
-        let client = self.clients.of(&url).map_err(Failure::never)?;
+        let client = self.clients.for_url(&url).map_err(Failure::never)?;
         let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
         *request.body_mut() = Some(body.clone().into());

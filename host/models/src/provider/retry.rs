@@ -40,8 +40,8 @@ impl Provider {
 fn wait(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
     match asked {
         // A little later than asked, so that those who were sent away together do not come back together.
-        Some(asked) => asked.saturating_add(retry.backoff.jittered(1)),
-        None => retry.backoff.jittered(failed),
+        Some(asked) => asked.saturating_add(retry.backoff.jittered_pause(1)),
+        None => retry.backoff.jittered_pause(failed),
     }
 }
 

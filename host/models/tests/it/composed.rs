@@ -3,7 +3,7 @@
 use gatehouse_core::{
     FaultKind,
     http::Secret,
-    ports::{embed::EmbedFor, llm::Prompt},
+    ports::{embed::EmbeddingPurpose, llm::ModelPrompt},
 };
 use gatehouse_models::{
     ModelsConfig,
@@ -39,7 +39,7 @@ async fn nothing_is_configured() {
     }
     let models = models(&config).unwrap();
     assert_eq!(models.embedder.model(), "local/plain");
-    assert!(models.embedder.embed(&["search".into()], EmbedFor::Query).await.unwrap()[0].is_some());
+    assert!(models.embedder.embed(&["search".into()], EmbeddingPurpose::Query).await.unwrap()[0].is_some());
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn another_one_searches_where_the_first_cannot() {
     config.gemini = web.config(&gemini.url).gemini;
     assert_eq!(serving(&config).1.as_deref(), Some("gemini/gemini-2.5-flash"));
     assert_eq!(ask(&config, prompt("Greet.")).await.0.unwrap().text, "Hello world.");
-    let found = ask(&config, Prompt { web_search: true, ..prompt("Find.") }).await.0.unwrap();
+    let found = ask(&config, ModelPrompt { web_search: true, ..prompt("Find.") }).await.0.unwrap();
     assert_eq!((found.model.as_str(), found.sources.len()), ("gemini/gemini-2.5-flash", 2));
     assert_eq!((ollama.seen().len(), gemini.seen().len()), (1, 1));
 }
@@ -101,7 +101,7 @@ async fn a_named_provider_without_a_key_is_not_replaced() {
     let fault = ask(&config, prompt("Greet.")).await.0.unwrap_err();
     assert!(fault.hint.as_ref().unwrap().contains("ANTHROPIC_API_KEY"), "{fault:?}");
     let models = models(&config).unwrap();
-    let fault = models.embedder.embed(&["a".into()], EmbedFor::Query).await.unwrap_err();
+    let fault = models.embedder.embed(&["a".into()], EmbeddingPurpose::Query).await.unwrap_err();
     assert_eq!(
         (fault.kind, models.embedder.model()),
         (FaultKind::Unavailable, "openai/text-embedding-3-small")

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Fault, FaultKind,
-    ports::embed::{EmbedFor, Vector},
+    ports::embed::{EmbeddingPurpose, EmbeddingVector},
 };
 use gatehouse_models::{
     ModelsConfig,
@@ -23,10 +23,10 @@ fn config(dialect: Dialect, url: &str) -> ModelsConfig {
     ModelsConfig { embedding: EmbeddingChoice::Provider(dialect.name(), None), ..dialect.config(url) }
 }
 
-async fn embed(dialect: Dialect, mock: &Mock, texts: &[&str]) -> Result<Vec<Vector>, Fault> {
+async fn embed(dialect: Dialect, mock: &Mock, texts: &[&str]) -> Result<Vec<EmbeddingVector>, Fault> {
     let models = models(&config(dialect, &mock.url)).unwrap();
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    models.embedder.embed(&texts, EmbedFor::Document).await
+    models.embedder.embed(&texts, EmbeddingPurpose::Document).await
 }
 
 /// The texts of a request.
@@ -133,7 +133,7 @@ async fn requests_are_those_of_the_provider() {
         let seen = mock.seen().remove(0);
         assert_eq!((seen.path.as_str(), &seen.headers[header.0], &seen.body), (path, &header.1, &body));
         let models = models(&config(dialect, &mock.url)).unwrap();
-        models.embedder.embed(&["a text".into()], EmbedFor::Query).await.unwrap();
+        models.embedder.embed(&["a text".into()], EmbeddingPurpose::Query).await.unwrap();
         let asked = mock.seen().remove(1).body.to_string();
         match dialect {
             Dialect::Gemini => assert!(asked.contains("RETRIEVAL_QUERY"), "{asked}"),
@@ -218,7 +218,7 @@ async fn a_provider_that_is_silent_is_not_waited_for() {
             _ => config.ollama.timeout = Duration::from_millis(100),
         }
         let models = models(&config).unwrap();
-        let fault = models.embedder.embed(&["a".into()], EmbedFor::Query).await.unwrap_err();
+        let fault = models.embedder.embed(&["a".into()], EmbeddingPurpose::Query).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::TimedOut, "{fault:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::{FaultKind, ports::llm::Progress};
+use gatehouse_core::{FaultKind, ports::llm::CompletionProgress};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
@@ -21,8 +21,8 @@ async fn a_whole_answer_is_whole() {
         assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((12, 34)), "{dialect:?}");
         assert!(answer.model.starts_with(dialect.name().id()), "{}", answer.model);
         assert!(answer.sources.is_empty());
-        assert_eq!(steps.first(), Some(&Progress::Writing(5)), "{dialect:?}");
-        assert_eq!(steps.last(), Some(&Progress::Writing(12)), "{dialect:?}");
+        assert_eq!(steps.first(), Some(&CompletionProgress::Writing(5)), "{dialect:?}");
+        assert_eq!(steps.last(), Some(&CompletionProgress::Writing(12)), "{dialect:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use gatehouse_core::{FaultKind, ports::llm::Prompt};
+use gatehouse_core::{FaultKind, ports::llm::ModelPrompt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
@@ -94,7 +94,7 @@ async fn waiting_for_a_turn_ends_with_the_deadline() {
     let mut config = Dialect::Ollama.config(&mock.url);
     config.ollama.concurrency = 1;
     let models = models(&config).unwrap();
-    let soon = || Prompt {
+    let soon = || ModelPrompt {
         deadline: tokio::time::Instant::now() + std::time::Duration::from_millis(100),
         ..prompt("Greet.")
     };

@@ -7,8 +7,8 @@ use gatehouse_core::{
     Fault,
     ports::{
         Embedder, TokenCounter,
-        embed::{EmbedFor, Vector},
-        text::Encoding,
+        embed::{EmbeddingPurpose, EmbeddingVector},
+        text::TokenEncoding,
     },
 };
 use gatehouse_models::{Local, Models, ModelsConfig, config::BadSetting};
@@ -17,15 +17,15 @@ use gatehouse_models::{Local, Models, ModelsConfig, config::BadSetting};
 struct Plain;
 
 impl TokenCounter for Plain {
-    fn count(&self, text: &str, _encoding: Encoding) -> usize {
+    fn count(&self, text: &str, _encoding: TokenEncoding) -> usize {
         text.chars().count()
     }
 
-    fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize> {
+    fn count_up_to(&self, text: &str, limit: usize, encoding: TokenEncoding) -> Option<usize> {
         Some(self.count(text, encoding)).filter(|count| *count <= limit)
     }
 
-    fn within<'a>(&self, text: &'a str, limit: usize, _encoding: Encoding) -> &'a str {
+    fn token_prefix<'a>(&self, text: &'a str, limit: usize, _encoding: TokenEncoding) -> &'a str {
         text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
     }
 }
@@ -36,7 +36,11 @@ impl Embedder for Plain {
         "local/plain"
     }
 
-    async fn embed(&self, texts: &[String], _purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(
+        &self,
+        texts: &[String],
+        _purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         Ok(vec![Some(vec![1.0]); texts.len()])
     }
 }

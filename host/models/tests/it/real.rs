@@ -3,7 +3,7 @@
 
 use std::{env, path::PathBuf, process::Stdio, time::Duration};
 
-use gatehouse_core::ports::{embed::EmbedFor, llm::Prompt};
+use gatehouse_core::ports::{embed::EmbeddingPurpose, llm::ModelPrompt};
 use gatehouse_models::{
     ModelsConfig,
     config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
@@ -85,8 +85,8 @@ fn config(url: &str, api: OpenAiApi) -> ModelsConfig {
     }
 }
 
-fn question() -> Prompt {
-    Prompt {
+fn question() -> ModelPrompt {
+    ModelPrompt {
         system: Some("You are brief.".into()),
         max_tokens: Some(24),
         temperature: Some(0.0),
@@ -106,7 +106,7 @@ async fn a_real_model_answers() {
     }
     let schema = json!({"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}},
         "required": ["city"], "additionalProperties": false});
-    let held = Prompt { schema: schema.as_object().cloned(), max_tokens: Some(80), ..question() };
+    let held = ModelPrompt { schema: schema.as_object().cloned(), max_tokens: Some(80), ..question() };
     let answer = ask(&config(&server.url, OpenAiApi::Auto), held).await.0.unwrap();
     let value: Value = serde_json::from_str(&answer.text).unwrap();
     assert!(value["city"].is_string(), "{value}");
@@ -117,7 +117,7 @@ async fn a_real_model_makes_vectors() {
     let Some(server) = server("embedding").await else { return };
     let models = models(&config(&server.url, OpenAiApi::Auto)).unwrap();
     let texts = ["a cat sat on the mat".into(), "".into(), "interest rates rose".into()];
-    let vectors = models.embedder.embed(&texts, EmbedFor::Document).await.unwrap();
+    let vectors = models.embedder.embed(&texts, EmbeddingPurpose::Document).await.unwrap();
     assert_eq!(vectors[1], None);
     for vector in [&vectors[0], &vectors[2]] {
         let vector = vector.as_ref().unwrap();

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     FaultKind,
-    ports::llm::{Depth, Prompt},
+    ports::llm::{ModelPrompt, ReasoningDepth},
 };
 use gatehouse_models::config::LlmChoice;
 use serde_json::{Map, Value, json};
@@ -15,18 +15,18 @@ fn schema() -> Map<String, Value> {
     schema.as_object().unwrap().clone()
 }
 
-fn full() -> Prompt {
-    Prompt {
+fn full() -> ModelPrompt {
+    ModelPrompt {
         system: Some("Be brief.".into()),
         schema: Some(schema()),
         max_tokens: Some(500),
         temperature: Some(0.5),
-        depth: Depth::Deep,
+        depth: ReasoningDepth::Deep,
         ..prompt("Rank.")
     }
 }
 
-async fn sent(dialect: Dialect, model: Option<&str>, prompt: Prompt) -> Seen {
+async fn sent(dialect: Dialect, model: Option<&str>, prompt: ModelPrompt) -> Seen {
     let mock = Mock::script(vec![Does::says(dialect.hello())]).await;
     let mut config = dialect.config(&mock.url);
     config.llm = LlmChoice::Provider(dialect.name(), model.map(str::to_owned));
@@ -51,7 +51,7 @@ async fn responses() {
     assert_eq!(seen.body, expected);
     let seen = sent(Dialect::Responses, Some("gpt-4.1"), full()).await;
     assert_eq!((&seen.body["temperature"], seen.body.get("reasoning")), (&json!(0.5), None));
-    let search = Prompt { web_search: true, ..prompt("Find.") };
+    let search = ModelPrompt { web_search: true, ..prompt("Find.") };
     let seen = sent(Dialect::Responses, None, search).await;
     let expected = json!({"model": "gpt-5.4-mini", "input": "Find.", "stream": true, "store": false,
         "reasoning": {"effort": "medium"}, "tools": [{"type": "web_search", "search_context_size": "medium"}],
@@ -68,7 +68,7 @@ async fn chat() {
         "max_tokens": 500, "temperature": 0.5, "response_format": {"type": "json_schema",
         "json_schema": {"name": "answer", "strict": true, "schema": schema()}}});
     assert_eq!(seen.body, expected);
-    let open = Prompt { schema: json!({"type": "object"}).as_object().cloned(), ..prompt("Rank.") };
+    let open = ModelPrompt { schema: json!({"type": "object"}).as_object().cloned(), ..prompt("Rank.") };
     let seen = sent(Dialect::Chat, None, open).await;
     assert_eq!(seen.body["response_format"]["json_schema"]["strict"], false);
 }
@@ -83,7 +83,7 @@ async fn gemini() {
         "temperature": 0.5, "thinkingConfig": {"thinkingBudget": 24576}, "responseMimeType": "application/json",
         "responseJsonSchema": schema()}});
     assert_eq!(seen.body, expected);
-    let search = Prompt { web_search: true, schema: Some(schema()), ..prompt("Find.") };
+    let search = ModelPrompt { web_search: true, schema: Some(schema()), ..prompt("Find.") };
     let seen = sent(Dialect::Gemini, Some("gemini-2.0-flash"), search).await;
     assert_eq!(seen.body["tools"], json!([{"googleSearch": {}}]));
     assert_eq!(seen.body.get("generationConfig"), None, "a schema and a tool exclude each other");
@@ -103,7 +103,7 @@ async fn anthropic() {
         "messages": [{"role": "user", "content": "Rank."}],
         "output_config": {"effort": "high", "format": {"type": "json_schema", "schema": schema()}}});
     assert_eq!(seen.body, expected);
-    let search = Prompt { web_search: true, schema: Some(schema()), ..prompt("Find.") };
+    let search = ModelPrompt { web_search: true, schema: Some(schema()), ..prompt("Find.") };
     let seen = sent(Dialect::Anthropic, Some("claude-haiku-4-5"), search).await;
     assert_eq!(
         seen.body["tools"],
@@ -115,7 +115,7 @@ async fn anthropic() {
     let mock = Mock::script(vec![Does::says(Dialect::Anthropic.hello())]).await;
     let mut config = Dialect::Anthropic.config(&mock.url);
     config.anthropic.api_version = Some("2023-06-01".into());
-    ask(&config, Prompt { temperature: Some(1.5), ..prompt("Greet.") }).await.0.unwrap();
+    ask(&config, ModelPrompt { temperature: Some(1.5), ..prompt("Greet.") }).await.0.unwrap();
     let seen = mock.seen().remove(0);
     assert_eq!(
         (seen.headers["anthropic-version"].as_str(), &seen.body["temperature"]),
@@ -141,7 +141,8 @@ async fn an_object_is_found_in_what_is_written_around_it() {
             .replace("Hello", "Sure:\\n```json\\n{\\\"order\\\": ")
             .replace(" world.", "[1]}\\n```");
         let mock = Mock::script(vec![Does::says(written.clone())]).await;
-        let answer = dialect.ask(&mock, Prompt { schema: Some(schema()), ..prompt("Rank.") }).await.unwrap();
+        let answer =
+            dialect.ask(&mock, ModelPrompt { schema: Some(schema()), ..prompt("Rank.") }).await.unwrap();
         assert_eq!(answer.text, r#"{"order": [1]}"#, "{dialect:?}");
         let mock = Mock::script(vec![Does::says(written)]).await;
         assert!(dialect.ask(&mock, prompt("Rank.")).await.unwrap().text.starts_with("Sure:"), "{dialect:?}");
@@ -152,7 +153,8 @@ async fn an_object_is_found_in_what_is_written_around_it() {
 async fn those_that_cannot_search_say_so() {
     for dialect in [Dialect::Chat, Dialect::Ollama] {
         let mock = Mock::script(vec![Does::says(dialect.hello())]).await;
-        let fault = dialect.ask(&mock, Prompt { web_search: true, ..prompt("Find.") }).await.unwrap_err();
+        let fault =
+            dialect.ask(&mock, ModelPrompt { web_search: true, ..prompt("Find.") }).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unavailable, "{fault:?}");
         assert!(fault.hint.unwrap().contains("GEMINI_API_KEY"));
         assert!(mock.seen().is_empty());

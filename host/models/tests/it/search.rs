@@ -2,17 +2,17 @@
 
 use gatehouse_core::{
     FaultKind,
-    ports::llm::{Progress, Prompt},
+    ports::llm::{CompletionProgress, ModelPrompt},
 };
 use serde_json::json;
 
 use crate::support::{Dialect, Does, Mock, ask, prompt};
 
-fn find() -> Prompt {
-    Prompt { web_search: true, ..prompt("How is rank stabilised LoRA scaled?") }
+fn find() -> ModelPrompt {
+    ModelPrompt { web_search: true, ..prompt("How is rank stabilised LoRA scaled?") }
 }
 
-fn pages(answer: &gatehouse_core::ports::llm::Completion) -> Vec<(&str, Option<&str>)> {
+fn pages(answer: &gatehouse_core::ports::llm::ModelCompletion) -> Vec<(&str, Option<&str>)> {
     answer.sources.iter().map(|source| (source.url.as_str(), source.title.as_deref())).collect()
 }
 
@@ -24,7 +24,10 @@ async fn openai_gives_citations_and_sources() {
     let expected =
         [("https://blog.example/rslora", Some("rsLoRA explained")), ("https://arxiv.example/abs/1", None)];
     assert_eq!(pages(&answer), expected);
-    let searching = [Progress::Searching(None), Progress::Searching(Some("rank stabilised LoRA".into()))];
+    let searching = [
+        CompletionProgress::Searching(None),
+        CompletionProgress::Searching(Some("rank stabilised LoRA".into())),
+    ];
     assert_eq!(steps[..2], searching, "{steps:?}");
     assert_eq!(answer.model, "openai/gpt-5.4-mini-2026-03-17");
 }
@@ -37,8 +40,8 @@ async fn gemini_gives_what_it_is_grounded_on() {
     let page = |id: &str| format!("https://vertexaisearch.cloud.google.com/grounding-api-redirect/{id}");
     assert_eq!(pages(&answer), [(&*page("AAA"), Some("arxiv.org")), (&*page("BBB"), Some("blog.example"))]);
     assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((52, 8)));
-    assert_eq!(steps[0], Progress::Searching(None));
-    assert!(steps.contains(&Progress::Searching(Some("rank stabilised LoRA".into()))), "{steps:?}");
+    assert_eq!(steps[0], CompletionProgress::Searching(None));
+    assert!(steps.contains(&CompletionProgress::Searching(Some("rank stabilised LoRA".into()))), "{steps:?}");
 }
 
 #[tokio::test]
@@ -55,7 +58,7 @@ async fn anthropic_goes_on_after_a_pause() {
     ];
     assert_eq!(pages(&answer), expected);
     assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((1000, 70)));
-    assert_eq!(steps[0], Progress::Searching(Some("rank stabilised LoRA".into())));
+    assert_eq!(steps[0], CompletionProgress::Searching(Some("rank stabilised LoRA".into())));
 
     let seen = mock.seen();
     assert_eq!(seen.len(), 2);

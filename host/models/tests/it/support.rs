@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::llm::{Completion, Depth, Progress, Prompt},
+    ports::llm::{CompletionProgress, ModelCompletion, ModelPrompt, ReasoningDepth},
 };
 use gatehouse_models::{
     ModelsConfig,
@@ -260,28 +260,31 @@ impl Dialect {
         config
     }
 
-    pub(crate) async fn ask(self, mock: &Mock, prompt: Prompt) -> Result<Completion, Fault> {
+    pub(crate) async fn ask(self, mock: &Mock, prompt: ModelPrompt) -> Result<ModelCompletion, Fault> {
         ask(&self.config(&mock.url), prompt).await.0
     }
 }
 
 /// The answer, and the steps that were heard.
-pub(crate) async fn ask(config: &ModelsConfig, prompt: Prompt) -> (Result<Completion, Fault>, Vec<Progress>) {
+pub(crate) async fn ask(
+    config: &ModelsConfig,
+    prompt: ModelPrompt,
+) -> (Result<ModelCompletion, Fault>, Vec<CompletionProgress>) {
     let steps = Mutex::new(Vec::new());
     let models = models(config).unwrap();
     let answer = models.llm.complete(prompt, &|step| steps.lock().unwrap().push(step)).await;
     (answer, steps.into_inner().unwrap())
 }
 
-pub(crate) fn prompt(text: &str) -> Prompt {
-    Prompt {
+pub(crate) fn prompt(text: &str) -> ModelPrompt {
+    ModelPrompt {
         system: None,
         text: text.to_owned(),
         schema: None,
         max_tokens: None,
         temperature: None,
         web_search: false,
-        depth: Depth::Light,
+        depth: ReasoningDepth::Light,
         deadline: Instant::now() + Duration::from_secs(30),
     }
 }

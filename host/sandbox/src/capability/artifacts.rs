@@ -7,7 +7,7 @@ use gatehouse_core::{
     Principal,
     capability::{AccessLevel, Capability},
     outcome::Fault,
-    ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, Part, Piece},
+    ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactPart, ArtifactSlice},
 };
 
 use super::Capabilities;
@@ -27,7 +27,9 @@ const MAX_SUMMARY: usize = 64 << 10;
 
 impl Capabilities {
     /// The store, and whose artifacts the call may see.
-    pub(crate) fn artifacts(&self) -> Result<(&dyn gatehouse_core::ports::Artifacts, &Principal), Fault> {
+    pub(crate) fn artifacts(
+        &self,
+    ) -> Result<(&dyn gatehouse_core::ports::ArtifactService, &Principal), Fault> {
         let granted = self.granted(Capability::Artifacts, AccessLevel::Full)?;
         Ok((&*granted.facts.ports.artifacts, &granted.call.context.principal))
     }
@@ -57,7 +59,7 @@ impl Capabilities {
     }
 
     /// A part of a text, no longer than what may cross the boundary at once.
-    pub(crate) async fn artifact_part(&self, id: &str, part: &Part) -> Result<Piece, Fault> {
+    pub(crate) async fn artifact_part(&self, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let (store, owner) = self.artifacts()?;
         let piece = store.read(owner, id, part).await?;
         let (gate, most) = (&self.facts.gate, self.facts.limits.copy);

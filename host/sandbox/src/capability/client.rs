@@ -8,7 +8,7 @@ use gatehouse_core::{
     capability::{AccessLevel, Capability},
     hash, json, names,
     outcome::Fault,
-    ports::client::Abilities,
+    ports::client::ClientProfile,
     question::{ClientQuestion, MAX_FORM_BYTES, MAX_SAMPLING_BYTES},
 };
 use serde_json::{Map, Value, json};
@@ -43,10 +43,10 @@ pub(crate) struct ModelReply {
 
 impl Capabilities {
     /// What the client can do; nothing while the gate describes itself.
-    pub(crate) fn client(&self) -> Abilities {
-        let said = self.facts().call.as_ref().map(|call| call.context.client.abilities()).unwrap_or_default();
+    pub(crate) fn client(&self) -> ClientProfile {
+        let said = self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
         let short = |text: String| names::quoted(&text, MAX_SAID);
-        Abilities {
+        ClientProfile {
             name: short(said.name),
             version: short(said.version),
             protocol: short(said.protocol),

@@ -17,7 +17,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         self,
-        http::{HttpRequest, HttpResponse, Redirects},
+        http::{HttpRequest, HttpResponse, RedirectMode},
     },
 };
 use tokio::time::Instant;
@@ -50,7 +50,7 @@ pub(crate) struct RequestSender {
 }
 
 struct Open {
-    port: Arc<dyn ports::Http>,
+    port: Arc<dyn ports::HttpFetcher>,
     deadline: CallDeadline,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct OutgoingRequest {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Option<Vec<u8>>,
-    pub(crate) redirects: Redirects,
+    pub(crate) redirects: RedirectMode,
     /// When it began; none where it begins when it is sent.
     pub(crate) begun: Option<Instant>,
     /// How long it may take.
@@ -140,7 +140,7 @@ mod tests {
         let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(ROOM));
         let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
         let url = "https://api.weather.gov/".to_owned();
-        let (method, redirects) = ("GET".to_owned(), Redirects::Follow);
+        let (method, redirects) = ("GET".to_owned(), RedirectMode::Follow);
         let request = OutgoingRequest {
             method,
             url,

@@ -7,7 +7,7 @@ use gatehouse_core::{
     hash,
     names::quoted,
     outcome::Fault,
-    ports::{Kv, kv::MAX_KEY},
+    ports::{KvStore, kv::MAX_KEY},
 };
 
 use super::Capabilities;
@@ -26,7 +26,7 @@ pub(crate) enum Scope {
 
 /// The keys of one scope of one gate.
 pub(crate) struct ScopedKv<'a> {
-    pub(crate) store: &'a dyn Kv,
+    pub(crate) store: &'a dyn KvStore,
     pub(crate) gate: &'a str,
     pub(crate) quota: u64,
     mark: String,

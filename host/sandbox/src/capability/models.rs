@@ -15,9 +15,9 @@ use gatehouse_core::{
     json, names,
     outcome::{Fault, FaultKind},
     ports::{
-        embed::EmbedFor,
-        llm::{Completion, Progress, Prompt},
-        text::Encoding,
+        embed::EmbeddingPurpose,
+        llm::{CompletionProgress, ModelCompletion, ModelPrompt},
+        text::TokenEncoding,
     },
 };
 use serde_json::{Map, Value};
@@ -70,10 +70,10 @@ impl Capabilities {
     /// Asks the language model. `schema` is JSON, and `prompt` gets it; within `time_ms`, where that is given.
     pub(crate) async fn complete(
         &self,
-        mut prompt: Prompt,
+        mut prompt: ModelPrompt,
         schema: Option<String>,
         time_ms: Option<u64>,
-    ) -> Result<Completion, Fault> {
+    ) -> Result<ModelCompletion, Fault> {
         let Granted { facts, call } = self.model_request()?;
         prompt.schema = checked(&prompt, schema.as_deref())?;
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
@@ -99,7 +99,7 @@ impl Capabilities {
     pub(crate) async fn embed(
         &self,
         texts: &[String],
-        purpose: EmbedFor,
+        purpose: EmbeddingPurpose,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
         let Granted { facts, call } = self.model_request()?;
         bounded(texts)?;
@@ -115,7 +115,7 @@ impl Capabilities {
     pub(crate) async fn count_tokens(
         &self,
         texts: Vec<String>,
-        encoding: Encoding,
+        encoding: TokenEncoding,
     ) -> Result<Vec<u32>, Fault> {
         let tokens = Arc::clone(&self.models()?.tokens);
         bounded(&texts)?;
@@ -141,31 +141,33 @@ impl ProgressReporter {
         Self { sink, steps: AtomicU64::new(0), last: Mutex::new(None) }
     }
 
-    fn report(&self, step: Progress) {
+    fn report(&self, step: CompletionProgress) {
         let Some(sink) = &self.sink else { return };
         let now = Instant::now();
         {
             let mut last = gatehouse_core::lock(&self.last);
             // A search is news; that there is more text is not, at this rate.
             let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
-            if soon && matches!(step, Progress::Writing(_)) {
+            if soon && matches!(step, CompletionProgress::Writing(_)) {
                 return;
             }
             *last = Some(now);
         }
         let message = match step {
-            Progress::Searching(Some(query)) => {
+            CompletionProgress::Searching(Some(query)) => {
                 format!("searching the web: {}", names::quoted(&query, MAX_QUERY))
             }
-            Progress::Searching(None) => "searching the web".to_owned(),
-            Progress::Writing(characters) => format!("the model has written {characters} characters"),
+            CompletionProgress::Searching(None) => "searching the web".to_owned(),
+            CompletionProgress::Writing(characters) => {
+                format!("the model has written {characters} characters")
+            }
         };
         sink.report(self.steps.fetch_add(1, Ordering::Relaxed) + 1, None, Some(message));
     }
 }
 
 /// Passes a question that a model can be asked, and reads the schema of its answer.
-fn checked(prompt: &Prompt, schema: Option<&str>) -> Result<Option<Map<String, Value>>, Fault> {
+fn checked(prompt: &ModelPrompt, schema: Option<&str>) -> Result<Option<Map<String, Value>>, Fault> {
     let optional = [prompt.system.as_deref(), schema].into_iter().flatten();
     let size = prompt.text.len() + optional.map(str::len).sum::<usize>();
     if size > MAX_QUESTION {

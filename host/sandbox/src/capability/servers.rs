@@ -17,10 +17,10 @@ use gatehouse_core::{
     names,
     outcome::{FaultKind, Outcome},
     ports::{
-        Ledger, Servers, ToolIndex,
+        CallLedger, ServerRegistry, ToolIndex,
         ledger::{MetricsFilter, RelatedTool, ToolMetrics},
         servers::{ServerListing, ServerStatus},
-        tool_index::{KnownListing, KnownTool, ToolHit, ToolQuestion},
+        tool_index::{KnownListing, KnownTool, ToolHit, ToolSearchRequest},
     },
     tool::{SourceId, ToolId},
 };
@@ -95,7 +95,7 @@ impl<'a> Reach<'a> {
     }
 
     /// The servers, where this one may be reached.
-    fn reached(&self, server: &str) -> Result<&'a dyn Servers, Fault> {
+    fn reached(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
         let statuses = self.statuses();
         match &self.ports.servers {
             Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
@@ -113,7 +113,7 @@ impl<'a> Reach<'a> {
             .ok_or_else(|| Fault::unavailable("This host keeps no index of servers' tools."))
     }
 
-    fn ledger(&self) -> Result<&'a dyn Ledger, Fault> {
+    fn ledger(&self) -> Result<&'a dyn CallLedger, Fault> {
         self.ports.ledger.as_deref().ok_or_else(|| {
             Fault::unavailable("This host keeps no ledger of calls.")
                 .hint("To have one, set enabled = true under [ledger] in presets.toml.")
@@ -174,7 +174,7 @@ impl<'a> Reach<'a> {
     /// Searches the tools that may be called, and says which servers were never asked for theirs.
     pub(crate) async fn search(
         &self,
-        question: ToolQuestion,
+        question: ToolSearchRequest,
         server: Option<&str>,
     ) -> Result<ServerToolsFound, Fault> {
         if question.query.len() > MAX_QUERY {
@@ -206,7 +206,7 @@ impl<'a> Reach<'a> {
         };
         let limit = question.limit;
         // The twin of a hit may be beyond the limit, and is the one to prefer.
-        let question = ToolQuestion { limit: limit + twins::BEYOND, ..question };
+        let question = ToolSearchRequest { limit: limit + twins::BEYOND, ..question };
         let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {

@@ -5,7 +5,7 @@ use gatehouse_core::{
     Fault,
     capability::{AccessLevel, Capability},
     json,
-    ports::{Ledger, Servers, ledger::MetricsFilter, servers::ServerListing},
+    ports::{CallLedger, ServerRegistry, ledger::MetricsFilter, servers::ServerListing},
 };
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::Capabilities;
 const MAX_NAME: usize = 64;
 
 impl Capabilities {
-    fn servers_to_change(&self) -> Result<&dyn Servers, Fault> {
+    fn servers_to_change(&self) -> Result<&dyn ServerRegistry, Fault> {
         let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
         let none = || Fault::unavailable("This host has no servers behind it.");
         granted.facts.ports.servers.as_deref().ok_or_else(none)
@@ -48,7 +48,7 @@ impl Capabilities {
     pub(crate) async fn reset_metrics(&self, filter: &MetricsFilter) -> Result<u64, Fault> {
         let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
         let none = || Fault::unavailable("This host keeps no ledger of calls.");
-        let ledger: &dyn Ledger = granted.facts.ports.ledger.as_deref().ok_or_else(none)?;
+        let ledger: &dyn CallLedger = granted.facts.ports.ledger.as_deref().ok_or_else(none)?;
         ledger.reset(filter).await
     }
 }

@@ -30,7 +30,7 @@ impl Capabilities {
         &self,
         who: &'static str,
         bytes: usize,
-        work: impl FnOnce(&dyn ports::Text) -> Result<T, outcome::Fault> + Send + 'static,
+        work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, outcome::Fault> + Send + 'static,
     ) -> Result<T, outcome::Fault> {
         if bytes > MAX_TEXT {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactFilter},
-    search::{Query, Scored},
+    search::{ScoredCandidate, SearchQuery},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -120,7 +120,7 @@ pub(crate) struct StoredText {
 #[derive(Debug)]
 pub(crate) struct ArtifactQuestion {
     pub(crate) asker: Asker,
-    pub(crate) query: Query,
+    pub(crate) query: SearchQuery,
     /// None where meaning has no part in it, or others than the engine keep the vectors.
     pub(crate) vector: Option<QueryVector>,
     /// What these found; empty where the engine keeps them itself.
@@ -167,7 +167,7 @@ pub(crate) fn item_number(key: &str) -> i64 {
 /// its id.
 #[derive(Debug, Default)]
 pub(crate) struct ArtifactCandidates {
-    pub(crate) candidates: Vec<(Scored<String>, Artifact)>,
+    pub(crate) candidates: Vec<(ScoredCandidate<String>, Artifact)>,
     /// Artifacts with a summary that has no vector of the question's model.
     pub(crate) without_vector: usize,
     /// Why meaning had no part in it, where the engine is why.

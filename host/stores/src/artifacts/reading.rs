@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::artifacts::{Part, Piece, Window},
+    ports::artifacts::{ArtifactPart, ArtifactSlice, TextRange},
 };
 
 use super::{
@@ -13,12 +13,19 @@ use super::{
 
 impl ArtifactStore {
     /// A part of a text.
-    pub(super) async fn part(&self, asker: &Asker, id: &str, part: &Part) -> Result<Piece, Fault> {
+    pub(super) async fn part(
+        &self,
+        asker: &Asker,
+        id: &str,
+        part: &ArtifactPart,
+    ) -> Result<ArtifactSlice, Fault> {
         let pointer = match part {
-            Part::Characters(window) => return self.window(asker, id, *window, Unit::Characters).await,
-            Part::Lines(window) => return self.window(asker, id, *window, Unit::Lines).await,
-            Part::Whole => None,
-            Part::Pointer(pointer) => Some(pointer.clone()),
+            ArtifactPart::Characters(window) => {
+                return self.window(asker, id, *window, Unit::Characters).await;
+            }
+            ArtifactPart::Lines(window) => return self.window(asker, id, *window, Unit::Lines).await,
+            ArtifactPart::Whole => None,
+            ArtifactPart::Pointer(pointer) => Some(pointer.clone()),
         };
         let stored = self.stored(asker, id, Span::Whole).await?;
         let work = move || {
@@ -29,7 +36,7 @@ impl ArtifactStore {
                 text.drain(..value.start);
             }
             let total = text.chars().count() as u64;
-            Ok(Piece { text, total, next: None })
+            Ok(ArtifactSlice { text, total, next: None })
         };
         cpu(work).await
     }
@@ -39,7 +46,13 @@ impl ArtifactStore {
     }
 
     /// A part that is counted in units of the text.
-    async fn window(&self, asker: &Asker, id: &str, window: Window, unit: Unit) -> Result<Piece, Fault> {
+    async fn window(
+        &self,
+        asker: &Asker,
+        id: &str,
+        window: TextRange,
+        unit: Unit,
+    ) -> Result<ArtifactSlice, Fault> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (from, to) = (number(window.offset), number(window.offset.saturating_add(window.count)));
         let stored = self.stored(asker, id, unit.span(from, to)).await?;
@@ -48,7 +61,7 @@ impl ArtifactStore {
         let text =
             cpu(move || if from == to { Ok(String::new()) } else { unit.cut(&stored, from, to) }).await?;
         let positive = |value: i64| u64::try_from(value).unwrap_or(0);
-        Ok(Piece { text, total: positive(total), next: (to < total).then(|| positive(to)) })
+        Ok(ArtifactSlice { text, total: positive(total), next: (to < total).then(|| positive(to)) })
     }
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactHit},
-    search::{FitScorer, POOL, Query, answering, fuse},
+    search::{FitScorer, MIN_CANDIDATE_POOL, SearchQuery, fuse, matching_candidates},
 };
 
 use super::{
@@ -36,7 +36,7 @@ impl ArtifactStore {
             let model = embedding.vectors().name;
             vector = embedding.ask(text).await.0.map(|values| QueryVector { model, values });
         }
-        let (query, pool) = (Query::of(text), limit.max(POOL));
+        let (query, pool) = (SearchQuery::new(text), limit.max(MIN_CANDIDATE_POOL));
         let question = Arc::new(ArtifactQuestion { asker, query, vector, near: Vec::new(), limit, pool });
         let found = self.engine.candidates(&question).await?;
         if let Some(why) = found.words_alone {
@@ -51,8 +51,8 @@ impl ArtifactStore {
         let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
         let mut artifacts: HashMap<String, Artifact> =
             artifacts.into_iter().map(|artifact| (artifact.id.clone(), artifact)).collect();
-        let judge = FitScorer::of(text);
-        let hits = fuse(answering(scored)).into_iter().take(limit).filter_map(|ranked| {
+        let judge = FitScorer::new(text);
+        let hits = fuse(matching_candidates(scored)).into_iter().take(limit).filter_map(|ranked| {
             let artifact = artifacts.remove(&ranked.key)?;
             let tags = artifact.tags.join("\n");
             let texts = [&artifact.tool, &artifact.source, &artifact.summary];

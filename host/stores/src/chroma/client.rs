@@ -136,7 +136,7 @@ impl Chroma {
             Ok(Err(cause)) => return Err(self.failed(cause)),
             Err(_) => return Err(self.failed(format!("no answer within {limit:?}"))),
         };
-        self.breaker.succeeded();
+        self.breaker.record_success();
         let answer: Value = match serde_json::from_slice(&bytes) {
             Ok(answer) => answer,
             Err(_) if !status.is_success() => Value::from(String::from_utf8_lossy(&bytes)),
@@ -165,7 +165,7 @@ impl Chroma {
     async fn answer(&self, path: &str, body: &Value) -> Result<(StatusCode, Vec<u8>), String> {
         let url =
             self.config.base.join(&format!("{COLLECTIONS}{path}")).map_err(|error| error.to_string())?;
-        let client = self.clients.of(&url).map_err(|fault| fault.message)?;
+        let client = self.clients.for_url(&url).map_err(|fault| fault.message)?;
         let request = client.request(Method::POST, url).header(header::CONTENT_TYPE, "application/json");
         let response = request.body(body.to_string()).send().await.map_err(|error| plain_cause(&error))?;
         let status = response.status();
@@ -180,7 +180,7 @@ impl Chroma {
 
     fn failed(&self, cause: String) -> Fault {
         let fault = self.unavailable(&cause);
-        self.breaker.failed(cause);
+        self.breaker.record_failure(cause);
         fault
     }
 

@@ -4,7 +4,7 @@
 //! ("configurat" and "configuration"), and its own stem can differ from it ("encry" becomes "encri"). So one beginning is
 //! asked for in several forms.
 
-use gatehouse_core::search::Query;
+use gatehouse_core::search::SearchQuery;
 
 /// Shorter beginnings are in too many words.
 const MIN_LETTERS: usize = 3;
@@ -22,7 +22,7 @@ pub(crate) struct Beginning {
 }
 
 /// The words of a question as beginnings, in lower case; letters and digits alone.
-pub(crate) fn beginnings(query: &Query) -> Vec<Beginning> {
+pub(crate) fn beginnings(query: &SearchQuery) -> Vec<Beginning> {
     query.words.iter().chain(&query.joined).filter_map(|word| beginning(word)).collect()
 }
 
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_beginning_is_asked_for_by_what_survives_a_stemmer() {
-        let of = |text: &str| beginnings(&Query::of(text));
+        let of = |text: &str| beginnings(&SearchQuery::new(text));
         assert_eq!(of("Encry")[0].prefix, "encr");
         assert_eq!(of("benchm")[0].prefix, "benchm");
         assert!(of("configurat")[0].words.contains(&"configuration".to_owned()));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::documents::{FileHead, Lines, NewFile, Repository, RepositoryState},
-    search::{NameQuery, Query, Scored},
+    ports::documents::{FileHead, LineRange, NewFile, Repository, RepositoryState},
+    search::{NameQuery, ScoredCandidate, SearchQuery},
 };
 
 use super::beginnings::Beginning;
@@ -24,7 +24,7 @@ pub(crate) const CHUNKS: &str = "chunk";
 pub(crate) struct DocumentQuestion {
     /// Name of the repository, as it is stored.
     pub(crate) repository: String,
-    pub(crate) query: Query,
+    pub(crate) query: SearchQuery,
     /// Words that a document answers by a longer word; empty for a question that asks for whole words.
     pub(crate) beginnings: Vec<Beginning>,
     /// Compared with the path, the file's name and its stem.
@@ -41,10 +41,10 @@ pub(crate) struct DocumentQuestion {
 #[derive(Debug, Clone)]
 pub(crate) struct DocumentCandidate {
     /// Its scores; the key is its path. Its cosine is that of its nearest chunk.
-    pub(crate) scored: Scored<String>,
+    pub(crate) scored: ScoredCandidate<String>,
     pub(crate) tokens: u32,
     /// Its nearest chunk.
-    pub(crate) best: Option<Lines>,
+    pub(crate) best: Option<LineRange>,
     /// Its headings and how it begins (some 2,000 letters), to judge how well it fits.
     pub(crate) abstract_text: String,
 }

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::documents::{Document, Lines},
+    ports::documents::{Document, LineRange},
 };
 
 use super::engine::StoredFile;
@@ -11,25 +11,25 @@ use super::engine::StoredFile;
 pub(super) fn document(
     repository: String,
     file: StoredFile,
-    asked: Option<Lines>,
+    asked: Option<LineRange>,
 ) -> Result<Document, Fault> {
     let StoredFile { path, text, made_from, tokens, .. } = file;
     let total = count(&text);
     let (lines, text) = match asked {
-        None => (Lines { first: total.min(1), last: total }, text),
-        Some(Lines { first, last }) if first == 0 || last < first => {
+        None => (LineRange { first: total.min(1), last: total }, text),
+        Some(LineRange { first, last }) if first == 0 || last < first => {
             let message = format!(
                 "lines {first} to {last} are no range: lines count from 1, and the last is not before the first"
             );
             return Err(Fault::invalid(message));
         }
-        Some(Lines { first, .. }) if first > total => {
+        Some(LineRange { first, .. }) if first > total => {
             let number = if total == 1 { "1 line".to_owned() } else { format!("{total} lines") };
             let message = format!("'{path}' has {number}, so none from line {first} on");
             return Err(Fault::invalid(message).hint("Ask for lines that it has, or for all of it."));
         }
-        Some(Lines { first, last }) => {
-            let lines = Lines { first, last: last.min(total) };
+        Some(LineRange { first, last }) => {
+            let lines = LineRange { first, last: last.min(total) };
             (lines, cut(&text, lines).to_owned())
         }
     };
@@ -42,7 +42,7 @@ fn count(text: &str) -> u32 {
 }
 
 /// Lines of a text that it has.
-pub(super) fn cut(text: &str, Lines { first, last }: Lines) -> &str {
+pub(super) fn cut(text: &str, LineRange { first, last }: LineRange) -> &str {
     let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let skipped = first as usize - 1;
     let start = if skipped == 0 { 0 } else { ends.nth(skipped - 1).unwrap_or(text.len()) };
@@ -61,8 +61,8 @@ mod tests {
     }
 
     fn read(text: &str, first: u32, last: u32) -> Result<(String, u32, u32), String> {
-        let read =
-            document("r".into(), file(text), Some(Lines { first, last })).map_err(|fault| fault.message)?;
+        let read = document("r".into(), file(text), Some(LineRange { first, last }))
+            .map_err(|fault| fault.message)?;
         Ok((read.text, read.lines.first, read.lines.last))
     }
 
@@ -77,14 +77,14 @@ mod tests {
         let whole = document("r".into(), file(text), None).unwrap();
         assert_eq!(
             (whole.text.as_str(), whole.lines, whole.total_lines),
-            (text, Lines { first: 1, last: 4 }, 4)
+            (text, LineRange { first: 1, last: 4 }, 4)
         );
     }
 
     #[test]
     fn a_document_without_text_has_no_lines() {
         let whole = document("r".into(), file(""), None).unwrap();
-        assert_eq!((whole.lines, whole.total_lines), (Lines { first: 0, last: 0 }, 0));
+        assert_eq!((whole.lines, whole.total_lines), (LineRange { first: 0, last: 0 }, 0));
     }
 
     #[test]

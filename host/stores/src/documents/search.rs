@@ -5,8 +5,11 @@ use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::documents::{DocumentHit, DocumentSearch, Lines, SearchMode},
-    search::{FitScorer, NameMatch, NameQuery, POOL, Query, Ranked, answering, fuse},
+    ports::documents::{DocumentHit, DocumentSearchResult, LineRange, SearchMode},
+    search::{
+        FitScorer, MIN_CANDIDATE_POOL, NameMatch, NameQuery, RankedCandidate, SearchQuery, fuse,
+        matching_candidates,
+    },
 };
 
 use super::{
@@ -41,7 +44,7 @@ impl DocumentLibrary {
         text: &str,
         mode: SearchMode,
         limit: usize,
-    ) -> Result<DocumentSearch, Fault> {
+    ) -> Result<DocumentSearchResult, Fault> {
         let text = &text[..text.floor_char_boundary(QUESTION)];
         let limit = limit.min(MOST);
         let (vector, mut notes) = match mode {
@@ -50,12 +53,12 @@ impl DocumentLibrary {
         };
         let mut question = Arc::new(DocumentQuestion {
             repository,
-            query: Query::of(text),
+            query: SearchQuery::new(text),
             beginnings: Vec::new(),
-            name: NameQuery::of(text),
+            name: NameQuery::new(text),
             vector,
             limit,
-            pool: limit.max(POOL),
+            pool: limit.max(MIN_CANDIDATE_POOL),
         });
         let mut found = self.engine.candidates(&question).await?;
         if mode == SearchMode::Text && !found.answers_by_words() {
@@ -83,12 +86,13 @@ impl DocumentLibrary {
         let mut facts: HashMap<String, DocumentCandidate> =
             found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
         let scored = facts.values().map(|found| found.scored.clone()).collect();
-        let judge = Arc::new(FitScorer::of(text));
-        let answers = |ranked: &Ranked<String>| {
+        let judge = Arc::new(FitScorer::new(text));
+        let answers = |ranked: &RankedCandidate<String>| {
             let has_words = facts.get(&ranked.key).is_some_and(|found| found.scored.bm25 > 0.0);
             has_words || ranked.name != NameMatch::No || ranked.score >= MIN_SCORE
         };
-        let ranked: Vec<_> = fuse(answering(scored)).into_iter().filter(answers).take(limit).collect();
+        let ranked: Vec<_> =
+            fuse(matching_candidates(scored)).into_iter().filter(answers).take(limit).collect();
         let mut hits = Vec::new();
         let mut left = READ;
         for ranked in ranked {
@@ -114,7 +118,7 @@ impl DocumentLibrary {
             });
         }
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(DocumentSearch { hits, unmatched_terms: found.unmatched_terms, note })
+        Ok(DocumentSearchResult { hits, unmatched_terms: found.unmatched_terms, note })
     }
 
     /// The place of a document where the words of the question stand closest together.
@@ -123,14 +127,14 @@ impl DocumentLibrary {
         repository: &str,
         path: &str,
         judge: &Arc<FitScorer>,
-    ) -> Result<Option<(Lines, String)>, Fault> {
+    ) -> Result<Option<(LineRange, String)>, Fault> {
         let Some(StoredFile { text, .. }) = self.engine.file(repository, path).await? else {
             return Ok(None);
         };
         let judge = Arc::clone(judge);
         let read = tokio::task::spawn_blocking(move || {
             let found = judge.best_passage(&text)?;
-            let lines = Lines { first: found.first, last: found.last };
+            let lines = LineRange { first: found.first, last: found.last };
             Some((lines, lines::cut(&text, lines).to_owned()))
         });
         Ok(read.await.unwrap_or_default())

@@ -13,7 +13,7 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
         Embedder,
-        embed::{EmbedFor, Vector},
+        embed::{EmbeddingPurpose, EmbeddingVector},
     },
 };
 use tokio::time::timeout;
@@ -102,12 +102,12 @@ impl EmbedWaiting {
         }
     }
 
-    async fn vectors(&self, texts: &[String]) -> Result<Vec<Vector>, Fault> {
+    async fn vectors(&self, texts: &[String]) -> Result<Vec<EmbeddingVector>, Fault> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
         let model = self.embedder.model();
-        match timeout(BATCH_TIME, self.embedder.embed(texts, EmbedFor::Document)).await {
+        match timeout(BATCH_TIME, self.embedder.embed(texts, EmbeddingPurpose::Document)).await {
             Ok(answer) => checked(model, answer?, texts.len()),
             Err(_) => Err(Fault::new(
                 FaultKind::TimedOut,
@@ -116,7 +116,7 @@ impl EmbedWaiting {
         }
     }
 
-    async fn keep(&self, batch: Vec<WaitingItem>, vectors: Vec<Vector>) -> Result<(), Fault> {
+    async fn keep(&self, batch: Vec<WaitingItem>, vectors: Vec<EmbeddingVector>) -> Result<(), Fault> {
         if let Some(vector) = vectors.iter().flatten().next() {
             self.dimension.store(vector.len(), Ordering::Relaxed);
         }
@@ -132,7 +132,11 @@ fn stops(kind: FaultKind) -> bool {
 }
 
 /// What the model gave, where it is what was asked for.
-pub(super) fn checked(model: &str, vectors: Vec<Vector>, texts: usize) -> Result<Vec<Vector>, Fault> {
+pub(super) fn checked(
+    model: &str,
+    vectors: Vec<EmbeddingVector>,
+    texts: usize,
+) -> Result<Vec<EmbeddingVector>, Fault> {
     let mut lengths = vectors.iter().flatten().map(Vec::len);
     let dimension = lengths.next().unwrap_or(1);
     let numbers = vectors.iter().flatten().flatten().all(|value| value.is_finite());

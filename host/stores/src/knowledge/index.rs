@@ -8,7 +8,7 @@ use std::{
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{IndexOptions, IndexReport, Progress},
+    ports::knowledge::{IndexOptions, IndexReport, OnPageProgress},
 };
 use tokio::sync::mpsc;
 
@@ -33,7 +33,7 @@ impl WikiKnowledge {
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
-        progress: Progress<'_>,
+        progress: OnPageProgress<'_>,
         mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
         let root = root.or_else(|| self.default_root.clone()).ok_or_else(|| {
@@ -92,7 +92,7 @@ async fn read(
     roots: WikiRoots,
     root: PathBuf,
     persist: Option<PathBuf>,
-    progress: Progress<'_>,
+    progress: OnPageProgress<'_>,
 ) -> Result<(PathBuf, Option<PathBuf>, Folder), Fault> {
     let (steps, mut heard) = mpsc::unbounded_channel();
     let work = move || {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{PageFilters, PageHit, PageSearchResult, UnknownDomain},
-    search::{FitScorer, NameQuery, Query, Ranked, answering, fuse},
+    search::{FitScorer, NameQuery, RankedCandidate, SearchQuery, fuse, matching_candidates},
 };
 
 use super::WikiKnowledge;
@@ -40,8 +40,8 @@ impl WikiKnowledge {
             None => (None, None),
         };
         let question = Arc::new(Question {
-            query: Query::of(text),
-            name: NameQuery::of(text),
+            query: SearchQuery::new(text),
+            name: NameQuery::new(text),
             vector,
             types: filters.page_types.clone(),
             domains: filters.domains.iter().map(|domain| ids::domain_key(domain)).collect(),
@@ -56,8 +56,8 @@ impl WikiKnowledge {
             embedding.announce();
             notes.push(waiting_note(found.without_vector));
         }
-        let ranked = fuse(answering(found.scored));
-        let hits = self.hits(&FitScorer::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
+        let ranked = fuse(matching_candidates(found.scored));
+        let hits = self.hits(&FitScorer::new(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(PageSearchResult {
             hits,
@@ -89,26 +89,27 @@ impl WikiKnowledge {
     async fn hits(
         &self,
         scorer: &FitScorer,
-        ranked: Vec<Ranked<String>>,
+        ranked: Vec<RankedCandidate<String>>,
         least: f64,
         limit: usize,
     ) -> Result<Vec<PageHit>, Fault> {
         let mut ranked = ranked.into_iter().take_while(|page| page.score >= least);
         let mut hits = Vec::new();
         loop {
-            let next: Vec<Ranked<String>> = ranked.by_ref().take(limit - hits.len()).collect();
+            let next: Vec<RankedCandidate<String>> = ranked.by_ref().take(limit - hits.len()).collect();
             if next.is_empty() {
                 return Ok(hits);
             }
             let ids: Vec<String> = next.iter().map(|page| page.key.clone()).collect();
             let pages = self.engine.pages(&ids).await?;
-            let found =
-                next.into_iter().zip(pages).filter_map(|(Ranked { score, name, cosine, .. }, page)| {
+            let found = next.into_iter().zip(pages).filter_map(
+                |(RankedCandidate { score, name, cosine, .. }, page)| {
                     let page = page?;
                     let domains = page.domains.join("\n");
                     let texts = [&page.title, &page.overview, &page.content, &domains];
                     Some(PageHit { fit: scorer.fit(name, cosine, &texts.map(String::as_str)), page, score })
-                });
+                },
+            );
             hits.extend(found);
         }
     }

@@ -76,7 +76,7 @@ mod tests {
     use std::{fs, path::PathBuf, sync::Arc};
 
     use gatehouse_core::ports::{
-        Clock, Knowledge as _,
+        Clock, KnowledgeGraph as _,
         knowledge::{IndexOptions, PageChanges, PageLookup},
     };
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gatehouse_core::{
     Fault,
     page::{KnowledgePage, PageNeighbor},
-    search::{NameMatch, Scored, dense, name::name_key, script, variants},
+    search::{NameMatch, ScoredCandidate, dense, name::name_key, script, variants},
 };
 
 use crate::{
@@ -40,7 +40,7 @@ impl Indexed {
     fn of(record: &Record) -> Result<Self, Fault> {
         let domains = record.domains.join(", ");
         let texts = [&record.title, &record.overview, &domains, &record.content];
-        let parted = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
+        let parted = texts.map(|text| format!("{} {}", script::separate_scripts(text), variants(text)));
         let unfit = |error| Fault::internal(format!("a page cannot be cut into words: {error}"));
         let mut fields = cut::cut(&parted).map_err(unfit)?;
         fields.push(cut::pieces(&texts.map(String::as_str)).split(' ').map(str::to_owned).collect());
@@ -210,7 +210,7 @@ impl Graph {
         });
         let by_name =
             named(&question.name, names.filter(|(_, name)| question.name.matches_key(name) != NameMatch::No));
-        let scored = passing.iter().map(|(key, page)| Scored {
+        let scored = passing.iter().map(|(key, page)| ScoredCandidate {
             key: page.record.id.clone(),
             name: by_name.get(&page.record.id).copied().unwrap_or(NameMatch::No),
             bm25: bm25(page),

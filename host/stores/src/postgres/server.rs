@@ -109,7 +109,7 @@ impl Server {
         let Connector { pool, .. } = self.shared.reached().await?;
         match pool.get().await {
             Ok(client) => {
-                self.shared.breaker.succeeded();
+                self.shared.breaker.record_success();
                 Ok(Session::new(client, Arc::clone(&self.shared)))
             }
             Err(error) => Err(self.shared.unreached(error)),
@@ -240,7 +240,7 @@ impl Shared {
             other => return Fault::internal(format!("the pool of connections failed: {other}")),
         };
         let fault = self.fault(error);
-        self.breaker.failed(fault.clone());
+        self.breaker.record_failure(fault.clone());
         fault
     }
 }

@@ -46,7 +46,7 @@ impl TermBudget {
     /// The words of a text, with a space between them, as far as there is budget.
     pub(super) fn take(&mut self, text: &str) -> String {
         let mut kept = String::new();
-        let (separated, grams) = (script::separated(text), script::grams(text));
+        let (separated, grams) = (script::separate_scripts(text), script::grams(text));
         let words = separated.split(|c: char| !c.is_alphanumeric()).filter(|word| !script::has_other(word));
         for word in words.chain(grams.split(' ')).filter(|word| !word.is_empty()) {
             let word = lower(word);

@@ -1,7 +1,7 @@
 //! What an encrypted connection is checked against. A certificate that does not check out ends the connection,
 //! in every mode.
 
-use gatehouse_net::{Roots, tls_config};
+use gatehouse_net::{TrustRoots, tls_config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{address::Tls, error::StoreError};
@@ -10,9 +10,9 @@ use super::{address::Tls, error::StoreError};
 pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, StoreError> {
     let roots = match tls {
         // Never asked, since no connection is encrypted.
-        Tls::Off => Roots::None,
-        Tls::Verified(None) => Roots::Platform,
-        Tls::Verified(Some(file)) => Roots::File(file),
+        Tls::Off => TrustRoots::None,
+        Tls::Verified(None) => TrustRoots::Platform,
+        Tls::Verified(Some(file)) => TrustRoots::File(file),
     };
     let config = tls_config(&roots).map_err(|why| {
         StoreError::Tls(match tls {

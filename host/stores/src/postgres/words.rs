@@ -1,6 +1,6 @@
 //! How a question is put to an index of words, and what its words count: BM25, made of the server's own ranks.
 
-use gatehouse_core::search::{Query, script::ScriptRun};
+use gatehouse_core::search::{SearchQuery, script::ScriptRun};
 
 use super::terms::{index_form, index_pieces, occurs};
 use crate::documents::Beginning;
@@ -33,7 +33,7 @@ pub(super) struct Form {
 }
 
 /// What the index is asked for by a question: nothing of it is an operator but what is put there here.
-pub(super) fn forms(query: &Query) -> Vec<Form> {
+pub(super) fn forms(query: &SearchQuery) -> Vec<Form> {
     let word =
         |word: &String| Some(Form { form: index_form(word)?, written: Some(word.clone()), counts: true });
     let stretch = |s: &ScriptRun| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };

@@ -31,12 +31,12 @@ pub(super) fn register(connection: &Connection) -> Result<(), StoreError> {
 
 /// The text for the word index.
 pub(super) fn separated(text: &str) -> String {
-    script::separated(text).into_owned()
+    script::separate_scripts(text).into_owned()
 }
 
 /// The same with the parts of names and identifiers in it.
 pub(super) fn with_variants(text: &str) -> String {
-    format!("{} {}", script::separated(text), variants(text))
+    format!("{} {}", script::separate_scripts(text), variants(text))
 }
 
 /// The definition of a stored tool; empty if the tool cannot be read, which then counts as changed.

@@ -9,7 +9,7 @@ use gatehouse_core::{
     names,
     outcome::Fault,
     ports::{
-        Clock, Kv,
+        Clock, KvStore,
         kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
@@ -40,7 +40,7 @@ impl SqliteKv {
 }
 
 #[async_trait]
-impl Kv for SqliteKv {
+impl KvStore for SqliteKv {
     async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault> {
         check_key(key)?;
         let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());

@@ -46,7 +46,7 @@ pub(super) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -
 /// Writes a question, and asks an index that knows nothing: it must read whatever was written.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_question(text: &str) {
-    use gatehouse_core::search::Query;
+    use gatehouse_core::search::SearchQuery;
     use rusqlite::Connection;
 
     thread_local! {
@@ -56,7 +56,7 @@ pub(crate) fn fuzz_question(text: &str) {
             index
         };
     }
-    let query = Query::of(text);
+    let query = SearchQuery::new(text);
     let all = any_of(query.words.iter().chain(&query.joined));
     let written =
         all.into_iter().chain(any_piece(&query.stretches)).chain(query.stretches.iter().filter_map(occurs));
@@ -81,7 +81,7 @@ fn joined(terms: impl Iterator<Item = String>, operator: &str) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::search::{Query, script};
+    use gatehouse_core::search::{SearchQuery, script};
     use proptest::prelude::*;
     use rusqlite::Connection;
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn words_are_quoted_and_joined() {
-        let query = Query::of("fine-tuning OR \"x\"");
+        let query = SearchQuery::new("fine-tuning OR \"x\"");
         let expression = any_of(query.words.iter().chain(&query.joined));
         assert_eq!(expression.as_deref(), Some(r#""fine" OR "tuning" OR "x" OR "finetuning""#));
         assert_eq!(any_of([].iter()), None);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn pieces_are_quoted_and_short_ones_are_beginnings() {
-        let query = Query::of("模型 猫 модель");
+        let query = SearchQuery::new("模型 猫 модель");
         assert_eq!(occurs(&query.stretches[1]).as_deref(), Some("\"猫\" *"));
         assert_eq!(
             occurs(&query.stretches[2]).as_deref(),
@@ -120,7 +120,7 @@ mod tests {
             ).unwrap();
             db.execute("INSERT INTO t VALUES (?1)", [&text]).unwrap();
             db.execute("INSERT INTO g VALUES (?1)", [&script::grams(&text)]).unwrap();
-            let query = Query::of(&text);
+            let query = SearchQuery::new(&text);
             let count = |sql: &str, expression: String| {
                 db.query_row(sql, [expression], |row| row.get::<_, i64>(0)).unwrap()
             };

@@ -12,7 +12,7 @@ use std::{
 
 use gatehouse_core::{
     lock,
-    search::{Block, Rows},
+    search::{RowSet, VectorBlock},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -31,7 +31,7 @@ pub(super) struct CachedVectors {
     /// The model's number.
     model: i64,
     generation: i64,
-    block: Block,
+    block: VectorBlock,
     /// The item of each row.
     items: Vec<i64>,
     rows: HashMap<i64, usize>,
@@ -84,7 +84,7 @@ impl CachedVectors {
             corpus,
             model,
             generation: -1,
-            block: Block::new(dimension),
+            block: VectorBlock::new(dimension),
             items: Vec::new(),
             rows: HashMap::new(),
             silent: HashSet::new(),
@@ -142,7 +142,7 @@ impl CachedVectors {
 
     /// The items nearest to a vector and how near they are; of `allowed` ones where those are given.
     pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
-        let allowed: Option<Rows> =
+        let allowed: Option<RowSet> =
             allowed.map(|items| items.iter().filter_map(|item| self.rows.get(item).copied()).collect());
         let near = self.block.nearest(query, allowed.as_ref(), limit);
         near.into_iter().map(|near| (self.items[near.row], near.cosine)).collect()

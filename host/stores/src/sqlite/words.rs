@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use gatehouse_core::search::{Query, script::ScriptRun};
+use gatehouse_core::search::{SearchQuery, script::ScriptRun};
 use rusqlite::{Connection, types::Value};
 
 use super::{
@@ -47,12 +47,12 @@ struct Word {
 pub(super) fn search(
     db: &Connection,
     index: &WordIndex,
-    query: &Query,
+    query: &SearchQuery,
     narrowed: &Narrowed,
     total: i64,
     enough: usize,
 ) -> Result<ByWords, StoreError> {
-    let Query { words, joined, stretches } = query;
+    let SearchQuery { words, joined, stretches } = query;
     let words = words.iter().map(|text| counted(db, index, text)).collect::<Result<Vec<_>, _>>()?;
     let telling = by_words(&words, joined, total);
     let mut scores = HashMap::new();

@@ -1,6 +1,8 @@
 //! What kind of thing a tool is for: as its server's tags say, else by the words of its name and description.
 
-use gatehouse_core::{ToolSpec, names::split_identifier, ports::tool_index::CATEGORIES, search::each_term};
+use gatehouse_core::{
+    ToolSpec, names::split_identifier, ports::tool_index::CATEGORIES, search::for_each_term,
+};
 
 /// Words of each category; the more of them a tool has, the more it is of that kind.
 const WORDS: [(&str, &str); 8] = [
@@ -26,12 +28,12 @@ pub(crate) fn of(tags: &[String], tool: &ToolSpec) -> &'static str {
     }
     let mut terms = std::collections::HashSet::new();
     let told = format!("{} {}", split_identifier(&tool.name), tool.description);
-    each_term(&told, |term| {
+    for_each_term(&told, |term| {
         terms.insert(term.to_owned());
     });
     let score = |words: &str| {
         let mut score = 0;
-        each_term(words, |word| score += usize::from(terms.contains(word)));
+        for_each_term(words, |word| score += usize::from(terms.contains(word)));
         score
     };
     let scored = WORDS.iter().map(|(category, words)| (score(words), *category));

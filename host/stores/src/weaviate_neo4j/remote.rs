@@ -49,12 +49,12 @@ impl RemoteServer {
 
     /// It answered.
     pub(super) fn succeeded(&self) {
-        self.breaker.succeeded();
+        self.breaker.record_success();
     }
 
     /// It could not be reached; it is left alone for a while.
     pub(super) fn failed(&self, cause: &str) -> Fault {
-        self.breaker.failed(self.clean(cause));
+        self.breaker.record_failure(self.clean(cause));
         self.unavailable(cause)
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    search::{NameMatch, Query, Scored, script::ScriptRun},
+    search::{NameMatch, ScoredCandidate, SearchQuery, script::ScriptRun},
 };
 use tokio::task::JoinSet;
 
@@ -87,7 +87,7 @@ impl Search<'_> {
         question: &Question,
         terms: &[String],
         narrowed: &Where,
-    ) -> Result<Vec<Scored<String>>, Fault> {
+    ) -> Result<Vec<ScoredCandidate<String>>, Fault> {
         let pool = question.pool();
         let (by_words, by_vector, by_name) = tokio::try_join!(
             self.by_words(terms, narrowed, pool),
@@ -109,7 +109,7 @@ impl Search<'_> {
         )?;
         by_words.extend(words);
         by_vector.extend(vector);
-        let scored = |key: String| Scored {
+        let scored = |key: String| ScoredCandidate {
             name: by_name.get(&key).copied().unwrap_or(NameMatch::No),
             bm25: by_words.get(&key).copied().unwrap_or_default(),
             cosine: by_vector.get(&key).map(|cosine| *cosine as f32),
@@ -171,9 +171,9 @@ impl Search<'_> {
 }
 
 /// The words of a question, and everything that pages are looked for by, each once.
-async fn cut(query: Query) -> Result<(Vec<Word>, Vec<String>), Fault> {
+async fn cut(query: SearchQuery) -> Result<(Vec<Word>, Vec<String>), Fault> {
     let work = move || {
-        let Query { words, joined, stretches } = query;
+        let SearchQuery { words, joined, stretches } = query;
         let mut cut = cut::cut(&[words.as_slice(), joined.as_slice()].concat())?;
         let joined = cut.split_off(words.len());
         let words = words.into_iter().zip(cut).map(|(text, terms)| Word { text, terms, all: false });

@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::embed::{EmbedFor, Embedder, Vector},
+    ports::embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
 };
 
 /// Words that mean the same; the first of each line stands for all of them.
@@ -73,7 +73,7 @@ impl TestEmbedder {
         self.documents.load(Ordering::SeqCst)
     }
 
-    fn vector(&self, text: &str) -> Vector {
+    fn vector(&self, text: &str) -> EmbeddingVector {
         let dimension = self.dimension.load(Ordering::SeqCst);
         let mut vector = vec![0.0_f32; dimension];
         for word in
@@ -94,12 +94,16 @@ impl Embedder for TestEmbedder {
         self.model
     }
 
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    async fn embed(
+        &self,
+        texts: &[String],
+        purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         let mut vice = *self.vice.lock().unwrap();
-        if purpose == EmbedFor::Query && self.questions.load(Ordering::SeqCst) {
+        if purpose == EmbeddingPurpose::Query && self.questions.load(Ordering::SeqCst) {
             vice = Vice::None;
         }
-        let mut vectors: Vec<Vector> = texts.iter().map(|text| self.vector(text)).collect();
+        let mut vectors: Vec<EmbeddingVector> = texts.iter().map(|text| self.vector(text)).collect();
         match vice {
             Vice::Down => {
                 return Err(Fault::unavailable(format!("model '{}' at test.invalid is down", self.model)));
@@ -112,7 +116,7 @@ impl Embedder for TestEmbedder {
             }
             Vice::None | Vice::Picky => {}
         }
-        if purpose == EmbedFor::Document {
+        if purpose == EmbeddingPurpose::Document {
             self.documents.fetch_add(texts.len(), Ordering::SeqCst);
         }
         Ok(vectors)

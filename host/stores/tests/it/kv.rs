@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::{
     FaultKind,
     ports::{
-        Kv as _,
+        KvStore as _,
         kv::{MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };

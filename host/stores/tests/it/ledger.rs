@@ -9,8 +9,8 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::{
     FaultKind, SourceId, ToolId,
     ports::{
-        Clock as _, Ledger as _,
-        ledger::{MetricsFilter, Sample, SampleEnding, ToolMetrics},
+        CallLedger as _, Clock as _,
+        ledger::{CallSample, MetricsFilter, SampleEnding, ToolMetrics},
     },
 };
 use gatehouse_stores::SqliteLedger;
@@ -36,8 +36,8 @@ impl Place {
         SqliteLedger::new(self.path.clone(), 7, Arc::clone(&self.clock) as _)
     }
 
-    fn call(&self, tool: &str, ending: SampleEnding) -> Sample {
-        Sample {
+    fn call(&self, tool: &str, ending: SampleEnding) -> CallSample {
+        CallSample {
             at: self.clock.now_ms(),
             tool: id(tool),
             preset: "p".into(),
@@ -99,7 +99,7 @@ async fn the_text_of_the_last_failure_is_kept_for_a_week_and_its_kind_for_ever()
     let place = Place::new();
     let failed = |text: &str| {
         let call = place.call("read", SampleEnding::Fault(FaultKind::TimedOut));
-        Sample { error: Some(text.into()), ..call }
+        CallSample { error: Some(text.into()), ..call }
     };
     let last = async |ledger: &SqliteLedger| all(ledger).await[0].last_error.clone().unwrap();
     let ledger = place.ledger();
@@ -184,7 +184,7 @@ async fn a_clean_up_that_runs_again_changes_nothing() {
     // A host that starts cleans up with its first call, whoever did so that day.
     for _ in 0..3 {
         let again = place.ledger();
-        again.record(Sample { tool: id("other"), ..place.call("", SampleEnding::Replied) });
+        again.record(CallSample { tool: id("other"), ..place.call("", SampleEnding::Replied) });
         again.flush().await.unwrap();
         let read = MetricsFilter { tool: Some("read".into()), ..MetricsFilter::default() };
         assert_eq!(again.metrics(&read).await.unwrap(), told.0);
@@ -203,7 +203,7 @@ async fn percentiles_of_days_are_those_of_the_calls() {
         if n % 500 == 0 {
             place.clock.advance(DAY);
         }
-        ledger.record(Sample { took_us: *took_us, ..place.call("read", SampleEnding::Replied) });
+        ledger.record(CallSample { took_us: *took_us, ..place.call("read", SampleEnding::Replied) });
     }
     ledger.flush().await.unwrap();
     assert!(place.rows("call") < 5_000, "most single calls are gone");

@@ -16,7 +16,7 @@ use std::{
 };
 
 use gatehouse_core::ports::{
-    Clock, Knowledge as _,
+    Clock, KnowledgeGraph as _,
     knowledge::{IndexOptions, IndexReport, KnowledgePage, PageLink, PageLookup, PageSource},
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};

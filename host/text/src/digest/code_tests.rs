@@ -1,6 +1,6 @@
 //! Digests of source code.
 
-use gatehouse_core::ports::Text as _;
+use gatehouse_core::ports::TextCompressor as _;
 
 use crate::{Extractor, digest::digest};
 

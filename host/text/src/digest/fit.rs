@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
+use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::Tokens;
 
@@ -57,14 +57,14 @@ pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
         }
     }
     let mut text = print(sections, &kept);
-    let mut tokens = Tokens.count(&text, Encoding::O200k);
+    let mut tokens = Tokens.count(&text, TokenEncoding::O200k);
     // Counts of lines do not quite add up to the count of the whole, so the last word is the counter's.
     while tokens > budget {
         let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
         let Some(last) = last else { break };
         *last = false;
         text = print(sections, &kept);
-        tokens = Tokens.count(&text, Encoding::O200k);
+        tokens = Tokens.count(&text, TokenEncoding::O200k);
     }
     Fitted { text, tokens, kept }
 }
@@ -73,7 +73,7 @@ pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
 const BULLET: usize = 2;
 
 fn cost(line: &str, most: usize) -> Option<usize> {
-    Tokens.count_up_to(line, most, Encoding::O200k)
+    Tokens.count_up_to(line, most, TokenEncoding::O200k)
 }
 
 fn print(sections: &[Section], kept: &[Vec<bool>]) -> String {

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, hash::Hash};
 
-use gatehouse_core::search::each_term;
+use gatehouse_core::search::for_each_term;
 
 /// Bytes of a line that are looked at.
 pub(super) const LINE: usize = 2_000;
@@ -119,7 +119,7 @@ fn words(query: &str) -> Vec<String> {
             add(part);
         }
         // A stem in -i stands for a word in -y.
-        each_term(part, |term| add(term.strip_suffix('i').unwrap_or(term)));
+        for_each_term(part, |term| add(term.strip_suffix('i').unwrap_or(term)));
     }
     words
 }

@@ -201,7 +201,7 @@ fn kind_name(kind: char) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::ports::Text as _;
+    use gatehouse_core::ports::TextCompressor as _;
 
     use crate::{Extractor, digest::digest};
 

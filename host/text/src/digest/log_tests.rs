@@ -1,7 +1,7 @@
 //! Digests of logs.
 
 use crate::{Extractor, digest::digest};
-use gatehouse_core::ports::Text as _;
+use gatehouse_core::ports::TextCompressor as _;
 
 fn log() -> String {
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! Tells a text with headings: its parts with their lines, and the sentences that stand for it or answer the query.
 
-use gatehouse_core::ports::{Text as _, TokenCounter as _, text::Encoding};
+use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
 
 use super::{
     fit::Section,
@@ -75,7 +75,7 @@ pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Ve
         .collect();
     headings.truncate(TOLD);
     // What the sentences may take is counted: they are whole or left out.
-    let cost = |line: &String| Tokens.count(line, Encoding::O200k) + 2;
+    let cost = |line: &String| Tokens.count(line, TokenEncoding::O200k) + 2;
     let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS / 100);
     let around = findings.iter().map(cost).sum::<usize>() + AROUND;
     let left = u32::try_from(budget.saturating_sub(taken + around)).unwrap_or(u32::MAX);

@@ -50,7 +50,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         TokenCounter,
-        text::{Digest, Encoding},
+        text::{DocumentDigest, TokenEncoding},
     },
 };
 
@@ -67,12 +67,12 @@ const LARGE: usize = 64 << 10;
 const FINDINGS: usize = 5;
 
 /// Tells `text` within `budget` tokens. See [`gatehouse_core::ports::Text::digest`].
-pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<Digest, Fault> {
+pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault> {
     let goal = budget as usize;
     let query = query.trim();
     let (tokens_in, kind, sections) = std::thread::scope(|scope| {
         // Counting a large document takes as long as understanding it, so the two go on at once.
-        let count = || Tokens.count(text, Encoding::O200k);
+        let count = || Tokens.count(text, TokenEncoding::O200k);
         let aside = (text.len() >= LARGE).then(|| scope.spawn(count));
         let recognised = Recognised::of(text);
         let sections = recognised.sections(text, query, goal);
@@ -89,7 +89,7 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<Digest, Fau
         kept.map(|(_, line)| line.clone()).take(FINDINGS).collect()
     };
     if tokens_in <= budget {
-        return Ok(Digest {
+        return Ok(DocumentDigest {
             text: text.to_owned(),
             findings: findings(&|_| true),
             kind,
@@ -105,7 +105,7 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<Digest, Fau
         .hint(format!("Give at least {MIN_BUDGET}.")));
     }
     let fitted = fit::fit(&sections, goal);
-    Ok(Digest {
+    Ok(DocumentDigest {
         findings: findings(&|at| fitted.kept[0][at]),
         text: fitted.text,
         kind,

@@ -1,6 +1,6 @@
 //! Tells a text that is nothing else by its sentences.
 
-use gatehouse_core::ports::Text as _;
+use gatehouse_core::ports::TextCompressor as _;
 
 use super::{fit::Section, kind::TextKind, lines::matching, markdown, value::quoted};
 use crate::Extractor;

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, cmp::Reverse, collections::HashSet};
 
 use gatehouse_core::{
-    ports::{TokenCounter, text::Encoding},
-    search::each_term,
+    ports::{TokenCounter, text::TokenEncoding},
+    search::for_each_term,
 };
 
 use super::{
@@ -60,7 +60,7 @@ pub(super) fn matching(look: &Look<'_, '_>, query: &str, tokens: usize) -> Vec<S
         let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
         let id = narrow(document, *id, query, share);
         let Some(line) = line(document, id, share) else { continue };
-        left = left.saturating_sub(Tokens.count(&line, Encoding::O200k) + 1);
+        left = left.saturating_sub(Tokens.count(&line, TokenEncoding::O200k) + 1);
         lines.push(line);
     }
     lines
@@ -69,7 +69,7 @@ pub(super) fn matching(look: &Look<'_, '_>, query: &str, tokens: usize) -> Vec<S
 /// The rows whose names the query has, whole: the longest names first.
 fn named(look: &Look<'_, '_>, query: &str) -> Vec<Id> {
     let mut asked = HashSet::new();
-    each_term(query, |term| {
+    for_each_term(query, |term| {
         asked.insert(term.to_owned());
     });
     let columns = (0..look.places.len()).filter_map(|table| Some((table, look.names.column(table)?)));
@@ -77,7 +77,7 @@ fn named(look: &Look<'_, '_>, query: &str) -> Vec<Id> {
     for (table, column) in columns {
         for value in &look.places[column].values {
             let (mut all, mut terms) = (true, 0);
-            each_term(look.document.raw(*value), |term| {
+            for_each_term(look.document.raw(*value), |term| {
                 all &= asked.contains(term);
                 terms += term.len();
             });
@@ -131,7 +131,8 @@ fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Optio
     // What a row is called comes first.
     columns.sort_by_key(|at| look.names.column(table) != Some(*at));
     columns.first()?;
-    let cost = Tokens.count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), Encoding::O200k) + 1;
+    let cost =
+        Tokens.count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), TokenEncoding::O200k) + 1;
     let fitting = (tokens / cost.max(1)).max(2);
     let mut chosen: Vec<Id> = Vec::new();
     if fitting < rows.len() {
@@ -216,7 +217,7 @@ fn size(document: &Parsed<'_>, place: &Place) -> usize {
 fn cut(document: &Parsed<'_>, id: Id, tokens: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
     let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
-    cuts.iter().map(line).find(|line| Tokens.count_up_to(line, tokens, Encoding::O200k).is_some())
+    cuts.iter().map(line).find(|line| Tokens.count_up_to(line, tokens, TokenEncoding::O200k).is_some())
 }
 
 /// A row with its path, its strings and at last its end cut until it costs no more than `tokens`.
@@ -229,7 +230,7 @@ fn line(document: &Parsed<'_>, id: Id, tokens: usize) -> Option<String> {
     // Four characters for a token, then three, then two: rows of names and digits cost more than prose.
     (2..=4).rev().map(|per_token| cut_to(&line, tokens * per_token)).find(|line| {
         // A path alone tells nothing.
-        line.len() > path.len() + 8 && Tokens.count_up_to(line, tokens, Encoding::O200k).is_some()
+        line.len() > path.len() + 8 && Tokens.count_up_to(line, tokens, TokenEncoding::O200k).is_some()
     })
 }
 

@@ -1,6 +1,6 @@
 //! Settings of every kind are told as what they are, and what is no settings is not.
 
-use gatehouse_core::ports::Text as _;
+use gatehouse_core::ports::TextCompressor as _;
 
 use crate::{Extractor, digest::digest};
 

@@ -187,7 +187,7 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::ports::Text as _;
+    use gatehouse_core::ports::TextCompressor as _;
 
     use crate::{Extractor, digest::digest};
 

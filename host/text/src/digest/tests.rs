@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{TokenCounter, text::Digest, text::Encoding},
+    ports::{TokenCounter, text::DocumentDigest, text::TokenEncoding},
 };
 use proptest::prelude::*;
 
@@ -129,9 +129,10 @@ fn a_small_budget_still_names_what_stands_out() {
 #[test]
 fn findings_come_first_and_say_what_the_document_is() {
     let text = document(1, 3, None);
-    let Digest { text: told, findings, kind, tokens_out, shortened, .. } = digest(&text, "", 1200).unwrap();
+    let DocumentDigest { text: told, findings, kind, tokens_out, shortened, .. } =
+        digest(&text, "", 1200).unwrap();
     assert!(shortened && kind == "JSON");
-    assert_eq!(tokens_out as usize, Tokens.count(&told, Encoding::O200k));
+    assert_eq!(tokens_out as usize, Tokens.count(&told, TokenEncoding::O200k));
     assert!((3..=5).contains(&findings.len()));
     let expected: String = findings.iter().map(|f| format!("- {f}\n")).collect();
     assert!(told.starts_with(&expected));
@@ -280,8 +281,8 @@ proptest! {
     ) {
         let first = digest(&text, &query, budget).unwrap();
         prop_assert!(first.tokens_out <= budget && !first.text.is_empty());
-        prop_assert_eq!(first.tokens_out as usize, Tokens.count(&first.text, Encoding::O200k));
-        prop_assert_eq!(first.tokens_in as usize, Tokens.count(&text, Encoding::O200k));
+        prop_assert_eq!(first.tokens_out as usize, Tokens.count(&first.text, TokenEncoding::O200k));
+        prop_assert_eq!(first.tokens_in as usize, Tokens.count(&text, TokenEncoding::O200k));
         prop_assert_eq!(first.shortened, first.tokens_in > budget);
         prop_assert_eq!(first, digest(&text, &query, budget).unwrap());
     }

@@ -1,6 +1,6 @@
 //! The model against what Python's model2vec 0.10 (with tokenizers 0.23) makes of the same files.
 
-use gatehouse_core::ports::embed::{EmbedFor, Embedder};
+use gatehouse_core::ports::embed::{Embedder, EmbeddingPurpose};
 use serde::Deserialize;
 
 use super::*;
@@ -108,8 +108,8 @@ async fn many_texts_keep_their_order() {
         (0..700).map(|n| if n % 7 == 0 { "数据".into() } else { format!("{n} search {}", n % 13) }).collect();
     let long: Vec<String> = texts.iter().map(|text| text.repeat(60)).collect();
     for texts in [&texts[..3], &texts[..], &long[..], &[]] {
-        let vectors = LocalEmbedder.embed(texts, EmbedFor::Document).await.expect("vectors");
-        let each: Vec<Vector> = texts.iter().map(|text| LocalEmbedder.vector(text)).collect();
+        let vectors = LocalEmbedder.embed(texts, EmbeddingPurpose::Document).await.expect("vectors");
+        let each: Vec<EmbeddingVector> = texts.iter().map(|text| LocalEmbedder.vector(text)).collect();
         assert!(vectors == each, "{} texts", texts.len());
     }
     assert_eq!(LocalEmbedder.model(), "local/ghse-256");

@@ -1,6 +1,6 @@
 //! Parts of a chunk: as much of its beginning or its end as fits.
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
+use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::Tokens;
 
@@ -25,11 +25,11 @@ pub(super) enum Cut {
 }
 
 pub(super) fn count(text: &str) -> usize {
-    Tokens.count(text, Encoding::O200k)
+    Tokens.count(text, TokenEncoding::O200k)
 }
 
 fn fits(text: &str, tokens: usize) -> bool {
-    Tokens.count_up_to(text, tokens, Encoding::O200k).is_some()
+    Tokens.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
 }
 
 /// The longest beginning of at most `tokens`.

@@ -56,7 +56,7 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
 
 /// How well the best places answer, each with what stands around it.
 fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> MatchQuality {
-    let scorer = FitScorer::of(query);
+    let scorer = FitScorer::new(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
     let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
     if best.len() > JUDGED {
@@ -80,7 +80,7 @@ fn quality(fit: MatchQuality) -> usize {
 
 /// Whether a query is the name of a heading.
 pub(super) fn names(text: &str, layout: &Layout, query: &str) -> bool {
-    let query = NameQuery::of(query);
+    let query = NameQuery::new(query);
     layout.headings.iter().any(|heading| {
         query.matches(&mark::name(&text[heading.start..heading.end], usize::MAX)) == NameMatch::Exact
     })

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::each_term;
+use gatehouse_core::search::for_each_term;
 
 use super::{
     rank::shares,
@@ -62,7 +62,7 @@ fn recurrent(chunks: &[&str]) -> Vec<f64> {
     // Times in all, chunks it is in, the last of them.
     let mut terms: HashMap<String, (f64, usize, usize)> = HashMap::new();
     for (number, chunk) in chunks.iter().enumerate() {
-        each_term(chunk, |word| match terms.get_mut(word) {
+        for_each_term(chunk, |word| match terms.get_mut(word) {
             Some((times, chunks, last)) => {
                 *times += 1.0;
                 *chunks += usize::from(*last != number);
@@ -83,7 +83,7 @@ fn recurrent(chunks: &[&str]) -> Vec<f64> {
         .map(|chunk| {
             let mut seen: Vec<&str> = Vec::new();
             let mut sum = 0.0;
-            each_term(chunk, |word| {
+            for_each_term(chunk, |word| {
                 if let Some((term, entry)) = terms.get_key_value(word).filter(|(_, entry)| tells(entry))
                     && !seen.contains(&term.as_str())
                 {

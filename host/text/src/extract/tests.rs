@@ -48,7 +48,7 @@ fn a_query_without_any_match_is_like_none() {
     let text = "Один абзац о дороге и дожде, не более того.\n\n".repeat(200);
     let asked = Extractor.extract(&text, "日本", 300).unwrap();
     assert_eq!(asked.fit, Some(MatchQuality::Nothing));
-    assert_eq!(Extract { fit: None, ..asked }, Extractor.extract(&text, "", 300).unwrap());
+    assert_eq!(TextExtract { fit: None, ..asked }, Extractor.extract(&text, "", 300).unwrap());
 }
 
 #[test]
@@ -174,8 +174,8 @@ proptest! {
     ) {
         let text = paragraphs.concat();
         let extract = Extractor.extract(&text, &query, budget).unwrap();
-        prop_assert_eq!(extract.tokens_out as usize, Tokens.count(&extract.text, Encoding::O200k));
-        prop_assert_eq!(extract.tokens_in as usize, Tokens.count(&text, Encoding::O200k));
+        prop_assert_eq!(extract.tokens_out as usize, Tokens.count(&extract.text, TokenEncoding::O200k));
+        prop_assert_eq!(extract.tokens_in as usize, Tokens.count(&text, TokenEncoding::O200k));
         prop_assert!(extract.tokens_out <= budget);
         prop_assert_eq!(extract.shortened, extract.tokens_in > budget);
         if extract.shortened {

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use gatehouse_core::search::each_term;
+use gatehouse_core::search::for_each_term;
 
 use crate::LocalEmbedder;
 
@@ -35,7 +35,7 @@ impl Vectors {
     pub(super) fn of_words(chunks: &[&str]) -> Self {
         let vector = |chunk: &&str| {
             let mut vector = vec![0.0_f32; WORDS];
-            each_term(chunk, |word| {
+            for_each_term(chunk, |word| {
                 let mut hasher = DefaultHasher::new();
                 word.hash(&mut hasher);
                 vector[hasher.finish() as usize % WORDS] += 1.0;

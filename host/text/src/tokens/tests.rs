@@ -3,13 +3,13 @@
 
 use gatehouse_core::{
     hash::sha256_hex,
-    ports::text::Encoding::{Cl100k, O200k},
+    ports::text::TokenEncoding::{Cl100k, O200k},
 };
 
 use super::*;
 
 /// Numbers of all tokens of a text.
-fn tokens(text: &str, encoding: text::Encoding) -> Vec<u32> {
+fn tokens(text: &str, encoding: text::TokenEncoding) -> Vec<u32> {
     let Encoding { pieces, vocabulary, .. } = Encoding::of(encoding);
     let mut encoder = Encoder::default();
     let encode = |piece| encoder.encode(vocabulary, piece, usize::MAX).expect("no limit").to_vec();
@@ -141,10 +141,10 @@ fn a_limit_ends_the_count() {
 #[test]
 fn the_beginning_of_a_text_ends_with_a_whole_character() {
     let text = "数据库查询 ".repeat(9_000);
-    assert_eq!(Tokens.within(&text, 8191, Cl100k).len(), 43_689);
-    assert_eq!(Tokens.within("hello world", 1, O200k), "hello");
-    assert_eq!(Tokens.within("hello world", 2, O200k), "hello world");
-    assert_eq!(Tokens.within("hello world", 0, O200k), "");
+    assert_eq!(Tokens.token_prefix(&text, 8191, Cl100k).len(), 43_689);
+    assert_eq!(Tokens.token_prefix("hello world", 1, O200k), "hello");
+    assert_eq!(Tokens.token_prefix("hello world", 2, O200k), "hello world");
+    assert_eq!(Tokens.token_prefix("hello world", 0, O200k), "");
     // Three tokens of a byte or two each.
-    assert_eq!(Tokens.within("\u{1f9ff}", 1, O200k), "");
+    assert_eq!(Tokens.token_prefix("\u{1f9ff}", 1, O200k), "");
 }

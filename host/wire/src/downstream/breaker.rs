@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse_core::ports::servers::Circuit;
+use gatehouse_core::ports::servers::CircuitState;
 use tokio::time::Instant;
 
 /// Attempts to connect in a row that open it.
@@ -76,11 +76,11 @@ impl Breaker {
     }
 
     /// For people, and how long it is until the next attempt.
-    pub(super) fn told(&self, now: Instant) -> (Circuit, Option<Duration>) {
+    pub(super) fn told(&self, now: Instant) -> (CircuitState, Option<Duration>) {
         match self.open_until {
-            None => (Circuit::Closed, None),
-            Some(until) if until > now => (Circuit::Open, Some(until - now)),
-            Some(_) => (Circuit::HalfOpen, None),
+            None => (CircuitState::Closed, None),
+            Some(until) if until > now => (CircuitState::Open, Some(until - now)),
+            Some(_) => (CircuitState::HalfOpen, None),
         }
     }
 }
@@ -99,15 +99,15 @@ mod tests {
         }
         breaker.connection_failed(after(0));
         assert_eq!(breaker.admit(after(18)), Err(Duration::from_secs(12)));
-        assert_eq!(breaker.told(after(18)), (Circuit::Open, Some(Duration::from_secs(12))));
+        assert_eq!(breaker.told(after(18)), (CircuitState::Open, Some(Duration::from_secs(12))));
         assert_eq!(breaker.admit(after(30)), Ok(()));
         assert_eq!(breaker.admit(after(30)), Err(Duration::ZERO), "exactly one");
-        assert_eq!(breaker.told(after(30)).0, Circuit::HalfOpen);
+        assert_eq!(breaker.told(after(30)).0, CircuitState::HalfOpen);
         breaker.connection_failed(after(30));
         assert_eq!(breaker.admit(after(59)), Err(Duration::from_secs(1)), "and open again for as long");
         assert_eq!(breaker.admit(after(60)), Ok(()));
         breaker.succeeded();
-        assert_eq!(breaker.told(after(60)), (Circuit::Closed, None));
+        assert_eq!(breaker.told(after(60)), (CircuitState::Closed, None));
     }
 
     #[tokio::test(start_paused = true)]

@@ -145,7 +145,8 @@ impl RealConnector {
     ) -> Result<(Url, HttpClient, HashMap<HeaderName, HeaderValue>), ConnectFailure> {
         let url = Url::parse(url)
             .map_err(|error| ConnectFailure::permanent(format!("its url is none: {error}")))?;
-        let client = self.http.of(&url).map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?;
+        let client =
+            self.http.for_url(&url).map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?;
         let mut custom = HashMap::new();
         for (name, value) in headers {
             let name = HeaderName::try_from(name.as_str()).map_err(|_| {

@@ -32,9 +32,10 @@ use futures_util::future::join_all;
 use gatehouse_core::{
     Fault, Source, ToolId, ToolSpec, lock, names,
     ports::{
-        Clock, Servers, ToolIndex,
+        Clock, ServerRegistry, ToolIndex,
         servers::{
-            AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus, UnlistedServer,
+            RefreshReport, ServerDefinition, ServerDefinitionStore, ServerListing, ServerStatus,
+            UnlistedServer,
         },
     },
 };
@@ -68,7 +69,7 @@ pub struct DownstreamSettings {
 pub struct Downstream {
     shared: Arc<Shared>,
     servers: Mutex<BTreeMap<Arc<str>, Arc<Server>>>,
-    added: Option<Arc<dyn AddedServers>>,
+    added: Option<Arc<dyn ServerDefinitionStore>>,
 }
 
 impl Downstream {
@@ -78,7 +79,7 @@ impl Downstream {
         settings: DownstreamSettings,
         index: Arc<dyn ToolIndex>,
         clock: Arc<dyn Clock>,
-        added: Option<Arc<dyn AddedServers>>,
+        added: Option<Arc<dyn ServerDefinitionStore>>,
         logins: Arc<Logins>,
     ) -> Self {
         let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
@@ -177,13 +178,13 @@ impl Downstream {
         lock(&self.servers).values().cloned().collect()
     }
 
-    fn adding(&self) -> Result<&Arc<dyn AddedServers>, Fault> {
+    fn adding(&self) -> Result<&Arc<dyn ServerDefinitionStore>, Fault> {
         self.added.as_ref().ok_or_else(|| Fault::denied("This host takes no servers while it runs."))
     }
 }
 
 #[async_trait]
-impl Servers for Downstream {
+impl ServerRegistry for Downstream {
     fn status(&self) -> Vec<ServerStatus> {
         self.all().iter().map(|server| server.status()).collect()
     }
@@ -219,14 +220,14 @@ impl Servers for Downstream {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
-    fn described(&self, tool: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+    fn describe_tool(&self, tool: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         match self.server(tool.source.name()) {
             Ok(server) => server.described_tool(spec),
             Err(_) => Arc::clone(spec),
         }
     }
 
-    async fn learn(&self, server: &str) -> Result<(), Fault> {
+    async fn probe(&self, server: &str) -> Result<(), Fault> {
         self.server(server)?.listed_once().await
     }
 

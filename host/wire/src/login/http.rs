@@ -68,7 +68,7 @@ impl LoginHttp {
     pub(super) async fn send(&self, method: Method, target: &Target, sent: Sent) -> Result<Response, Fault> {
         let host = target.url.host_str().unwrap_or_default().to_owned();
         let clients = if target.reach == AddressScope::Any { &self.any } else { &self.public };
-        let client = clients.of(&target.url)?;
+        let client = clients.for_url(&target.url)?;
         let mut request = Request::new(method, target.url.clone());
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));

@@ -105,7 +105,7 @@ impl Shared {
         };
         match endpoint.refresh(&refresh).await {
             Ok(issued) => {
-                breaker.succeeded();
+                breaker.record_success();
                 login.take(issued, self.clock.now_ms());
                 self.store.write(server, &login).await?;
                 tracing::debug!(server, "a login is renewed");
@@ -120,13 +120,13 @@ impl Shared {
             // A server that lost its clients may find them again; the login is worth a second try.
             Err(Refused::Client(told)) => {
                 tracing::warn!(server, why = told, "a login cannot be renewed");
-                breaker.failed(ended(server));
+                breaker.record_failure(ended(server));
                 Err(ended(server))
             }
             Err(Refused::Other(fault)) => {
                 let message = format!("The login to '{server}' cannot be renewed now. {}", fault.message);
                 let fault = Fault { message, ..fault };
-                breaker.failed(fault.clone());
+                breaker.record_failure(fault.clone());
                 Err(fault)
             }
         }

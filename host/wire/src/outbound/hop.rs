@@ -135,7 +135,7 @@ mod tests {
     use gatehouse_core::{
         budget::ByteBudget,
         http::{HostPattern, HostRule, HttpRules, Secret, rules::AddedHeader},
-        ports::http::Redirects,
+        ports::http::RedirectMode,
     };
 
     use super::*;
@@ -146,7 +146,7 @@ mod tests {
             url: String::new(),
             headers: headers.iter().map(|(n, v)| ((*n).to_owned(), v.as_bytes().to_vec())).collect(),
             body: Some(b"body".to_vec()),
-            redirects: Redirects::Follow,
+            redirects: RedirectMode::Follow,
             deadline: tokio::time::Instant::now(),
             budget: ByteBudget::new(0),
         })

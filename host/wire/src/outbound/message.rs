@@ -96,7 +96,7 @@ pub(super) async fn read(
         url: redactor.redact_text(permit.url.to_string()),
         headers: headers.collect(),
         body,
-        held,
+        reservation: held,
     })
 }
 

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault, FaultKind,
     http::{AddressScope, AllowedUrl, HttpRules},
-    ports::http::{Http, HttpRequest, HttpResponse, Redirects},
+    ports::http::{HttpFetcher, HttpRequest, HttpResponse, RedirectMode},
 };
 use gatehouse_net::{HttpClients, Response};
 use tokio::time::{Instant, timeout_at};
@@ -76,8 +76,8 @@ impl Outbound {
             let (response, turn) = self.send(&permit, &hop).await?;
             let status = response.status();
             let target = match redirects {
-                Redirects::Follow => hop::redirect(status, response.headers(), &permit)?,
-                Redirects::Return => None,
+                RedirectMode::Follow => hop::redirect(status, response.headers(), &permit)?,
+                RedirectMode::Return => None,
             };
             let Some(target) = target else {
                 return message::read(rules, &permit, response, held).await;
@@ -98,7 +98,7 @@ impl Outbound {
         let turn = self.turns.take(permit.gate(), &permit.url).await;
         let request = hop.request(permit)?;
         let clients = if permit.scope == AddressScope::Any { &self.any } else { &self.public };
-        let client = clients.of(&permit.url)?;
+        let client = clients.for_url(&permit.url)?;
         let sent = Instant::now();
         let answered = resolver::for_gate(permit.gate(), client.execute(request)).await;
         let ms = sent.elapsed().as_millis() as u64;
@@ -123,7 +123,7 @@ impl Default for Outbound {
 }
 
 #[async_trait]
-impl Http for Outbound {
+impl HttpFetcher for Outbound {
     async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault> {
         let first = rules.check(&request.url)?;
         let (host, begun, deadline) = (first.host.clone(), Instant::now(), request.deadline);

@@ -14,7 +14,7 @@ use gatehouse_core::{
     FaultKind,
     budget::ByteBudget,
     http::{AddressScope, HostPattern, HostRule, HttpRules},
-    ports::http::{Http, HttpRequest, HttpResponse, Redirects},
+    ports::http::{HttpFetcher, HttpRequest, HttpResponse, RedirectMode},
 };
 use gatehouse_net::dns::Resolve;
 use tokio::{
@@ -71,7 +71,7 @@ async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResp
         url: format!("http://host.example:{port}/"),
         headers: Vec::new(),
         body: None,
-        redirects: Redirects::Follow,
+        redirects: RedirectMode::Follow,
         deadline: Instant::now() + Duration::from_secs(30),
         budget: ByteBudget::new(1 << 20),
     };

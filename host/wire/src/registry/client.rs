@@ -161,7 +161,7 @@ impl Registry {
     }
 
     fn http(&self, url: &Url) -> Result<&Client, RegistryError> {
-        self.http.of(url).map_err(|fault| {
+        self.http.for_url(url).map_err(|fault| {
             RegistryError::new(format!("{} {}", fault.message, fault.hint.unwrap_or_default()))
         })
     }

@@ -16,7 +16,7 @@ use gatehouse_core::{
     lock,
     names::quoted,
     outcome::FaultKind,
-    ports::client::{Abilities, Client, MessageLevel},
+    ports::client::{CallingClient, ClientProfile, MessageLevel},
     question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
@@ -75,13 +75,16 @@ impl Drop for Open {
 }
 
 /// What a client says it can do; `messages` is what it wants to be told of.
-pub(super) fn abilities(context: &RequestContext<RoleServer>, messages: Option<MessageLevel>) -> Abilities {
+pub(super) fn abilities(
+    context: &RequestContext<RoleServer>,
+    messages: Option<MessageLevel>,
+) -> ClientProfile {
     let can = context.client_capabilities().unwrap_or_default();
     let who = context.client_info();
     let (name, version) = who.map(|who| (who.name, who.version)).unwrap_or_default();
     let elicitation = can.elicitation.as_ref();
     let urls = elicitation.is_some_and(|can| can.url.is_some());
-    Abilities {
+    ClientProfile {
         name,
         version,
         protocol: context.protocol_version().map(|version| version.as_str().to_owned()).unwrap_or_default(),
@@ -96,7 +99,7 @@ pub(super) fn abilities(context: &RequestContext<RoleServer>, messages: Option<M
 
 /// What both kinds of clients have in common.
 pub(super) struct Known {
-    pub(super) abilities: Abilities,
+    pub(super) abilities: ClientProfile,
     pub(super) principal: Principal,
     pub(super) line: Arc<Line>,
     pub(super) open: Arc<OpenQuestions>,
@@ -188,8 +191,8 @@ fn refused(error: &ServiceError) -> Fault {
 }
 
 #[async_trait]
-impl Client for SessionClient {
-    fn abilities(&self) -> Abilities {
+impl CallingClient for SessionClient {
+    fn profile(&self) -> ClientProfile {
         self.known.abilities.clone()
     }
 
@@ -220,11 +223,11 @@ impl Client for SessionClient {
         Ok(roots::of(&self.send(roots::METHOD, None).await?))
     }
 
-    fn lacks(&self, kind: QuestionKind) {
+    fn record_missing_capability(&self, kind: QuestionKind) {
         self.known.lacking.note(kind);
     }
 
-    fn tell(&self, level: MessageLevel, logger: &str, data: Value) {
+    fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value) {
         self.known.line.tell(level, logger, data);
     }
 }
@@ -251,8 +254,8 @@ impl RetryingClient {
 }
 
 #[async_trait]
-impl Client for RetryingClient {
-    fn abilities(&self) -> Abilities {
+impl CallingClient for RetryingClient {
+    fn profile(&self) -> ClientProfile {
         self.known.abilities.clone()
     }
 
@@ -286,11 +289,11 @@ impl Client for RetryingClient {
         Ok(answers.first().map(roots::of).unwrap_or_default())
     }
 
-    fn lacks(&self, kind: QuestionKind) {
+    fn record_missing_capability(&self, kind: QuestionKind) {
         self.known.lacking.note(kind);
     }
 
-    fn tell(&self, level: MessageLevel, logger: &str, data: Value) {
+    fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value) {
         self.known.line.tell(level, logger, data);
     }
 }

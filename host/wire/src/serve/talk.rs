@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     CallContext, Principal, lock,
-    ports::client::{Abilities, MessageLevel},
+    ports::client::{ClientProfile, MessageLevel},
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -41,7 +41,7 @@ pub(super) struct Talk<'a> {
     handler: &'a Handler,
     context: &'a RequestContext<RoleServer>,
     principal: Principal,
-    abilities: Abilities,
+    abilities: ClientProfile,
     messages: Option<MessageLevel>,
     /// Whether the client repeats its requests, as since 2026-07-28.
     pub(super) repeats: bool,

@@ -17,8 +17,8 @@ use crate::{
     approval::ApprovalRule,
     call::Call,
     outcome::{ContentPart, FaultKind},
-    pipeline::{Admit, Deadline},
-    ports::client::{Abilities, Client, MessageLevel},
+    pipeline::{AdmitStage, DeadlineStage},
+    ports::client::{CallingClient, ClientProfile, MessageLevel},
     testing::{Fixture, tool},
     tool::ToolSpec,
 };
@@ -46,9 +46,9 @@ impl Person {
 }
 
 #[async_trait]
-impl Client for Person {
-    fn abilities(&self) -> Abilities {
-        Abilities { forms: self.forms, protocol: "2025-11-25".into(), ..Abilities::default() }
+impl CallingClient for Person {
+    fn profile(&self) -> ClientProfile {
+        ClientProfile { forms: self.forms, protocol: "2025-11-25".into(), ..ClientProfile::default() }
     }
 
     fn approvals(&self) -> Option<&ApprovalStore> {
@@ -61,7 +61,7 @@ impl Client for Person {
         Ok(questions.iter().filter_map(|_| self.answer.as_object().cloned()).collect())
     }
 
-    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
 fn with_effect(name: &str, effect: Effect) -> ToolSpec {
@@ -87,7 +87,7 @@ impl Host {
         let source = Fixture::new(id, tools);
         let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
         let stages: Vec<Arc<dyn Stage>> =
-            vec![Arc::new(Admit), Arc::new(Deadline), Arc::new(Approve::default())];
+            vec![Arc::new(AdmitStage), Arc::new(DeadlineStage), Arc::new(ApproveStage::default())];
         Self { pipeline: Arc::new(Pipeline::new(stages)), catalog: Arc::new(catalog) }
     }
 
@@ -252,7 +252,7 @@ async fn what_only_passes_calls_on_is_left_out_of_rules_about_effects_and_of_no_
         let exposure = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id(gate), vec![with_effect("call_tool", Effect::ExternalExec)]);
         let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
-        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(Approve::default())]));
+        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(ApproveStage::default())]));
         let host = Host { pipeline, catalog: Arc::new(catalog) };
         let person = Person::who_allows();
         host.call(&person, "call_tool", json!({})).await.expect("allowed");

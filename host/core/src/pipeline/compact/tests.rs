@@ -10,7 +10,7 @@ use crate::{
     CallContext, Catalog, CompiledPreset, Pipeline, Preset, Source,
     catalog::{SourceListing, ToolEntry},
     outcome::{MediaData, ResourceLink},
-    pipeline::{Conform, Deadline},
+    pipeline::{ConformStage, DeadlineStage},
     source::Listing,
     testing::{Fixture, tool},
 };
@@ -105,7 +105,7 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
     let catalog =
         Catalog::build(&exposure, vec![source.listed().await, filter]).map_err(|e| e.to_string())?;
     let stages: Vec<Arc<dyn Stage>> =
-        vec![Arc::new(Deadline), Arc::new(Compact::default()), Arc::new(Conform)];
+        vec![Arc::new(DeadlineStage), Arc::new(CompactStage::default()), Arc::new(ConformStage)];
     let pipeline = Arc::new(Pipeline::new(stages));
     Ok(Host { shortener, catalog: Arc::new(catalog), pipeline })
 }
@@ -153,7 +153,7 @@ async fn what_is_long_is_shortened_and_nothing_else() {
     outer["nested"] = "get".into();
     let nested = host
         .context("get")
-        .call_nested(&CallDeadline::fixed(Instant::now() + RESERVE), "get", long("shorten"))
+        .call_nested(&CallDeadline::fixed(Instant::now() + REPLY_TIME_RESERVE), "get", long("shorten"))
         .await;
     assert_eq!(texts(&nested.expect("a reply")), "get {", "what tools get is whole");
     assert_eq!(host.asked(), 2);
@@ -171,7 +171,7 @@ async fn a_filter_that_fails_leaves_the_reply() {
     let call = Call::new(host.context("get"), long("hang")).attempt(Duration::from_secs(2));
     let begun = Instant::now();
     assert_eq!(texts(&call.run().await.expect("a reply")), "get {");
-    assert_eq!(begun.elapsed(), Duration::from_secs(2) - RESERVE);
+    assert_eq!(begun.elapsed(), Duration::from_secs(2) - REPLY_TIME_RESERVE);
 }
 
 #[test]
@@ -188,8 +188,9 @@ fn what_is_no_text_stays() {
     let text = |text: &str| ContentPart::Text(text.into());
     let reply = |content: Vec<ContentPart>| Arc::new(Reply { content, ..Reply::default() });
     let raw = reply(vec![text("long"), image(1), text("long"), image(2), link.clone()]);
-    let kept =
-        |content: Vec<ContentPart>| checked(&raw, reply(content)).map(drop).map_err(|fault| fault.message);
+    let kept = |content: Vec<ContentPart>| {
+        check_reply(&raw, reply(content)).map(drop).map_err(|fault| fault.message)
+    };
     assert_eq!(kept(vec![text("s"), image(1), image(2), link.clone()]), Ok(()));
     assert_eq!(kept(vec![image(1), image(2), link.clone(), link.clone()]), Ok(()), "and more");
     for lost in [vec![text("s")], vec![image(2), image(1), link.clone()], vec![image(1), image(2)]] {

@@ -6,32 +6,32 @@ use crate::{
     json::JsonReader,
     names,
     outcome::Fault,
-    ports::artifacts::{Part, Window},
+    ports::artifacts::{ArtifactPart, TextRange},
 };
 
 /// The member that makes an object stand for a part of an artifact; its value is the id.
 pub(super) const MARKER: &str = "$artifact";
 
 /// What else it may have.
-const OTHERS: [&str; 3] = ["pointer", "range", "as"];
+const MARKER_OPTIONS: [&str; 3] = ["pointer", "range", "as"];
 
 /// Whether a schema, or a schema in it, has a property of its own that is called so.
 pub(crate) fn has_own_markers(schema: &Map<String, Value>) -> bool {
     let own = schema.get("properties").and_then(Value::as_object);
-    own.is_some_and(|own| own.contains_key(MARKER)) || schema.values().any(within)
+    own.is_some_and(|own| own.contains_key(MARKER)) || schema.values().any(value_has_own_markers)
 }
 
-fn within(value: &Value) -> bool {
+fn value_has_own_markers(value: &Value) -> bool {
     match value {
         Value::Object(schema) => has_own_markers(schema),
-        Value::Array(items) => items.iter().any(within),
+        Value::Array(items) => items.iter().any(value_has_own_markers),
         _ => false,
     }
 }
 
 /// What stands for a part of an artifact.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Marker {
+pub(super) struct ArtifactMarker {
     pub(super) id: String,
     pointer: Option<String>,
     /// Lines from 1, both included.
@@ -40,9 +40,9 @@ pub(super) struct Marker {
 }
 
 /// Adds what stands in a value, in the order in which [`replace`] wants the values.
-pub(super) fn find(value: &Value, into: &mut Vec<Marker>) -> Result<(), Fault> {
+pub(super) fn find(value: &Value, into: &mut Vec<ArtifactMarker>) -> Result<(), Fault> {
     match value {
-        Value::Object(members) if members.contains_key(MARKER) => into.push(Marker::read(members)?),
+        Value::Object(members) if members.contains_key(MARKER) => into.push(ArtifactMarker::read(members)?),
         Value::Object(members) => members.values().try_for_each(|value| find(value, into))?,
         Value::Array(items) => items.iter().try_for_each(|value| find(value, into))?,
         _ => {}
@@ -64,7 +64,7 @@ pub(super) fn replace(value: &mut Value, values: &mut impl Iterator<Item = Value
     }
 }
 
-impl Marker {
+impl ArtifactMarker {
     fn read(members: &Map<String, Value>) -> Result<Self, Fault> {
         let wrong = |why: &str| Err(Self::wrong(&format!("{why}.")));
         let text = |name: &str| match members.get(name) {
@@ -72,8 +72,10 @@ impl Marker {
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(_) => Err(Self::wrong(&format!("has '{name}', which must be a text."))),
         };
-        if let Some(other) = members.keys().find(|name| *name != MARKER && !OTHERS.contains(&name.as_str())) {
-            let near = names::did_you_mean(other, OTHERS);
+        if let Some(other) =
+            members.keys().find(|name| *name != MARKER && !MARKER_OPTIONS.contains(&name.as_str()))
+        {
+            let near = names::did_you_mean(other, MARKER_OPTIONS);
             return Err(Self::wrong(&format!("has no '{}'.{near}", names::quoted(other, 64))));
         }
         let (id, pointer) = (text(MARKER)?.unwrap_or_default(), text("pointer")?);
@@ -108,11 +110,13 @@ impl Marker {
     }
 
     /// What is to be read.
-    pub(super) fn part(&self) -> Part {
+    pub(super) fn part(&self) -> ArtifactPart {
         match (&self.pointer, self.range) {
-            (Some(pointer), _) => Part::Pointer(pointer.clone()),
-            (None, Some((first, last))) => Part::Lines(Window { offset: first - 1, count: last - first + 1 }),
-            (None, None) => Part::Whole,
+            (Some(pointer), _) => ArtifactPart::Pointer(pointer.clone()),
+            (None, Some((first, last))) => {
+                ArtifactPart::Lines(TextRange { offset: first - 1, count: last - first + 1 })
+            }
+            (None, None) => ArtifactPart::Whole,
         }
     }
 

@@ -6,8 +6,10 @@ use super::*;
 use crate::{
     CallContext, FaultKind,
     outcome::ContentPart,
-    pipeline::Validate,
-    ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
+    pipeline::ValidateStage,
+    ports::artifacts::{
+        Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart, ArtifactSlice,
+    },
     testing::{Fixture, context, tool},
     tool::SourceId,
 };
@@ -27,7 +29,7 @@ fn text(owner: &Principal, id: &str) -> Option<&'static str> {
 }
 
 #[async_trait]
-impl Artifacts for Known {
+impl ArtifactService for Known {
     async fn put(&self, _: &Principal, _: ArtifactDraft) -> Result<Artifact, Fault> {
         Err(Fault::internal("nobody puts"))
     }
@@ -40,25 +42,25 @@ impl Artifacts for Known {
         Ok(ids.iter().map(info).collect())
     }
 
-    async fn read(&self, owner: &Principal, id: &str, part: &Part) -> Result<Piece, Fault> {
+    async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let whole = match (id, part) {
-            ("art-huge", Part::Lines(_)) => "x".repeat(6 << 20),
+            ("art-huge", ArtifactPart::Lines(_)) => "x".repeat(6 << 20),
             ("art-huge", _) => "0,".repeat(300_000),
             (id, _) => text(owner, id).ok_or_else(|| Fault::not_found("lost"))?.to_owned(),
         };
         let text = match part {
-            Part::Lines(window) if id != "art-huge" => {
+            ArtifactPart::Lines(window) if id != "art-huge" => {
                 let lines = whole.lines().skip(window.offset as usize).take(window.count as usize);
                 lines.collect::<Vec<_>>().join("\n")
             }
-            Part::Pointer(pointer) => {
+            ArtifactPart::Pointer(pointer) => {
                 let value: Value = serde_json::from_str(&whole).expect("JSON");
                 let found = value.pointer(pointer);
                 found.ok_or_else(|| Fault::not_found("It leads to nothing."))?.to_string()
             }
             _ => whole,
         };
-        Ok(Piece { text, total: 0, next: None })
+        Ok(ArtifactSlice { text, total: 0, next: None })
     }
 
     async fn recent(&self, _: &Principal, _: &ArtifactFilter, _: usize) -> Result<Vec<Artifact>, Fault> {
@@ -87,7 +89,7 @@ async fn prepared(name: &str) -> CallContext {
     strict.input_schema = Arc::new(numbers.as_object().cloned().expect("an object"));
     let tools = vec![tool("get", None), marked, strict];
     let source = Fixture::new(SourceId::Gate("x".into()), tools);
-    context(vec![Arc::new(Splice::new(Arc::new(Known))), Arc::new(Validate)], &source, name).await
+    context(vec![Arc::new(SpliceStage::new(Arc::new(Known))), Arc::new(ValidateStage)], &source, name).await
 }
 
 /// The arguments as the tool sees them.

@@ -7,8 +7,8 @@ use serde_json::Map;
 use super::*;
 use crate::{
     Effect, Pipeline, SourceId, lock,
-    pipeline::Admit,
-    ports::client::{Abilities, Client, MessageLevel},
+    pipeline::AdmitStage,
+    ports::client::{CallingClient, ClientProfile, MessageLevel},
     question::ClientQuestion,
     testing::{Fixture, context, request_tool, tool},
     tool::ToolSpec,
@@ -19,7 +19,7 @@ use crate::{
 struct Memory(Mutex<BTreeSet<String>>, bool);
 
 #[async_trait]
-impl Marks for Memory {
+impl WorkflowMarks for Memory {
     async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
         let root = PathBuf::from(root);
         if allowed.iter().any(|one| root.starts_with(one)) {
@@ -29,11 +29,11 @@ impl Marks for Memory {
         }
     }
 
-    async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault> {
+    async fn exists(&self, project: &Path, file: &str) -> Result<bool, Fault> {
         Ok(lock(&self.0).contains(&project.join(file).display().to_string()))
     }
 
-    async fn make(&self, project: &Path, file: &str) -> Result<(), Fault> {
+    async fn create(&self, project: &Path, file: &str) -> Result<(), Fault> {
         if self.1 {
             return Err(Fault::unavailable("The disk is full."));
         }
@@ -52,9 +52,9 @@ impl Memory {
 struct Works(Vec<&'static str>);
 
 #[async_trait]
-impl Client for Works {
-    fn abilities(&self) -> Abilities {
-        Abilities { roots: true, ..Abilities::default() }
+impl CallingClient for Works {
+    fn profile(&self) -> ClientProfile {
+        ClientProfile { roots: true, ..ClientProfile::default() }
     }
 
     async fn roots(&self) -> Result<Vec<String>, Fault> {
@@ -65,7 +65,7 @@ impl Client for Works {
         Err(Fault::denied("no"))
     }
 
-    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
 fn step(intent: Intent, requires: &[&str], produces: &str) -> WorkflowStep {
@@ -102,7 +102,8 @@ async fn called_with(
         step(Intent::Modify, &["analysis-done", ".plan-approved"], "done"),
     ];
     with(&mut context);
-    let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Admit), Arc::new(Workflow::new(Arc::clone(marks) as _))];
+    let stages: Vec<Arc<dyn Stage>> =
+        vec![Arc::new(AdmitStage), Arc::new(WorkflowStage::new(Arc::clone(marks) as _))];
     context.pipeline = Arc::new(Pipeline::new(stages));
     Call::new(context, arguments).run().await
 }
@@ -246,7 +247,7 @@ async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
         content: vec![ContentPart::Text(json!({"ok": true, "meta": {"duration_ms": 1}}).to_string())],
         ..Reply::default()
     };
-    assert!(answered(&mut reply, &[".w-done".into()], &["the mark .w-x was not left: full".into()]));
+    assert!(add_marks_to_meta(&mut reply, &[".w-done".into()], &["the mark .w-x was not left: full".into()]));
     let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
     let told: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(told["meta"]["marks"], json!([".w-done"]), "{told}");

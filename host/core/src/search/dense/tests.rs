@@ -33,13 +33,13 @@ fn exact(vectors: &[Vec<f32>], query: &[f32], limit: usize) -> Vec<usize> {
 fn the_best_fifty_by_bytes_hold_the_best_ten_by_floats() {
     let mut random = Random(42);
     let vectors: Vec<Vec<f32>> = (0..2_000).map(|_| random.unit(256)).collect();
-    let mut block = Block::new(256);
+    let mut block = VectorBlock::new(256);
     vectors.iter().for_each(|vector| assert!(block.push(vector).is_some()));
     let (mut found, mut wanted) = (0, 0);
     for _ in 0..20 {
         let query = random.unit(256);
         let mut rescored: Vec<(f32, usize)> = block
-            .nearest(&query, None, crate::search::POOL)
+            .nearest(&query, None, crate::search::MIN_CANDIDATE_POOL)
             .iter()
             .map(|near| (cosine(&vectors[near.row], &query).unwrap(), near.row))
             .collect();
@@ -55,7 +55,7 @@ fn the_best_fifty_by_bytes_hold_the_best_ten_by_floats() {
 #[test]
 fn bytes_tell_cosines_to_three_thousandths() {
     let mut random = Random(7);
-    let mut block = Block::new(256);
+    let mut block = VectorBlock::new(256);
     let vectors: Vec<Vec<f32>> = (0..500).map(|_| random.unit(256)).collect();
     vectors.iter().for_each(|vector| assert!(block.push(vector).is_some()));
     let query = random.unit(256);
@@ -67,7 +67,7 @@ fn bytes_tell_cosines_to_three_thousandths() {
 
 #[test]
 fn equal_rows_come_in_their_order_and_rows_can_be_replaced() {
-    let mut block = Block::new(3);
+    let mut block = VectorBlock::new(3);
     for _ in 0..5 {
         block.push(&[1.0, 0.0, 0.0]);
     }
@@ -80,7 +80,7 @@ fn equal_rows_come_in_their_order_and_rows_can_be_replaced() {
 
 #[test]
 fn other_dimensions_and_odd_values_are_near_nothing() {
-    let mut block = Block::new(40);
+    let mut block = VectorBlock::new(40);
     assert_eq!(block.push(&[1.0; 39]), None);
     assert_eq!(block.push(&[f32::NAN; 40]), Some(0));
     assert_eq!(block.push(&[f32::INFINITY; 40]), Some(1));
@@ -105,16 +105,16 @@ proptest! {
         limit in 0_usize..70,
     ) {
         let mut random = Random(seed);
-        let mut block = Block::new(dimension);
+        let mut block = VectorBlock::new(dimension);
         for _ in 0..rows {
             let vector = random.unit(dimension);
             block.push(&vector);
         }
         let query = random.unit(dimension);
-        let allowed: Rows = (0..rows).filter(|row| kept[*row]).collect();
+        let allowed: RowSet = (0..rows).filter(|row| kept[*row]).collect();
         let all = block.nearest(&query, None, rows.max(1));
         prop_assert_eq!(all.len(), rows);
-        let expected: Vec<Near> = all.into_iter().filter(|near| allowed.contains(near.row)).take(limit).collect();
+        let expected: Vec<NearestRow> = all.into_iter().filter(|near| allowed.contains(near.row)).take(limit).collect();
         prop_assert_eq!(&expected, &block.nearest(&query, Some(&allowed), limit));
         block.dot = DotProduct::Portable;
         prop_assert_eq!(&expected, &block.nearest(&query, Some(&allowed), limit));

@@ -18,6 +18,6 @@ mod tests;
 pub mod twins;
 mod words;
 
-pub use parts::asked;
-pub use rank::{Asked, Found, FoundTool, ToolSearch, Tools};
+pub use parts::query_parts;
+pub use rank::{ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegments};
 pub use segment::{IndexedTool, ToolSegment, embedded_tool};

@@ -3,21 +3,21 @@
 
 use std::collections::HashSet;
 
-use crate::search::each_term;
+use crate::search::for_each_term;
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
-pub(super) const QUESTION: usize = 16 * 1024;
+pub(super) const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 /// Parts that are looked for beside the whole. Each costs as much as a search of its own.
-const MOST: usize = 6;
+const MAX_PARTS: usize = 6;
 
 /// Different terms that a sentence has to have to ask for something: fewer are greetings and thanks.
-const TELLING: usize = 2;
+const MIN_PART_TERMS: usize = 2;
 
 /// What is looked for: the whole question, and where it has several sentences each of those.
-pub fn asked(question: &str) -> Vec<&str> {
-    let whole = &question[..question.floor_char_boundary(QUESTION)];
-    let mut parts: Vec<&str> = sentences(whole).filter(telling).take(MOST).collect();
+pub fn query_parts(question: &str) -> Vec<&str> {
+    let whole = &question[..question.floor_char_boundary(MAX_QUESTION_BYTES)];
+    let mut parts: Vec<&str> = sentences(whole).filter(has_enough_terms).take(MAX_PARTS).collect();
     if parts.len() < 2 {
         parts.clear();
     }
@@ -44,33 +44,33 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn telling(part: &&str) -> bool {
+fn has_enough_terms(part: &&str) -> bool {
     let mut terms = HashSet::new();
-    each_term(part, |term| {
-        if terms.len() < TELLING {
+    for_each_term(part, |term| {
+        if terms.len() < MIN_PART_TERMS {
             terms.insert(term.to_owned());
         }
     });
-    terms.len() == TELLING
+    terms.len() == MIN_PART_TERMS
 }
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::query_parts;
 
     #[test]
     fn a_request_is_the_whole_and_its_sentences() {
         let request = "Send the report to Ann. Then book a room for v1.2! Thanks.";
-        assert_eq!(asked(request), [request, "Send the report to Ann", " Then book a room for v1.2"]);
-        assert_eq!(asked("read a file, please."), ["read a file, please."]);
-        assert_eq!(asked("查询北京天气。发送电子邮件").len(), 3);
-        assert_eq!(asked(""), [""]);
+        assert_eq!(query_parts(request), [request, "Send the report to Ann", " Then book a room for v1.2"]);
+        assert_eq!(query_parts("read a file, please."), ["read a file, please."]);
+        assert_eq!(query_parts("查询北京天气。发送电子邮件").len(), 3);
+        assert_eq!(query_parts(""), [""]);
     }
 
     #[test]
     fn parts_are_bounded() {
-        assert_eq!(asked(&"send a letter. ".repeat(100_000)).len(), 7);
-        assert_eq!(asked(&"?".repeat(100_000)).len(), 1);
-        assert!(asked(&"文".repeat(100_000))[0].len() <= super::QUESTION);
+        assert_eq!(query_parts(&"send a letter. ".repeat(100_000)).len(), 7);
+        assert_eq!(query_parts(&"?".repeat(100_000)).len(), 1);
+        assert!(query_parts(&"文".repeat(100_000))[0].len() <= super::MAX_QUESTION_BYTES);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     page::MatchQuality,
-    search::Rows,
+    search::RowSet,
     testing,
     tool::{SourceId, ToolSpec},
 };
@@ -26,7 +26,7 @@ fn tool(name: &str, description: &str, parameters: &[&str]) -> Arc<ToolSpec> {
 fn segments() -> Vec<ToolSegment> {
     let server = |name: &str| SourceId::Server(name.into());
     vec![
-        ToolSegment::of(
+        ToolSegment::new(
             &server("files"),
             &[
                 tool("read_file", "Gives the text of a file.", &["path"]),
@@ -34,22 +34,22 @@ fn segments() -> Vec<ToolSegment> {
                 tool("deleteFolder", "Removes a folder and all that is in it.", &["path"]),
             ],
         ),
-        ToolSegment::of(
+        ToolSegment::new(
             &server("weather"),
             &[tool("forecast", "The weather of the coming days in a city.", &["cityName"])],
         ),
     ]
 }
 
-fn found(question: &str, allowed: &[usize], cosines: &[Option<f32>]) -> Found {
+fn found(question: &str, allowed: &[usize], cosines: &[Option<f32>]) -> ToolMatches {
     let segments = segments();
-    let tools = Tools::of(segments.iter().collect());
-    let allowed: Rows = allowed.iter().copied().collect();
-    let asked = [Asked { text: question, cosines: cosines.to_vec() }];
-    tools.search(&ToolSearch { asked: &asked, allowed: &allowed, limit: 10, min_score: 0.0 })
+    let tools = ToolSegments::new(segments.iter().collect());
+    let allowed: RowSet = allowed.iter().copied().collect();
+    let asked = [ToolQuery { text: question, cosines: cosines.to_vec() }];
+    tools.search(&ToolSearch { queries: &asked, allowed: &allowed, limit: 10, min_score: 0.0 })
 }
 
-fn numbers(found: &Found) -> Vec<usize> {
+fn numbers(found: &ToolMatches) -> Vec<usize> {
     found.tools.iter().map(|hit| hit.tool).collect()
 }
 
@@ -75,10 +75,10 @@ fn tools_that_may_not_be_found_leave_no_trace() {
     assert!(!numbers(&without).contains(&3));
     assert_eq!(without.unmatched_terms, ["weather"]);
     let files = segments();
-    let alone = Tools::of(vec![&files[0]]);
-    let all: Rows = (0..3).collect();
-    let question = [Asked { text: "weather of a file", cosines: Vec::new() }];
-    let asked = ToolSearch { asked: &question, allowed: &all, limit: 10, min_score: 0.0 };
+    let alone = ToolSegments::new(vec![&files[0]]);
+    let all: RowSet = (0..3).collect();
+    let question = [ToolQuery { text: "weather of a file", cosines: Vec::new() }];
+    let asked = ToolSearch { queries: &question, allowed: &all, limit: 10, min_score: 0.0 };
     assert_eq!(alone.search(&asked), without, "as if there were no such tools");
     assert_eq!(found("weather", &[], &[]).unmatched_terms, ["weather"]);
 }
@@ -88,7 +88,7 @@ fn nothing_that_fits_is_an_answer() {
     let none = found("who won the football match yesterday", &ALL, &[Some(0.1); 4]);
     assert_eq!(numbers(&none), [0_usize; 0]);
     assert!(none.unmatched_terms.contains(&"football".to_owned()), "{:?}", none.unmatched_terms);
-    assert_eq!(found("", &ALL, &[]), Found::default());
+    assert_eq!(found("", &ALL, &[]), ToolMatches::default());
 }
 
 #[test]
@@ -102,12 +102,12 @@ fn meaning_finds_what_no_word_does() {
 fn where_nothing_fits_well_the_nearest_few_are_told() {
     let server = SourceId::Server("many".into());
     let tools: Vec<_> = (0..40).map(|n| tool(&format!("tool{n}"), "Does one of the things.", &[])).collect();
-    let segment = ToolSegment::of(&server, &tools);
+    let segment = ToolSegment::new(&server, &tools);
     let search = |cosine: f32| {
-        let asked = [Asked { text: "carpet stains", cosines: vec![Some(cosine); 40] }];
-        let all: Rows = (0..40).collect();
-        let found = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
-        Tools::of(vec![&segment]).search(&found).tools
+        let asked = [ToolQuery { text: "carpet stains", cosines: vec![Some(cosine); 40] }];
+        let all: RowSet = (0..40).collect();
+        let found = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+        ToolSegments::new(vec![&segment]).search(&found).tools
     };
     assert_eq!(search(0.1).len(), 0);
     let near = search(0.35);
@@ -120,12 +120,12 @@ fn where_nothing_fits_well_the_nearest_few_are_told() {
 fn what_a_part_asks_for_comes_before_what_the_whole_touches() {
     let request =
         "I travel to Oslo soon. What is the weather in the city? Remove the folder of the last journey.";
-    let asked: Vec<Asked<'_>> =
-        asked(request).into_iter().map(|text| Asked { text, cosines: Vec::new() }).collect();
+    let asked: Vec<ToolQuery<'_>> =
+        query_parts(request).into_iter().map(|text| ToolQuery { text, cosines: Vec::new() }).collect();
     assert_eq!(asked.len(), 4);
     let (segments, all) = (segments(), ALL.into_iter().collect());
-    let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
-    let found = Tools::of(segments.iter().collect()).search(&search);
+    let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+    let found = ToolSegments::new(segments.iter().collect()).search(&search);
     let mut first: Vec<usize> = numbers(&found).into_iter().take(2).collect();
     first.sort_unstable();
     assert_eq!(first, [2, 3]);
@@ -135,14 +135,14 @@ fn what_a_part_asks_for_comes_before_what_the_whole_touches() {
 fn twins_are_told_apart_by_their_server_and_the_order_is_always_the_same() {
     let of = |server: &str| {
         let tools = [tool("send_message", "Sends a message.", &["text"])];
-        ToolSegment::of(&SourceId::Server(server.into()), &tools)
+        ToolSegment::new(&SourceId::Server(server.into()), &tools)
     };
     let segments = [of("mail"), of("chat"), of("pager")];
     let order = |places: [usize; 3]| {
-        let asked = [Asked { text: "send a message", cosines: Vec::new() }];
-        let all: Rows = (0..3).collect();
-        let tools = Tools::of(places.iter().map(|place| &segments[*place]).collect());
-        let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+        let asked = [ToolQuery { text: "send a message", cosines: Vec::new() }];
+        let all: RowSet = (0..3).collect();
+        let tools = ToolSegments::new(places.iter().map(|place| &segments[*place]).collect());
+        let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
         let ids: Vec<_> = tools.iter().map(|tool| tool.id.clone()).collect();
         let found =
             tools.search(&search).tools.into_iter().map(|hit| ids[hit.tool].source.name().to_string());
@@ -151,10 +151,10 @@ fn twins_are_told_apart_by_their_server_and_the_order_is_always_the_same() {
     assert_eq!(order([0, 1, 2]), ["chat", "mail", "pager"]);
     assert_eq!(order([2, 0, 1]), order([0, 1, 2]));
     let asked_by_server = |question: &str| {
-        let asked = [Asked { text: question, cosines: Vec::new() }];
-        let all: Rows = (0..3).collect();
-        let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
-        Tools::of(segments.iter().collect()).search(&search).tools[0].tool
+        let asked = [ToolQuery { text: question, cosines: Vec::new() }];
+        let all: RowSet = (0..3).collect();
+        let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+        ToolSegments::new(segments.iter().collect()).search(&search).tools[0].tool
     };
     assert_eq!(asked_by_server("a message with the pager"), 2);
 }
@@ -167,19 +167,19 @@ fn what_a_description_repeats_counts_little() {
     let stuffed = tool("helper", &format!("{}. ", questions.join(". ")).repeat(15), &[]);
     let manual: String = (0..400).map(|n| format!("word{n} ")).chain(["channel ".into()]).collect();
     let mut segments = segments();
-    segments.push(ToolSegment::of(
+    segments.push(ToolSegment::new(
         &SourceId::Server("chat".into()),
         &[tool("post", "Sends a message to a channel.", &["channel", "text"])],
     ));
     let evil = SourceId::Server("a-helper".into());
-    segments.push(ToolSegment::of(&evil, &[stuffed, tool("manual", &manual, &[])]));
-    let all: Rows = (0..7).collect();
+    segments.push(ToolSegment::new(&evil, &[stuffed, tool("manual", &manual, &[])]));
+    let all: RowSet = (0..7).collect();
     for (question, first) in questions.into_iter().zip([0, 4, 3, 2]) {
         // As if it were as near by meaning as the right one.
         for cosines in [Vec::new(), vec![Some(0.6); 7]] {
-            let asked = [Asked { text: question, cosines }];
-            let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
-            let found = Tools::of(segments.iter().collect()).search(&search);
+            let asked = [ToolQuery { text: question, cosines }];
+            let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+            let found = ToolSegments::new(segments.iter().collect()).search(&search);
             assert_eq!(numbers(&found)[0], first, "{question}: {:?}", found.tools);
         }
     }
@@ -192,16 +192,16 @@ fn what_a_description_repeats_counts_little() {
 fn hostile_tools_are_bounded() {
     let words = "create the invoice of a customer ".repeat(4);
     let tools: Vec<_> = (0..10_000).map(|n| tool(&format!("create_{n}"), &words, &[])).collect();
-    let segment = ToolSegment::of(&SourceId::Server("same".into()), &tools);
+    let segment = ToolSegment::new(&SourceId::Server("same".into()), &tools);
     let postings: usize = ["creat", "invoic", "custom"].iter().map(|term| segment.postings(term).len()).sum();
     assert!(postings <= 3 * tools.len(), "{postings}");
-    let asked = [Asked { text: "create an invoice", cosines: Vec::new() }];
-    let all: Rows = (0..10_000).collect();
-    let search = ToolSearch { asked: &asked, allowed: &all, limit: 10, min_score: 0.0 };
-    assert_eq!(Tools::of(vec![&segment]).search(&search).tools.len(), 10);
+    let asked = [ToolQuery { text: "create an invoice", cosines: Vec::new() }];
+    let all: RowSet = (0..10_000).collect();
+    let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
+    assert_eq!(ToolSegments::new(vec![&segment]).search(&search).tools.len(), 10);
 
     let long: String = (0..20_000).map(|n| format!("word{n} ")).collect();
-    let segment = ToolSegment::of(&SourceId::Server("long".into()), &[tool("long", &long, &[])]);
+    let segment = ToolSegment::new(&SourceId::Server("long".into()), &[tool("long", &long, &[])]);
     assert!(segment.postings("word1").len() == 1 && segment.postings("word19999").is_empty());
 }
 

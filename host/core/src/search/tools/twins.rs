@@ -10,30 +10,30 @@ use std::{
 use super::segment::parameters;
 use crate::{
     ports::ledger::ToolMetrics,
-    search::{each_term, name::name_key},
+    search::{for_each_term, name::name_key},
     tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Share of all their words that two tools have in common if they are near-twins.
-const SHARED: f64 = 0.7;
+const MIN_SHARED_WORDS: f64 = 0.7;
 
 /// Bytes of a description that are compared, and tools that are compared with each other.
-const COMPARED: usize = 4 * 1024;
-const MOST: usize = 100;
+const MAX_COMPARED_BYTES: usize = 4 * 1024;
+const MAX_COMPARED_TOOLS: usize = 100;
 
 /// Place of each server in the configuration.
-pub type Places = HashMap<Arc<str>, usize>;
+pub type ServerPositions = HashMap<Arc<str>, usize>;
 
 /// Order of near-twins: the one that is most likely to succeed by its record, then the server that is configured first.
 #[derive(Debug, Default)]
 pub struct TwinOrder {
-    places: Places,
+    places: ServerPositions,
     records: HashMap<ToolId, f64>,
 }
 
 impl TwinOrder {
     /// Reads how calls went. A tool without a record counts as one that fails half the time.
-    pub fn new(places: Places, metrics: &[ToolMetrics]) -> Self {
+    pub fn new(places: ServerPositions, metrics: &[ToolMetrics]) -> Self {
         let record = |one: &ToolMetrics| {
             let id = ToolId { source: one.source.clone(), name: one.tool.as_str().into() };
             (id, one.expected_success())
@@ -55,14 +55,14 @@ impl TwinOrder {
 
 /// Puts tools into groups of near-twins, at most one of each server in a group. Groups are in the order of their first
 /// tools, and so are the tools of a group.
-pub fn grouped<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) -> Vec<Vec<T>> {
-    let mut groups: Vec<(Words, Vec<T>)> = Vec::with_capacity(tools.len());
+pub fn group_twins<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) -> Vec<Vec<T>> {
+    let mut groups: Vec<(ToolWords, Vec<T>)> = Vec::with_capacity(tools.len());
     for (number, one) in tools.into_iter().enumerate() {
         let (id, spec) = tool(&one);
-        let words = Words::of(spec);
+        let words = ToolWords::from_spec(spec);
         let of_others = |tools: &[T]| tools.iter().all(|other| tool(other).0.source != id.source);
-        let twin = |(of_group, tools): &(Words, Vec<T>)| words.are_nearly(of_group) && of_others(tools);
-        match groups.iter().position(twin).filter(|_| number < MOST) {
+        let twin = |(of_group, tools): &(ToolWords, Vec<T>)| words.is_near_twin(of_group) && of_others(tools);
+        match groups.iter().position(twin).filter(|_| number < MAX_COMPARED_TOOLS) {
             Some(place) => groups[place].1.push(one),
             None => groups.push((words, vec![one])),
         }
@@ -71,30 +71,30 @@ pub fn grouped<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) -> V
 }
 
 /// The words by which a tool is compared.
-struct Words(HashSet<String>);
+struct ToolWords(HashSet<String>);
 
-impl Words {
-    fn of(spec: &ToolSpec) -> Self {
+impl ToolWords {
+    fn from_spec(spec: &ToolSpec) -> Self {
         let mut words = HashSet::from([name_key(&spec.name)]);
         let mut put = |text: &str| {
-            each_term(text, |term| {
+            for_each_term(text, |term| {
                 words.insert(term.to_owned());
             });
         };
         put(&spec.name);
-        put(&spec.description[..spec.description.floor_char_boundary(COMPARED)]);
+        put(&spec.description[..spec.description.floor_char_boundary(MAX_COMPARED_BYTES)]);
         parameters(&spec.input_schema).into_iter().for_each(put);
         Self(words)
     }
 
-    fn are_nearly(&self, others: &Self) -> bool {
+    fn is_near_twin(&self, others: &Self) -> bool {
         let (few, many) = (self.0.len().min(others.0.len()), self.0.len().max(others.0.len()));
-        if (few as f64) < SHARED * many as f64 {
+        if (few as f64) < MIN_SHARED_WORDS * many as f64 {
             return false;
         }
         let shared = self.0.intersection(&others.0).count() as f64;
         let all = self.0.len() as f64 + others.0.len() as f64 - shared;
-        shared >= SHARED * all
+        shared >= MIN_SHARED_WORDS * all
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn names(tools: Vec<(ToolId, ToolSpec)>) -> Vec<Vec<String>> {
-        let groups = grouped(tools, |(id, spec)| (id, spec));
+        let groups = group_twins(tools, |(id, spec)| (id, spec));
         let name = |(id, _): &(ToolId, ToolSpec)| format!("{}.{}", id.source.name(), id.name);
         groups.iter().map(|group| group.iter().map(name).collect()).collect()
     }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_record_decides_and_then_the_configuration() {
-        let places = Places::from([("mail".into(), 0), ("evil".into(), 1)]);
+        let places = ServerPositions::from([("mail".into(), 0), ("evil".into(), 1)]);
         let (mail, evil) = (tool("mail", "send", "").0, tool("evil", "send", "").0);
         let metrics = |id: &ToolId, calls, errors| testing::metrics(id, calls, errors, 0);
         let order = TwinOrder::new(places.clone(), &[]);

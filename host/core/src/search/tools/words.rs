@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::{
-    rank::Tools,
+    rank::ToolSegments,
     segment::{IndexedTool, Posting},
 };
-use crate::search::{Rows, each_term};
+use crate::search::{RowSet, for_each_term};
 
 /// How soon more of the same word counts no more, and how much the length of a tool counts: the usual values of BM25
 /// (Robertson and Zaragoza 2009), which SQLite's index has too.
@@ -17,7 +17,7 @@ const B: f64 = 0.75;
 const MAX_TERMS: usize = 64;
 
 /// BM25 of a question among the tools that may be found.
-pub(super) struct ByWords {
+pub(super) struct WordScores {
     /// Of each tool, by its number; 0 for those that may not be found.
     pub(super) scores: Vec<f64>,
     /// The best that any tool has.
@@ -29,13 +29,13 @@ pub(super) struct ByWords {
 }
 
 /// How many tools may be found, and the length of each as a share of the usual one.
-pub(super) struct Lengths {
+pub(super) struct ToolLengths {
     pub(super) count: f64,
     relative: Vec<f64>,
 }
 
-impl Lengths {
-    pub(super) fn of(tools: &[&IndexedTool], allowed: &Rows) -> Self {
+impl ToolLengths {
+    pub(super) fn new(tools: &[&IndexedTool], allowed: &RowSet) -> Self {
         let found = tools.iter().enumerate().filter(|(number, _)| allowed.contains(*number));
         let (count, sum) = found.fold((0.0, 0.0), |(count, sum), (_, tool)| (count + 1.0, sum + tool.length));
         let usual = if sum > 0.0 { f64::from(sum) / count } else { 1.0 };
@@ -43,8 +43,13 @@ impl Lengths {
     }
 }
 
-impl ByWords {
-    pub(super) fn of(tools: &Tools<'_>, question: &str, allowed: &Rows, lengths: &Lengths) -> Self {
+impl WordScores {
+    pub(super) fn new(
+        tools: &ToolSegments<'_>,
+        question: &str,
+        allowed: &RowSet,
+        lengths: &ToolLengths,
+    ) -> Self {
         let mut scores = vec![0.0; lengths.relative.len()];
         let (mut most, mut unmatched) = (0.0, Vec::new());
         for word in words(question) {
@@ -70,7 +75,11 @@ impl ByWords {
 }
 
 /// The tools that have a term and may be found, with what it counts there.
-fn postings<'a>(tools: &Tools<'a>, term: &str, allowed: &Rows) -> impl Iterator<Item = (usize, f64)> {
+fn postings<'a>(
+    tools: &ToolSegments<'a>,
+    term: &str,
+    allowed: &RowSet,
+) -> impl Iterator<Item = (usize, f64)> {
     let mut first = 0;
     let of_each = tools.segments().iter().flat_map(move |segment| {
         let begins = first;
@@ -82,24 +91,24 @@ fn postings<'a>(tools: &Tools<'a>, term: &str, allowed: &Rows) -> impl Iterator<
 }
 
 /// A word of a question.
-struct Word {
+struct QueryWord {
     written: String,
     /// As the index has it, without those of the words before.
     terms: Vec<String>,
 }
 
 /// The words of a question, [`MAX_TERMS`] terms at most. Common words have no terms.
-fn words(question: &str) -> Vec<Word> {
+fn words(question: &str) -> Vec<QueryWord> {
     let mut seen = HashSet::new();
     let mut words = Vec::new();
     for written in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let mut terms = Vec::new();
-        each_term(written, |term| {
+        for_each_term(written, |term| {
             if seen.len() < MAX_TERMS && seen.insert(term.to_owned()) {
                 terms.push(term.to_owned());
             }
         });
-        words.push(Word { written: written.chars().take(MAX_TERMS).collect(), terms });
+        words.push(QueryWord { written: written.chars().take(MAX_TERMS).collect(), terms });
         if seen.len() == MAX_TERMS {
             break;
         }

@@ -2,8 +2,10 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use gatehouse_core::ports::{DocumentStore, Documents};
-use gatehouse_documents::{GuideOutcome, GuideWish, Options, Progress, Report, Skipped, Source, index};
+use gatehouse_core::ports::{DocumentReader, DocumentStore};
+use gatehouse_documents::{
+    FileNotes, GuideOutcome, GuidePolicy, IndexProgress, IndexRunReport, IndexSource, Options, index,
+};
 use gatehouse_models::Models;
 use gatehouse_stores::DocumentLibrary;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,7 +27,8 @@ pub(super) async fn add(library: &DocumentLibrary, models: &Models, arguments: A
         None => folder_name(&root)?,
     };
     check_name(&name)?;
-    let report = run(library, models, Source { root, name: name.clone(), url }, GuideWish::WhenDue).await?;
+    let report =
+        run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
     if json {
         out::json(&json_of(&name, &report));
     } else {
@@ -50,7 +53,7 @@ pub(super) async fn refresh(
     let mut told = Vec::new();
     for name in wanted {
         let source = source_of(library, &name).await?;
-        let report = run(library, models, source, GuideWish::WhenDue).await?;
+        let report = run(library, models, source, GuidePolicy::WhenDue).await?;
         told.push(json_of(&name, &report));
         if !json {
             tell(&name, &report);
@@ -71,7 +74,7 @@ pub(super) async fn guide(
     let mut repository = named(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
-        run(library, models, source, GuideWish::Always).await?;
+        run(library, models, source, GuidePolicy::Always).await?;
         repository = named(library, &repository.name, true).await?;
     }
     match &repository.navigation_guide {
@@ -82,13 +85,13 @@ pub(super) async fn guide(
 }
 
 /// Where a repository is read again.
-async fn source_of(library: &DocumentLibrary, name: &str) -> Result<Source, Failure> {
+async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, Failure> {
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
     let (root, url) = read.ok_or_else(|| {
         Failure::Failed(format!("'{name}' came from no folder, so there is nothing to read again"))
     })?;
-    Ok(Source { root: root.into(), name: name.to_owned(), url })
+    Ok(IndexSource { root: root.into(), name: name.to_owned(), url })
 }
 
 fn folder_name(root: &Path) -> Result<String, Failure> {
@@ -116,11 +119,11 @@ fn check_name(name: &str) -> Result<(), Failure> {
 async fn run(
     library: &DocumentLibrary,
     models: &Models,
-    source: Source,
-    guide: GuideWish,
-) -> Result<Report, Failure> {
+    source: IndexSource,
+    guide: GuidePolicy,
+) -> Result<IndexRunReport, Failure> {
     let bar = bar(&source.name);
-    let progress = |Progress { done, total }| {
+    let progress = |IndexProgress { done, total }| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
@@ -148,9 +151,9 @@ async fn run(
     Ok(report)
 }
 
-fn json_of(repository: &str, report: &Report) -> Value {
+fn json_of(repository: &str, report: &IndexRunReport) -> Value {
     let files =
-        |files: &Skipped| json!({"count": files.total(), "reasons": files.counts, "files": files.named});
+        |files: &FileNotes| json!({"count": files.total(), "reasons": files.counts, "files": files.named});
     json!({
         "repository": repository,
         "report": {
@@ -158,14 +161,14 @@ fn json_of(repository: &str, report: &Report) -> Value {
             "removed": report.removed, "bytes": report.bytes, "tokens": report.tokens,
             "skipped": files(&report.skipped), "noted": files(&report.noted),
         },
-        "guide": if report.guide == GuideOutcome::Kept { "kept" } else { "written" },
+        "guide": if report.guide == GuideOutcome::Unchanged { "kept" } else { "written" },
     })
 }
 
-fn tell(name: &str, report: &Report) {
-    let Report { added, updated, unchanged, removed, skipped, noted, .. } = report;
+fn tell(name: &str, report: &IndexRunReport) {
+    let IndexRunReport { added, updated, unchanged, removed, skipped, noted, .. } = report;
     let guide = match &report.guide {
-        GuideOutcome::Kept => "",
+        GuideOutcome::Unchanged => "",
         GuideOutcome::Written { .. } => "; guide written",
     };
     let count = skipped.total();
@@ -200,7 +203,7 @@ fn bar(name: &str) -> ProgressBar {
 async fn settled(library: &DocumentLibrary) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = library.settle(SETTLE).await;
+    let settled = library.wait_for_vectors(SETTLE).await;
     bar.finish_and_clear();
     settled
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_core::{
-    Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::Servers as _,
+    Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::ServerRegistry as _,
 };
 
 use super::Explanation;
@@ -165,7 +165,7 @@ fn verdict(
     if status.is_some_and(|status| !catalog.server_tools.allows_server(&status)) {
         return Err(format!("server '{name}' is not among those that `proxied` of preset '{preset}' names"));
     }
-    let held = server.listing.iter().flat_map(|listed| listed.held.iter());
+    let held = server.listing.iter().flat_map(|listed| listed.quarantined.iter());
     if let Some((_, why)) = held.into_iter().find(|(held, _)| held == tool) {
         return Err(format!(
             "'{tool}' of server '{name}' is quarantined: {why}; `gatehouse servers review {name}` approves it"

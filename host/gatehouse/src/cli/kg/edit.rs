@@ -1,6 +1,6 @@
 //! `gatehouse kg edit`
 
-use gatehouse_core::ports::{Knowledge, knowledge::PageChanges};
+use gatehouse_core::ports::{KnowledgeGraph, knowledge::PageChanges};
 use gatehouse_stores::WikiKnowledge;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use gatehouse_core::{
     definition::DefinitionKind,
     hash::sha256_hex,
     names,
-    ports::{ToolIndex, tool_index::HeldChange},
+    ports::{ToolIndex, tool_index::PendingChange},
     tool_policy::ToolPromise,
 };
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
             ));
         }
     }
-    let mut held = index.held().await?;
+    let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
     if asked.json {
         let told = held.iter().map(|held| {
@@ -94,7 +94,8 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
 
 /// Approves one change, or all that wait if their common digest is given.
 async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), Failure> {
-    let waits = index.held().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
+    let waits =
+        index.pending_changes().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
     let named: Vec<(String, String)> = match label {
         ALL if digest_of_all(&waits) == digest => {
             waits.into_iter().map(|held| (held.label(), held.digest)).collect()
@@ -123,14 +124,14 @@ async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str)
 }
 
 /// The digest of several changes.
-fn digest_of_all(held: &[HeldChange]) -> String {
+fn digest_of_all(held: &[PendingChange]) -> String {
     let lines = held.iter().map(|held| format!("{}@{}\n", held.label(), held.digest));
     sha256_hex(lines.collect::<String>())
 }
 
 /// What changed about a definition, line by line, and how it is approved.
-fn difference(held: &HeldChange) -> String {
-    let HeldChange { server, digest, before, now, .. } = held;
+fn difference(held: &PendingChange) -> String {
+    let PendingChange { server, digest, before, now, .. } = held;
     let label = held.label();
     let (before, now) = (before.as_deref().map(in_lines).unwrap_or_default(), in_lines(now));
     let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();

@@ -1,6 +1,6 @@
 //! `gatehouse servers status|refresh`
 
-use gatehouse_core::ports::{Servers as _, servers::RefreshReport};
+use gatehouse_core::ports::{ServerRegistry as _, servers::RefreshReport};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, login};

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use gatehouse_core::ports::{Ledger as _, ledger::MetricsFilter};
+use gatehouse_core::ports::{CallLedger as _, ledger::MetricsFilter};
 use serde::Serialize;
 
 use crate::compose::Composition;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatehouse_core::ports::{
-    Ledger as _,
+    CallLedger as _,
     ledger::{MetricsFilter, ToolMetrics},
 };
 

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     names,
     ports::{
-        Ledger as _,
+        CallLedger as _,
         ledger::{MetricsFilter, ToolMetrics},
     },
 };

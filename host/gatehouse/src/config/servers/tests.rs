@@ -36,7 +36,7 @@ fn a_program_becomes_a_definition() {
     assert_eq!(definition.timeout, Duration::from_secs(5));
     assert_eq!(definition.connection_timeout, Some(Duration::from_secs(120)));
     assert_eq!(definition.idle_timeout, Some(Duration::from_secs(600)));
-    assert_eq!(definition.on_change, tool_index::OnChange::Quarantine);
+    assert_eq!(definition.on_change, tool_index::ChangePolicy::Quarantine);
     assert_eq!(definition.secrets, [Secret::new("0123456789abcdef"), Secret::new("in-the-file")]);
     assert!(definition.missing.is_empty());
 }

@@ -1,6 +1,6 @@
 //! `POST /chat/completions`: the request, and the pieces of its stream.
 
-use gatehouse_core::ports::llm::Prompt;
+use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
 use super::{format, thinks};
@@ -18,7 +18,7 @@ impl LlmApi for ChatCompletions {
     const NO_WEB: Option<&'static str> =
         Some("Set api = \"responses\" under [models.openai] in presets.toml.");
 
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut messages = Vec::new();
         if let Some(system) = &prompt.system {
             messages.push(json!({ "role": "system", "content": system }));

@@ -1,6 +1,6 @@
 //! `POST /responses`: the request, and the events of its stream.
 
-use gatehouse_core::ports::llm::Prompt;
+use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
 use super::{format, thinks};
@@ -15,7 +15,7 @@ const MIN_TOKENS: u32 = 16;
 pub(crate) struct Responses;
 
 impl LlmApi for Responses {
-    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+    fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let effort = Effort::of(prompt).word();
         // What is asked is nobody's to keep.
         let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });

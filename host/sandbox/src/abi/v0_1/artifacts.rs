@@ -54,16 +54,16 @@ impl wit::Host for State {
 }
 
 enums! {
-    wit::Part => core::Part { Whole, Characters(window), Lines(window), Pointer(pointer) }
+    wit::Part => core::ArtifactPart { Whole, Characters(window), Lines(window), Pointer(pointer) }
 }
 
 records! {
-    wit::Window => core::Window { offset, count };
+    wit::Window => core::TextRange { offset, count };
     wit::Changes => core::ArtifactChanges { summary, add_tags, pinned };
     core::Artifact => wit::Artifact {
         id, size, lines, mime_type, tool, source, preset, summary, tags, created, expires
     };
-    core::Piece => wit::Piece { text, total, next };
+    core::ArtifactSlice => wit::Piece { text, total, next };
     core::ArtifactHit => wit::Hit { artifact, score, fit };
 }
 

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
     outcome,
-    ports::{Documents, documents as core},
+    ports::{DocumentReader, documents as core},
 };
 
 use super::gatehouse::gate::{documents as wit, types::Fault};
@@ -12,7 +12,7 @@ use crate::state::State;
 /// The most hits one search may ask for.
 const MAX_HITS: u32 = 50;
 
-fn port(state: &State) -> Result<&dyn Documents, outcome::Fault> {
+fn port(state: &State) -> Result<&dyn DocumentReader, outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Documents, AccessLevel::Full)?;
     Ok(&*granted.facts.ports.documents)
 }
@@ -49,9 +49,9 @@ enums! {
 }
 
 records! {
-    core::Lines => wit::Lines { first, last };
-    wit::Lines => core::Lines { first, last };
-    core::DocumentSearch => wit::SearchResult { unmatched_terms, note } [hits];
+    core::LineRange => wit::Lines { first, last };
+    wit::Lines => core::LineRange { first, last };
+    core::DocumentSearchResult => wit::SearchResult { unmatched_terms, note } [hits];
     core::Document => wit::Document { repository, path, text, lines, total_lines, total_tokens, made_from };
     core::Repository => wit::Repository { id, name, url, commit, kind, file_count, navigation_guide, created_at, updated_at };
 }

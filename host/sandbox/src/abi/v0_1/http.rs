@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse_core::ports::http::{HttpResponse, Redirects};
+use gatehouse_core::ports::http::{HttpResponse, RedirectMode};
 
 use super::gatehouse::gate::{
     http::{Header, Host, Request, Response},
@@ -28,7 +28,7 @@ impl From<Request> for OutgoingRequest {
             url: request.url,
             headers: request.headers.into_iter().map(|line| (line.name, line.value.into_bytes())).collect(),
             body: request.body,
-            redirects: Redirects::Follow,
+            redirects: RedirectMode::Follow,
             begun: None,
             time: request.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
         }

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
     outcome,
-    ports::{Knowledge, knowledge as core},
+    ports::{KnowledgeGraph, knowledge as core},
 };
 
 use super::gatehouse::gate::{knowledge as wit, types::Fault};
@@ -12,7 +12,7 @@ use crate::state::State;
 /// The most hits one search may ask for.
 const MAX_HITS: u32 = 100;
 
-fn engine(state: &State, access: AccessLevel) -> Result<&dyn Knowledge, outcome::Fault> {
+fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, access)?;
     Ok(&*granted.facts.ports.knowledge)
 }
@@ -21,7 +21,7 @@ fn engine(state: &State, access: AccessLevel) -> Result<&dyn Knowledge, outcome:
 type Progress<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
 
 /// The engine for reading a folder, and the client's progress of that.
-fn indexing(state: &State) -> Result<(&dyn Knowledge, Progress<'_>), outcome::Fault> {
+fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, Progress<'_>), outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
     let progress = Box::new(|done, total| {
         if let Some(sink) = &granted.call.context.progress {
@@ -47,7 +47,7 @@ impl wit::Host for State {
     }
 
     async fn neighbours(&mut self, id: String) -> Result<Vec<wit::Neighbour>, Fault> {
-        Ok(into(engine(self, AccessLevel::Read)?.neighbours(&id).await?))
+        Ok(into(engine(self, AccessLevel::Read)?.neighbors(&id).await?))
     }
 
     async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {

@@ -1,6 +1,6 @@
 //! `models`: the language model, the embedding model and token counts. Granted as `models`.
 
-use gatehouse_core::ports::{embed::EmbedFor, llm as core, text};
+use gatehouse_core::ports::{embed::EmbeddingPurpose, llm as core, text};
 use tokio::time::Instant;
 
 use super::gatehouse::gate::{models as wit, types::Fault};
@@ -8,7 +8,7 @@ use crate::state::State;
 
 impl wit::Host for State {
     async fn complete(&mut self, prompt: String, options: wit::Options) -> Result<wit::Completion, Fault> {
-        let prompt = core::Prompt {
+        let prompt = core::ModelPrompt {
             system: options.system,
             text: prompt,
             schema: None,
@@ -28,8 +28,8 @@ impl wit::Host for State {
 
     async fn count_tokens(&mut self, texts: Vec<String>, encoding: wit::Encoding) -> Result<Vec<u32>, Fault> {
         let encoding = match encoding {
-            wit::Encoding::O200kBase => text::Encoding::O200k,
-            wit::Encoding::Cl100kBase => text::Encoding::Cl100k,
+            wit::Encoding::O200kBase => text::TokenEncoding::O200k,
+            wit::Encoding::Cl100kBase => text::TokenEncoding::Cl100k,
         };
         Ok(self.capabilities.count_tokens(texts, encoding).await?)
     }
@@ -45,12 +45,12 @@ impl wit::Host for State {
 }
 
 enums! {
-    wit::Depth => core::Depth { Light, Deep }
-    wit::Purpose => EmbedFor { Query, Document }
+    wit::Depth => core::ReasoningDepth { Light, Deep }
+    wit::Purpose => EmbeddingPurpose { Query, Document }
 }
 
 records! {
     core::WebSource => wit::WebSource { url, title };
-    core::TokenUse => wit::TokenUse { input, output };
-    core::Completion => wit::Completion { text, model, cut_short } [sources] (tokens);
+    core::TokenUsage => wit::TokenUse { input, output };
+    core::ModelCompletion => wit::Completion { text, model, cut_short } [sources] (tokens);
 }

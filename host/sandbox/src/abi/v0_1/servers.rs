@@ -83,7 +83,7 @@ impl wit::Host for State {
     async fn search(&mut self, query: wit::ToolSearch) -> Result<wit::ToolsFound, Fault> {
         let wit::ToolSearch { query, server, limit, min_score } = query;
         let min_score = if min_score.is_finite() { min_score } else { 0.0 };
-        let question = tool_index::ToolQuestion { query, limit: within(limit), min_score };
+        let question = tool_index::ToolSearchRequest { query, limit: within(limit), min_score };
         Ok(self.capabilities.reach()?.search(question, server.as_deref()).await?.into())
     }
 
@@ -121,7 +121,7 @@ impl wit::Host for State {
 
 enums! {
     core::ServerState => wit::State { Configured, Connecting, Connected, Dormant, Failed }
-    core::Circuit => wit::Circuit { Closed, Open, HalfOpen }
+    core::CircuitState => wit::Circuit { Closed, Open, HalfOpen }
 }
 
 records! {

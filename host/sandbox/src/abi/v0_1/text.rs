@@ -11,37 +11,37 @@ use crate::state::State;
 impl Host for State {
     async fn extract(&mut self, text: String, query: String, budget: u32) -> Result<ExtractResult, Fault> {
         let bytes = text.len().max(query.len());
-        let work = move |port: &dyn ports::Text| port.extract(&text, &query, budget);
+        let work = move |port: &dyn ports::TextCompressor| port.extract(&text, &query, budget);
         Ok(self.capabilities.text("extractor", bytes, work).await?.into())
     }
 
     async fn count(&mut self, text: String) -> Result<u32, Fault> {
         let bytes = text.len();
-        let work = move |port: &dyn ports::Text| Ok(port.count(&text));
+        let work = move |port: &dyn ports::TextCompressor| Ok(port.count(&text));
         Ok(self.capabilities.text("token counter", bytes, work).await?)
     }
 
     async fn compact(&mut self, text: String) -> Result<Option<CompactResult>, Fault> {
         let bytes = text.len();
-        let work = move |port: &dyn ports::Text| Ok(port.compact(&text));
+        let work = move |port: &dyn ports::TextCompressor| Ok(port.compact(&text));
         Ok(self.capabilities.text("compactor", bytes, work).await?.map(Into::into))
     }
 
     async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
         let bytes = document.len().max(query.len());
-        let work = move |port: &dyn ports::Text| port.digest(&document, &query, budget);
+        let work = move |port: &dyn ports::TextCompressor| port.digest(&document, &query, budget);
         Ok(self.capabilities.text("digester", bytes, work).await?.into())
     }
 }
 
-impl From<text::Extract> for ExtractResult {
-    fn from(value: text::Extract) -> Self {
-        let text::Extract { text, tokens_in, tokens_out, shortened, fit } = value;
+impl From<text::TextExtract> for ExtractResult {
+    fn from(value: text::TextExtract) -> Self {
+        let text::TextExtract { text, tokens_in, tokens_out, shortened, fit } = value;
         Self { text, tokens_in, tokens_out, shortened, fit: fit.map(Into::into) }
     }
 }
 
 records! {
-    text::Compact => CompactResult { text, tokens_in, tokens_out };
-    text::Digest => DigestResult { text, findings, kind, tokens_in, tokens_out, shortened };
+    text::CompactText => CompactResult { text, tokens_in, tokens_out };
+    text::DocumentDigest => DigestResult { text, findings, kind, tokens_in, tokens_out, shortened };
 }

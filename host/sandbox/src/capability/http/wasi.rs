@@ -8,7 +8,7 @@ use gatehouse_core::{
     FaultKind,
     budget::ByteReservation,
     outcome::Fault,
-    ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
+    ports::http::{HttpResponse, MAX_REQUEST_BODY, RedirectMode},
 };
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
@@ -83,7 +83,7 @@ async fn send(
         headers,
         body: Some(body),
         // Who speaks wasi:http follows redirects itself; the next hop is a request like any other.
-        redirects: Redirects::Return,
+        redirects: RedirectMode::Return,
         begun: Some(begun),
         time,
     };
@@ -109,7 +109,7 @@ async fn collect(mut body: WasiBody, held: &mut ByteReservation) -> Result<Vec<u
 }
 
 fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
-    let HttpResponse { status, headers, body, held, .. } = answer;
+    let HttpResponse { status, headers, body, reservation: held, .. } = answer;
     let mut response = http::Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(name, value);

@@ -28,7 +28,7 @@ impl Reach<'_> {
         let now = self.ports.clock.now_ms();
         let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
         let as_called = |hit: &ToolHit| match &self.ports.servers {
-            Some(servers) => servers.described(&hit.id, &hit.spec),
+            Some(servers) => servers.describe_tool(&hit.id, &hit.spec),
             None => Arc::clone(&hit.spec),
         };
         let places = self.places();

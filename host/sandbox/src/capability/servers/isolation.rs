@@ -34,7 +34,7 @@ impl Reach<'_> {
     /// Has a server say what it lists, where that is not known, and leaves no connection behind.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
         let servers = self.reached(server)?;
-        in_time(self.deadline, server, servers.learn(server)).await
+        in_time(self.deadline, server, servers.probe(server)).await
     }
 
     /// How its calls had better be made. Where no ledger is kept, nothing was called as far as anybody knows.

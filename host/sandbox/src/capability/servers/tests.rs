@@ -8,9 +8,9 @@ use gatehouse_core::{
     effect::{Effect, Intent},
     overrides::ToolOverride,
     ports::{
-        ledger::Sample,
-        servers::{Circuit, RefreshReport, ServerState, UnlistedServer},
-        tool_index::{HeldChange, IndexedListing, MatchQuality, MayFind, ToolsFound},
+        ledger::CallSample,
+        servers::{CircuitState, RefreshReport, ServerState, UnlistedServer},
+        tool_index::{IndexedListing, MatchQuality, PendingChange, ToolFilter, ToolSearchResult},
     },
     source::Listing,
 };
@@ -67,7 +67,7 @@ struct Host {
 }
 
 #[async_trait]
-impl Servers for Host {
+impl ServerRegistry for Host {
     fn status(&self) -> Vec<ServerStatus> {
         let status = |name: &str, tags: &[&str]| ServerStatus {
             name: name.into(),
@@ -75,7 +75,7 @@ impl Servers for Host {
             transport: "stdio",
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             state: ServerState::Configured,
-            circuit: Circuit::Closed,
+            circuit: CircuitState::Closed,
             recovery_in_ms: None,
             connected_at: None,
             last_error: None,
@@ -92,7 +92,11 @@ impl Servers for Host {
         }
         let source = Arc::new(Git(SourceId::Server(server.into())));
         let listing = Arc::new(Listing { tools: TOOLS.map(spec).into(), ..Listing::default() });
-        Ok(ServerListing { source, listing, held: Arc::new(vec![("held".into(), "it changed".into())]) })
+        Ok(ServerListing {
+            source,
+            listing,
+            quarantined: Arc::new(vec![("held".into(), "it changed".into())]),
+        })
     }
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
@@ -101,7 +105,7 @@ impl Servers for Host {
         servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
-    async fn learn(&self, _: &str) -> Result<(), Fault> {
+    async fn probe(&self, _: &str) -> Result<(), Fault> {
         Ok(())
     }
     async fn refresh(&self, server: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
@@ -140,12 +144,16 @@ impl ToolIndex for Everything {
     async fn forget(&self, _: &str) -> Result<(), Fault> {
         Ok(())
     }
-    async fn search(&self, _: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
+    async fn search(
+        &self,
+        _: &ToolSearchRequest,
+        may_find: ToolFilter<'_>,
+    ) -> Result<ToolSearchResult, Fault> {
         let found = every_tool().filter(|tool| may_find(tool));
         let hit = |id: ToolId| ToolHit { spec: spec(&id.name), id, score: 0.9, fit: MatchQuality::Good };
-        Ok(ToolsFound { hits: found.map(hit).collect(), ..ToolsFound::default() })
+        Ok(ToolSearchResult { hits: found.map(hit).collect(), ..ToolSearchResult::default() })
     }
-    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
         Ok(Vec::new())
     }
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
@@ -158,8 +166,8 @@ impl ToolIndex for Everything {
 }
 
 #[async_trait]
-impl Ledger for Everything {
-    fn record(&self, _: Sample) {}
+impl CallLedger for Everything {
+    fn record(&self, _: CallSample) {}
     async fn metrics(&self, _: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         let of = |id: ToolId| ToolMetrics {
             source: id.source,
@@ -231,7 +239,7 @@ async fn what_the_preset_hides_leaves_no_trace() {
         tools.into_iter().map(|tool| tool.entry.id.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(names(reach.tools("git").await.expect("tools")), ["status"]);
-    let question = ToolQuestion { limit: 9, ..ToolQuestion::default() };
+    let question = ToolSearchRequest { limit: 9, ..ToolSearchRequest::default() };
     let found = reach.search(question, None).await.expect("found");
     let hits: Vec<_> = found.hits.iter().map(|(hit, _)| &*hit.id.name).collect();
     assert_eq!(hits, ["status"]);
@@ -286,7 +294,7 @@ async fn a_host_without_servers_says_so() {
     let (ports, catalog) = (testing::ports(), catalog());
     let reach = reach(&ports, &catalog);
     assert!(reach.servers().await.expect("none").is_empty());
-    let found = reach.search(ToolQuestion::default(), None).await.expect("nothing");
+    let found = reach.search(ToolSearchRequest::default(), None).await.expect("nothing");
     assert_eq!((found.hits.len(), found.note.as_deref()), (0, Some("There are no servers.")));
     let fault = reach.metrics(MetricsFilter::default()).await.expect_err("no ledger");
     assert_eq!(fault.message, "This host keeps no ledger of calls.");

@@ -6,7 +6,7 @@ use gatehouse_core::{
     Fault,
     catalog::ToolEntry,
     ports::{ledger::MetricsFilter, tool_index::ToolHit},
-    search::tools::twins::{Places, TwinOrder, grouped},
+    search::tools::twins::{ServerPositions, TwinOrder, group_twins},
 };
 
 use super::Reach;
@@ -16,7 +16,7 @@ pub(super) const BEYOND: usize = 10;
 
 impl Reach<'_> {
     /// Place of each server in the configuration.
-    pub(super) fn places(&self) -> Places {
+    pub(super) fn places(&self) -> ServerPositions {
         self.statuses().into_iter().map(|status| (status.name, status.place)).collect()
     }
 
@@ -33,7 +33,7 @@ impl Reach<'_> {
                 hits.push((hit, entry));
             }
         }
-        let mut groups = grouped(hits, |(hit, _)| (&hit.id, &hit.spec));
+        let mut groups = group_twins(hits, |(hit, _)| (&hit.id, &hit.spec));
         if groups.iter().any(|group| group.len() > 1) {
             let metrics = match &self.ports.ledger {
                 Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gatehouse_core::{
     Catalog, SourceId, ToolSpec,
     catalog::ToolEntry,
-    ports::tool_index::{MatchQuality, ToolHit, ToolQuestion},
+    ports::tool_index::{MatchQuality, ToolHit, ToolSearchRequest},
     search::{
-        Rows,
-        tools::{Asked, ToolSearch, ToolSegment, Tools},
+        RowSet,
+        tools::{ToolQuery, ToolSearch, ToolSegment, ToolSegments},
     },
 };
 
@@ -40,22 +40,26 @@ pub(super) struct UnlistedTools {
 }
 
 /// Searches the unlisted tools. They are few, so they are read for each search. `gate` limits the search to one gate.
-pub(super) fn search(catalog: &Catalog, question: &ToolQuestion, gate: Option<&str>) -> UnlistedTools {
+pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Option<&str>) -> UnlistedTools {
     let entries: Vec<&Arc<ToolEntry>> =
         unlisted(catalog).filter(|entry| gate.is_none_or(|gate| **entry.id.source.name() == *gate)).collect();
     if entries.is_empty() {
         return UnlistedTools { hits: Vec::new(), unmatched_terms: None };
     }
     let segment = |entry: &&Arc<ToolEntry>| {
-        ToolSegment::of(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
+        ToolSegment::new(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
     };
     let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
-    let tools = Tools::of(segments.iter().collect());
-    let mut allowed = Rows::default();
+    let tools = ToolSegments::new(segments.iter().collect());
+    let mut allowed = RowSet::default();
     (0..tools.len()).for_each(|tool| allowed.insert(tool));
-    let asked = [Asked { text: &question.query, cosines: Vec::new() }];
-    let search =
-        ToolSearch { asked: &asked, allowed: &allowed, limit: question.limit, min_score: question.min_score };
+    let asked = [ToolQuery { text: &question.query, cosines: Vec::new() }];
+    let search = ToolSearch {
+        queries: &asked,
+        allowed: &allowed,
+        limit: question.limit,
+        min_score: question.min_score,
+    };
     let found = tools.search(&search);
     // Among a few tools one word is no sign: most of the question has to be about them.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();

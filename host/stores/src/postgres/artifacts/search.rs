@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::{NameMatch, Scored};
+use gatehouse_core::search::{NameMatch, ScoredCandidate};
 
 use super::{
     super::{
@@ -54,7 +54,10 @@ pub(super) async fn candidates(
         let foreign = || foreign.get(&found.number)?.cosine_of(&found.row);
         let cosine = own.or_else(foreign);
         let artifact = found.artifact();
-        candidates.push((Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine }, artifact));
+        candidates.push((
+            ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine },
+            artifact,
+        ));
     }
     let without_vector = match near {
         Some(near) => without_vector(db, question, near).await?,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
-use gatehouse_core::search::{NameMatch, POOL, Scored};
+use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, ScoredCandidate};
 use tokio_postgres::Row;
 
 use super::super::{
@@ -158,7 +158,7 @@ async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, 
     // Where nothing but the exact name counts, the end of the range is not a text that the server knows.
     let to = to.replace('\0', "\u{1}");
     // Each page has three names at most.
-    let limit = 3 * POOL as i64 + 1;
+    let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
     Ok(named(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
@@ -195,7 +195,7 @@ async fn scored(
     by_name: &BTreeMap<i64, NameMatch>,
     near: Option<&Near<'_>>,
     numbers: &[i64],
-) -> Result<Vec<Scored<String>>, StoreError> {
+) -> Result<Vec<ScoredCandidate<String>>, StoreError> {
     let mut cosines: HashMap<i64, f32> = HashMap::new();
     if let Some(near) = near {
         let sql = format!(
@@ -216,7 +216,7 @@ async fn scored(
     let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &numbers]).await?;
     let one = |row: &Row| {
         let number: i64 = column(row, 1)?;
-        Ok(Scored {
+        Ok(ScoredCandidate {
             key: column(row, 0)?,
             name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
             bm25: column(row, 2)?,

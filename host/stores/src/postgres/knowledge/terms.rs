@@ -29,7 +29,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::{ports::knowledge::PageType, search::Query};
+    use gatehouse_core::{ports::knowledge::PageType, search::SearchQuery};
 
     use super::{
         super::super::terms::{MAX_TERMS, occurs},
@@ -67,9 +67,9 @@ mod tests {
     fn other_scripts_are_indexed_in_pieces_and_asked_for_in_the_same() {
         let terms = Terms::of(&page("x", "导出GGUF格式"));
         assert!(terms.content.starts_with("gguf 导出 "), "{}", terms.content);
-        let query = Query::of("导出 出");
+        let query = SearchQuery::new("导出 出");
         assert_eq!(query.stretches.iter().map(occurs).collect::<Vec<_>>(), ["导出", "出:*"]);
-        let query = Query::of("图片文字 модель");
+        let query = SearchQuery::new("图片文字 модель");
         assert_eq!(
             query.stretches.iter().map(occurs).collect::<Vec<_>>(),
             ["图片 | 片文 | 文字", "мод & оде & дел & ель"]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use gatehouse_core::search::{NameMatch, Scored, dense, near_enough};
+use gatehouse_core::search::{NameMatch, ScoredCandidate, dense, near_enough};
 use rusqlite::{Connection, params};
 
 use super::{read, words::index};
@@ -58,7 +58,7 @@ pub(super) fn candidates(
             None => foreign.get(&number).and_then(|near| near.cosine_of(&stored.row)),
         };
         let artifact = stored.artifact();
-        let scored = Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
+        let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
         found.candidates.push((scored, artifact));
     }
     Ok(found)

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatehouse_core::search::Block;
+use gatehouse_core::search::VectorBlock;
 use rusqlite::{Connection, OptionalExtension as _, params, types::ValueRef};
 
 use super::read::Key;
@@ -39,7 +39,7 @@ pub(super) struct ChunkVectors {
     revision: i64,
     generation: i64,
     /// A row for each item; zeros where it has no vector.
-    block: Block,
+    block: VectorBlock,
     items: Vec<Item>,
     rows: HashMap<i64, usize>,
     /// Row and position of each chunk, those of a file together.
@@ -144,7 +144,7 @@ impl ChunkVectors {
         generation: i64,
         older: Option<&Self>,
     ) -> Result<Self, StoreError> {
-        let block = Block::new(model.dimension);
+        let block = VectorBlock::new(model.dimension);
         let since = older.map_or(generation, |older| older.generation.min(generation));
         let mut read = Self {
             model,

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
-    ports::documents::Lines,
-    search::{NameMatch, NameQuery, POOL, Scored, dense, near_enough},
+    ports::documents::LineRange,
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, dense, near_enough},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Rows of names that are looked at: three of each file that a name may have.
-const NAMES: i64 = 3 * POOL as i64 + 1;
+const NAMES: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
 
 /// Files by their names.
 const NAMED: &str =
@@ -100,7 +100,7 @@ fn by_name(
     let rows =
         statement.query_map(params![repository, from, to, NAMES], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let files = named(query, rows.collect::<Result<Vec<_>, _>>()?);
-    Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+    Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
 /// The nearest of these, ties by number.
@@ -115,14 +115,14 @@ fn nearest(mut near: Vec<NearChunk>, limit: usize) -> Vec<NearChunk> {
 
 impl ByMeaning<'_> {
     /// How near a file is, and its nearest lines.
-    fn of(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<Lines>), StoreError> {
+    fn of(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<LineRange>), StoreError> {
         let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
         let near = self.near[at];
         let vector = vectors::of(db, self.held.model(), near.item)?;
         let mut statement =
             db.prepare_cached("SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2")?;
         let lines = statement.query_row(params![file, near.position], |row| {
-            Ok(Lines { first: row.get(0)?, last: row.get(1)? })
+            Ok(LineRange { first: row.get(0)?, last: row.get(1)? })
         });
         Ok((vector.and_then(|vector| dense::cosine(&vector, self.question)), lines.optional()?))
     }
@@ -132,14 +132,14 @@ fn candidate(
     db: &Connection,
     file: i64,
     (name, bm25, cosine): (NameMatch, f64, Option<f32>),
-    best: Option<Lines>,
+    best: Option<LineRange>,
 ) -> Result<Option<DocumentCandidate>, StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT path, tokens, abstract FROM file JOIN file_text ON file_text.file = file.number WHERE number = ?1",
     )?;
     let candidate = statement.query_row([file], |row| {
         Ok(DocumentCandidate {
-            scored: Scored { key: row.get(0)?, name, bm25, cosine },
+            scored: ScoredCandidate { key: row.get(0)?, name, bm25, cosine },
             tokens: row.get(1)?,
             best,
             abstract_text: row.get(2)?,

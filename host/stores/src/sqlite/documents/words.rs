@@ -70,7 +70,7 @@ pub(super) fn put(db: &Connection, repository: i64, file: i64, new: &NewFile) ->
         file,
         with_variants(path),
         with_variants(&headings),
-        script::separated(&new.text)
+        script::separate_scripts(&new.text)
     ])?;
     let [path, headings, body] = [path, &headings, &new.text].map(|text| script::grams(text));
     if !(path.is_empty() && headings.is_empty() && body.is_empty()) {

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use gatehouse_core::search::{NameMatch, NameQuery, POOL, Scored, dense, near_enough};
+use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, dense, near_enough};
 use rusqlite::{Connection, types::Value};
 
 use super::{filter::PageFilter, read};
@@ -63,7 +63,7 @@ pub(super) fn candidates(
             }
             None => None,
         };
-        scored.push(Scored { key, name, bm25, cosine });
+        scored.push(ScoredCandidate { key, name, bm25, cosine });
     }
     Ok(Candidates { scored, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
@@ -82,7 +82,7 @@ fn by_name(
     let mut values: Vec<Value> = vec![from.to_owned().into(), to.into()];
     values.extend(narrowed.value());
     // Each page has three names at most.
-    values.push((3 * POOL as i64 + 1).into());
+    values.push((3 * MIN_CANDIDATE_POOL as i64 + 1).into());
     let mut statement = db.prepare_cached(&sql)?;
     let rows =
         statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -23,8 +23,8 @@ use gatehouse_core::{
     lock,
     outcome::Fault,
     ports::{
-        Clock, Ledger,
-        ledger::{MetricsFilter, RelatedTool, Sample, ToolMetrics},
+        CallLedger, Clock,
+        ledger::{CallSample, MetricsFilter, RelatedTool, ToolMetrics},
     },
     tool::ToolId,
 };
@@ -77,7 +77,7 @@ struct Queue {
 #[derive(Default)]
 struct Unwritten {
     sums: Sums,
-    rows: Vec<Sample>,
+    rows: Vec<CallSample>,
 }
 
 impl SqliteLedger {
@@ -189,7 +189,7 @@ impl Inner {
 }
 
 impl Queue {
-    fn add(&mut self, sample: Sample) {
+    fn add(&mut self, sample: CallSample) {
         if !self.waiting.sums.add(&sample) {
             self.dropped += 1;
         } else if self.waiting.rows.len() < ROWS {
@@ -217,8 +217,8 @@ fn source(filter: &MetricsFilter) -> (Option<&'static str>, Option<&str>) {
 }
 
 #[async_trait]
-impl Ledger for SqliteLedger {
-    fn record(&self, sample: Sample) {
+impl CallLedger for SqliteLedger {
+    fn record(&self, sample: CallSample) {
         let mut queue = lock(&self.inner.queue);
         queue.add(sample);
         if queue.at_work {

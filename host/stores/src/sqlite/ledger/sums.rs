@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::{ports::ledger::Sample, tool::ToolId};
+use gatehouse_core::{ports::ledger::CallSample, tool::ToolId};
 
 use super::{DAY_MS, latency::bucket, write::number};
 
@@ -63,7 +63,7 @@ impl Sums {
     }
 
     /// Adds a call; false where there is no room.
-    pub(super) fn add(&mut self, sample: &Sample) -> bool {
+    pub(super) fn add(&mut self, sample: &CallSample) -> bool {
         let at = bounded(sample.at);
         let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
         let (ending, took) = (number(sample.ending), bounded(sample.took_us));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use gatehouse_core::{
     FaultKind, SourceId,
     hash::sha256_hex,
-    ports::ledger::{MetricsFilter, Sample, SampleEnding},
+    ports::ledger::{CallSample, MetricsFilter, SampleEnding},
 };
 use rusqlite::{Connection, params};
 
@@ -51,7 +51,7 @@ pub(super) fn word(number: i64) -> Option<&'static str> {
 
 /// Writes down what calls add up to, and those of them that are kept singly. Callers are told apart with this key, and
 /// cannot be guessed without it.
-pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[Sample], key: &str) -> Result<(), StoreError> {
+pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[CallSample], key: &str) -> Result<(), StoreError> {
     let mut tools = HashMap::new();
     let mut callers = HashMap::new();
     let mut known = |told: u64| *callers.entry(told).or_insert_with(|| caller(key, told));

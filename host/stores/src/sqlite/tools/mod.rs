@@ -13,7 +13,7 @@ use gatehouse_core::{
     Fault, SourceId, ToolSpec,
     ports::{
         servers::RefreshReport,
-        tool_index::{HeldChange, IndexedListing, KnownListing},
+        tool_index::{IndexedListing, KnownListing, PendingChange},
     },
 };
 
@@ -88,7 +88,7 @@ impl SqliteTools {
         self.db.read(move |db, _| read::known(db, &server)).await
     }
 
-    pub(crate) async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
+    pub(crate) async fn held(&self) -> Result<Vec<PendingChange>, Fault> {
         self.db.read(|db, _| read::held(db)).await
     }
 

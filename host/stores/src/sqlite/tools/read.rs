@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_core::{
     SourceId, ToolSpec,
     definition::{Definition, DefinitionKind},
-    ports::tool_index::{CATEGORIES, HeldChange, KnownListing, KnownTool},
+    ports::tool_index::{CATEGORIES, KnownListing, KnownTool, PendingChange},
     source::Listing,
     tool_policy::ToolPromise,
 };
@@ -62,15 +62,20 @@ pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing
             digest: row.get(1)?,
             category: CATEGORIES.into_iter().find(|known| *known == category).unwrap_or("other"),
             last_change: time(row, 3)?,
-            held: held.then(|| why.to_owned()),
+            quarantine_reason: held.then(|| why.to_owned()),
         });
         listing.tools.push(spec);
     }
     let last_change = last_change.and_then(|time| u64::try_from(time).ok());
-    Ok(Some(KnownListing { listing: Arc::new(listing), last_change, tools: Arc::new(tools), held_back }))
+    Ok(Some(KnownListing {
+        listing: Arc::new(listing),
+        last_change,
+        tools: Arc::new(tools),
+        quarantined: held_back,
+    }))
 }
 
-pub(super) fn held(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
+pub(super) fn held(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
     let mut all = held_tools(db)?;
     let mut statement = db.prepare_cached("SELECT name, about FROM server WHERE quarantine")?;
     let mut rows = statement.query([])?;
@@ -83,7 +88,7 @@ pub(super) fn held(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
     Ok(all)
 }
 
-fn held_tools(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
+fn held_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {HELD} FROM {JOINED}"
     ))?;
@@ -100,7 +105,7 @@ fn held_tools(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
         }
         let before: Option<String> = row.get(3)?;
         let before = if held_back { before } else { Some(Definition::from_tool(&accepted).text) };
-        all.push(HeldChange {
+        all.push(PendingChange {
             server: row.get(0)?,
             kind: DefinitionKind::Tool,
             name: row.get(1)?,

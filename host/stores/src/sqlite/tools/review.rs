@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use gatehouse_core::{
     definition::{Definition, DefinitionKind},
-    ports::tool_index::{HeldChange, IndexedListing, OnChange},
+    ports::tool_index::{ChangePolicy, IndexedListing, PendingChange},
     source::Listing,
 };
 use rusqlite::{Connection, params};
@@ -35,9 +35,9 @@ pub(super) struct HeldDefinition {
 }
 
 impl HeldDefinition {
-    pub(super) fn change(self, server: &str) -> HeldChange {
+    pub(super) fn change(self, server: &str) -> PendingChange {
         let Definition { kind, name, text, digest } = self.definition;
-        HeldChange {
+        PendingChange {
             server: server.to_owned(),
             kind,
             name,
@@ -58,7 +58,7 @@ pub(super) fn prepare(
     before: Option<&StoredServerState>,
 ) -> Result<bool, StoreError> {
     let server = &*listed.server;
-    if listed.on_change == OnChange::Warn {
+    if listed.on_change == ChangePolicy::Warn {
         let sql = "DELETE FROM reviewed WHERE server = ?1";
         return Ok(db.prepare_cached(sql)?.execute([server])? > 0);
     }
@@ -89,8 +89,8 @@ pub(super) fn prepare(
 }
 
 /// Stores that a definition was approved.
-pub(super) fn approve(db: &Connection, held: &HeldChange) -> Result<(), StoreError> {
-    let HeldChange { kind, name, now, digest, .. } = held.clone();
+pub(super) fn approve(db: &Connection, held: &PendingChange) -> Result<(), StoreError> {
+    let PendingChange { kind, name, now, digest, .. } = held.clone();
     accept(db, "INSERT OR REPLACE", &held.server, &Definition { kind, name, text: now, digest })
 }
 

@@ -7,7 +7,7 @@ use gatehouse_core::{
     definition::{Definition, DefinitionKind},
     ports::{
         servers::RefreshReport,
-        tool_index::{IndexedListing, OnChange},
+        tool_index::{ChangePolicy, IndexedListing},
     },
     source::Listing,
     tool_policy::ToolPromise,
@@ -46,7 +46,7 @@ pub(super) fn put(
         .prepare_cached("SELECT about, quarantine FROM server WHERE name = ?1")?
         .query_row([server], |row| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? }))
         .optional()?;
-    let quarantine = listed.on_change == OnChange::Quarantine;
+    let quarantine = listed.on_change == ChangePolicy::Quarantine;
     db.prepare_cached(
         "INSERT INTO server (name, about, quarantine) VALUES (?1, ?2, ?3)
          ON CONFLICT (name) DO UPDATE SET about = excluded.about, quarantine = excluded.quarantine",

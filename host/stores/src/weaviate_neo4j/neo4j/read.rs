@@ -8,7 +8,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{EngineStatistics, KnowledgePage, PageLink, PageNeighbor, PageType},
-    search::{NameMatch, POOL},
+    search::{MIN_CANDIDATE_POOL, NameMatch},
 };
 
 use super::{
@@ -117,7 +117,7 @@ impl Neo4j {
                 let statement = statement.with("any_type", types.is_empty()).with("types", types.clone());
                 let statement =
                     statement.with("any_domain", domains.is_empty()).with("domains", domains.clone());
-                for row in transaction.rows(statement.with("limit", POOL as i64 + 1)).await? {
+                for row in transaction.rows(statement.with("limit", MIN_CANDIDATE_POOL as i64 + 1)).await? {
                     found.push((row.get("key")?, row.get("name")?));
                 }
             }

@@ -65,7 +65,8 @@ impl Object {
     pub(crate) fn with_texts(key: &str, page: &Record) -> Result<Self, rusqlite::Error> {
         let domains = page.domains.join(", ");
         let texts = [&page.title, &page.overview, &domains, &page.content];
-        let with_variants = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
+        let with_variants =
+            texts.map(|text| format!("{} {}", script::separate_scripts(text), variants(text)));
         let mut cut = cut::cut(&with_variants)?.into_iter();
         let mut words = || cut.next().unwrap_or_default().join(" ");
         let mut properties = filtered_by(key, page);

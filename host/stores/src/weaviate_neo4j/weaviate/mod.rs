@@ -114,7 +114,7 @@ impl Weaviate {
         body: Option<&Value>,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         let url = self.base.join(path).map_err(|error| error.to_string())?;
-        let client = self.clients.of(&url).map_err(|fault| fault.message)?;
+        let client = self.clients.for_url(&url).map_err(|fault| fault.message)?;
         let mut request = client.request(method, url);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.reveal());

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use gatehouse_core::ports::{
-    Artifacts as _,
+    ArtifactService as _,
     artifacts::{ArtifactChanges, ArtifactFilter, MatchQuality},
 };
 

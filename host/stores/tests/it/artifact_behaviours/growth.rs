@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use gatehouse_core::ports::{
-    Artifacts as _,
-    artifacts::{ArtifactFilter, Part, Window},
+    ArtifactService as _,
+    artifacts::{ArtifactFilter, ArtifactPart, TextRange},
 };
 
 use super::{LOCAL, Shelf, draft, keeping::noise, meaning::until_complete, shelf_by_meaning};
@@ -50,7 +50,7 @@ pub(crate) async fn thousands_of_artifacts_are_found_as_soon_as_hundreds<F: Arti
         there = step;
         until_complete(&shelf).await;
         let rare = format!("number{}", step / 2);
-        let lines = Part::Lines(Window { offset: 0, count: 1 });
+        let lines = ArtifactPart::Lines(TextRange { offset: 0, count: 1 });
         let read = median(async || drop(shelf.store.read(&LOCAL, &last, &lines).await.unwrap())).await;
         let search = median(async || assert!(!shelf.find(&rare).await.is_empty())).await;
         let common = median(async || assert_eq!(shelf.find("bread").await.len(), 5)).await;

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Artifacts as _,
+        ArtifactService as _,
         artifacts::{ArtifactChanges, ArtifactDraft},
     },
 };
@@ -84,7 +84,7 @@ pub(crate) async fn a_text_that_several_keep_is_stored_once<F: ArtifactFixture>(
     assert_eq!(shelf.store.delete(&LOCAL, &one.id).await, Ok(true));
     assert_eq!(shelf.store.delete(&LOCAL, &one.id).await, Ok(false));
     assert_eq!(shelf.store.delete(&ann, &one.id).await, Ok(true));
-    let part = gatehouse_core::ports::artifacts::Part::Whole;
+    let part = gatehouse_core::ports::artifacts::ArtifactPart::Whole;
     assert!(shelf.store.read(&bob, &one.id, &part).await.unwrap().text == text);
     assert_eq!(shelf.store.delete(&bob, &one.id).await, Ok(true));
     assert!(shelf.store.health().await.unwrap().store.bytes < before - 200_000);

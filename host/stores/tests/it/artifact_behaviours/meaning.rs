@@ -2,7 +2,7 @@
 
 use std::{slice::from_ref, sync::Arc};
 
-use gatehouse_core::ports::{Artifacts as _, artifacts::ArtifactChanges};
+use gatehouse_core::ports::{ArtifactService as _, artifacts::ArtifactChanges};
 
 use super::{LOCAL, LONG, Shelf, draft, shelf_by_meaning};
 use crate::{

@@ -14,8 +14,8 @@ use std::{sync::Arc, time::Duration};
 use gatehouse_core::{
     call::Principal,
     ports::{
-        Artifacts as _,
-        artifacts::{Artifact, ArtifactDraft, ArtifactFilter, Part},
+        ArtifactService as _,
+        artifacts::{Artifact, ArtifactDraft, ArtifactFilter, ArtifactPart},
     },
 };
 use gatehouse_stores::{ArtifactLimits, ArtifactStore};
@@ -140,7 +140,7 @@ impl Shelf {
 
     /// The whole text.
     pub(crate) async fn text(&self, id: &str) -> String {
-        self.store.read(&LOCAL, id, &Part::Whole).await.unwrap().text
+        self.store.read(&LOCAL, id, &ArtifactPart::Whole).await.unwrap().text
     }
 
     /// The ids of those that match.

@@ -6,8 +6,8 @@ use gatehouse_core::{
     call::Principal,
     outcome::FaultKind,
     ports::{
-        Artifacts as _,
-        artifacts::{ArtifactChanges, ArtifactFilter, Part},
+        ArtifactService as _,
+        artifacts::{ArtifactChanges, ArtifactFilter, ArtifactPart},
     },
 };
 
@@ -25,8 +25,8 @@ pub(crate) async fn nothing_goes_from_one_owner_to_another<F: ArtifactFixture>(e
     assert!(store.settle(super::LONG).await);
     for other in [&bob, &LOCAL, &named(""), &named("ann "), &named("Ann")] {
         assert_eq!(store.info(other, from_ref(&kept.id)).await.unwrap(), [None]);
-        let unknown = store.read(other, "art-000000000000", &Part::Whole).await.unwrap_err();
-        let fault = store.read(other, &kept.id, &Part::Whole).await.unwrap_err();
+        let unknown = store.read(other, "art-000000000000", &ArtifactPart::Whole).await.unwrap_err();
+        let fault = store.read(other, &kept.id, &ArtifactPart::Whole).await.unwrap_err();
         assert_eq!(fault.message, unknown.message.replace("art-000000000000", &kept.id));
         let changes = ArtifactChanges { pinned: Some(true), ..ArtifactChanges::default() };
         assert_eq!(store.change(other, &kept.id, changes).await.unwrap_err().kind, FaultKind::NotFound);

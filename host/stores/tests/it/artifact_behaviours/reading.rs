@@ -3,19 +3,19 @@
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Artifacts as _,
-        artifacts::{Part, Piece, Window},
+        ArtifactService as _,
+        artifacts::{ArtifactPart, ArtifactSlice, TextRange},
     },
 };
 
 use super::{LOCAL, Shelf, draft, shelf};
 use crate::engines::ArtifactFixture;
 
-fn window(offset: u64, count: u64) -> Window {
-    Window { offset, count }
+fn window(offset: u64, count: u64) -> TextRange {
+    TextRange { offset, count }
 }
 
-async fn read(shelf: &Shelf, id: &str, part: Part) -> Piece {
+async fn read(shelf: &Shelf, id: &str, part: ArtifactPart) -> ArtifactSlice {
     shelf.store.read(&LOCAL, id, &part).await.unwrap()
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn pages_put_together_are_the_text<F: ArtifactFixture>(engine: 
     let characters = text.chars().count() as u64;
     let (mut together, mut next) = (String::new(), Some(0));
     while let Some(offset) = next {
-        let piece = read(&shelf, &id, Part::Characters(window(offset, 700_001))).await;
+        let piece = read(&shelf, &id, ArtifactPart::Characters(window(offset, 700_001))).await;
         assert_eq!(piece.total, characters);
         together.push_str(&piece.text);
         next = piece.next;
@@ -34,25 +34,27 @@ pub(crate) async fn pages_put_together_are_the_text<F: ArtifactFixture>(engine: 
     assert!(together == text);
     let (mut lines, mut next) = (Vec::new(), Some(0));
     while let Some(offset) = next {
-        let piece = read(&shelf, &id, Part::Lines(window(offset, 40_000))).await;
+        let piece = read(&shelf, &id, ArtifactPart::Lines(window(offset, 40_000))).await;
         assert_eq!(piece.total, 150_000);
         lines.push(piece.text);
         next = piece.next;
     }
     assert!(lines.join("\n") == text.trim_end());
-    let piece = read(&shelf, &id, Part::Lines(window(149_999, 9))).await;
-    assert_eq!(piece, Piece { text: "149999 ä🙂 line".into(), total: 150_000, next: None });
-    let far = read(&shelf, &id, Part::Characters(window(u64::MAX, u64::MAX))).await;
-    assert_eq!(far, Piece { text: String::new(), total: characters, next: None });
-    assert_eq!(read(&shelf, &id, Part::Lines(window(3, 0))).await.next, Some(3));
-    let whole = read(&shelf, &id, Part::Whole).await;
+    let piece = read(&shelf, &id, ArtifactPart::Lines(window(149_999, 9))).await;
+    assert_eq!(piece, ArtifactSlice { text: "149999 ä🙂 line".into(), total: 150_000, next: None });
+    let far = read(&shelf, &id, ArtifactPart::Characters(window(u64::MAX, u64::MAX))).await;
+    assert_eq!(far, ArtifactSlice { text: String::new(), total: characters, next: None });
+    assert_eq!(read(&shelf, &id, ArtifactPart::Lines(window(3, 0))).await.next, Some(3));
+    let whole = read(&shelf, &id, ArtifactPart::Whole).await;
     assert!(whole.text == text && whole.total == characters && whole.next.is_none());
     let crlf = shelf.put(draft("a\r\n\r\nb\r", "")).await.id;
-    assert_eq!(read(&shelf, &crlf, Part::Lines(window(0, 2))).await.text, "a\r\n");
-    assert_eq!(read(&shelf, &crlf, Part::Lines(window(2, 1))).await.text, "b\r");
+    assert_eq!(read(&shelf, &crlf, ArtifactPart::Lines(window(0, 2))).await.text, "a\r\n");
+    assert_eq!(read(&shelf, &crlf, ArtifactPart::Lines(window(2, 1))).await.text, "b\r");
     let empty = shelf.put(draft("", "")).await.id;
-    for part in [Part::Whole, Part::Lines(window(0, 5)), Part::Characters(window(0, 5))] {
-        assert_eq!(read(&shelf, &empty, part).await, Piece::default());
+    for part in
+        [ArtifactPart::Whole, ArtifactPart::Lines(window(0, 5)), ArtifactPart::Characters(window(0, 5))]
+    {
+        assert_eq!(read(&shelf, &empty, part).await, ArtifactSlice::default());
     }
 }
 
@@ -60,7 +62,8 @@ pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
     let text = r#"{"items": [{"id": 1.50, "name": "ä"}, 12345678901234567890], "items2": {"b": 1, "a": 2}}"#;
     let id = shelf.put(draft(text, "")).await.id;
-    let value = async |pointer: &str| shelf.store.read(&LOCAL, &id, &Part::Pointer(pointer.into())).await;
+    let value =
+        async |pointer: &str| shelf.store.read(&LOCAL, &id, &ArtifactPart::Pointer(pointer.into())).await;
     for (pointer, text) in [
         ("", text),
         ("/items/0/id", "1.50"),
@@ -69,7 +72,7 @@ pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
         ("/items2", r#"{"b": 1, "a": 2}"#),
     ] {
         let total = text.chars().count() as u64;
-        assert_eq!(value(pointer).await, Ok(Piece { text: text.into(), total, next: None }));
+        assert_eq!(value(pointer).await, Ok(ArtifactSlice { text: text.into(), total, next: None }));
     }
     let fault = value("/items/0/size").await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::NotFound);
@@ -83,11 +86,13 @@ pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
 pub(crate) async fn what_cannot_be_read_is_told<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
     let id = shelf.put(draft("no JSON", "")).await.id;
-    let fault = shelf.store.read(&LOCAL, &id, &Part::Pointer("/a".into())).await.unwrap_err();
+    let fault = shelf.store.read(&LOCAL, &id, &ArtifactPart::Pointer("/a".into())).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
     assert!(fault.message.starts_with("It is not JSON, so no pointer leads into it: "), "{fault}");
     for id in ["art-000000000000", "", "x'\0"] {
-        for part in [Part::Whole, Part::Lines(window(0, 1)), Part::Pointer(String::new())] {
+        for part in
+            [ArtifactPart::Whole, ArtifactPart::Lines(window(0, 1)), ArtifactPart::Pointer(String::new())]
+        {
             let fault = shelf.store.read(&LOCAL, id, &part).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::NotFound);
             assert!(fault.message.starts_with("There is no artifact '"), "{fault}");

@@ -5,8 +5,8 @@ use std::{slice::from_ref, sync::Arc, time::Duration};
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Artifacts as _,
-        artifacts::{ArtifactChanges, ArtifactDraft, Part},
+        ArtifactService as _,
+        artifacts::{ArtifactChanges, ArtifactDraft, ArtifactPart},
     },
 };
 
@@ -25,7 +25,10 @@ pub(crate) async fn what_is_past_its_time_is_gone_for_every_method<F: ArtifactFi
     assert_eq!(shelf.find("bread").await, from_ref(&longer));
     assert_eq!(shelf.recent(&["t"], "").await, from_ref(&longer));
     assert_eq!(shelf.info(&kept.id).await, None);
-    assert_eq!(shelf.store.read(&LOCAL, &kept.id, &Part::Whole).await.unwrap_err().kind, FaultKind::NotFound);
+    assert_eq!(
+        shelf.store.read(&LOCAL, &kept.id, &ArtifactPart::Whole).await.unwrap_err().kind,
+        FaultKind::NotFound
+    );
     let pin = ArtifactChanges { pinned: Some(true), ..ArtifactChanges::default() };
     assert_eq!(shelf.store.change(&LOCAL, &kept.id, pin).await.unwrap_err().kind, FaultKind::NotFound);
     assert_eq!(shelf.store.delete(&LOCAL, &kept.id).await, Ok(false));

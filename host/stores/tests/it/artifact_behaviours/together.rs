@@ -1,6 +1,6 @@
 //! Several processes at one store.
 
-use gatehouse_core::ports::{Artifacts as _, artifacts::ArtifactDraft};
+use gatehouse_core::ports::{ArtifactService as _, artifacts::ArtifactDraft};
 
 use super::{HOUR, LOCAL, draft, meaning::until_complete, shelf, shelf_by_meaning};
 use crate::{embedder::TestEmbedder, engines::ArtifactFixture};

@@ -5,7 +5,7 @@ use std::{fs, sync::Mutex};
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Knowledge as _,
+        KnowledgeGraph as _,
         knowledge::{IndexOptions, PageChanges, PageDraft, PageLookup, PageType, UnresolvedLink},
     },
 };

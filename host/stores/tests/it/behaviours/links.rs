@@ -3,7 +3,7 @@
 use std::fs;
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{PageType, UnknownEdge},
 };
 
@@ -67,7 +67,7 @@ pub(crate) async fn an_edge_and_its_inverse_are_one_and_unknown_ones_are_told<F:
     let idea = page(&graph, "Principle/P").await;
     assert_eq!(seen(&idea), ["implemented_by to Implementation/I", "related to Principle/Q"]);
     assert_eq!(seen(&page(&graph, "Implementation/I").await), ["implements to Principle/P"]);
-    assert_eq!(graph.neighbours("Principle/P").await.unwrap(), idea.neighbours);
+    assert_eq!(graph.neighbors("Principle/P").await.unwrap(), idea.neighbours);
 }
 
 pub(crate) async fn a_page_without_an_overview_has_its_first_prose<F: Fixture>(engine: F) {

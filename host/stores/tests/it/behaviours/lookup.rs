@@ -1,7 +1,7 @@
 //! Finding one page by id or title, its neighbours, the counts, and how the engine is.
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{PageLookup, PageNeighbor, PageType},
 };
 
@@ -63,7 +63,7 @@ pub(crate) async fn an_edge_declared_from_both_ends_is_one_neighbour<F: Fixture>
         id: id.into(),
         title: title.into(),
     };
-    let machine = graph.neighbours("Implementation/Acme KneadingMachine").await.unwrap();
+    let machine = graph.neighbors("Implementation/Acme KneadingMachine").await.unwrap();
     assert_eq!(
         machine,
         [
@@ -72,7 +72,7 @@ pub(crate) async fn an_edge_declared_from_both_ends_is_one_neighbour<F: Fixture>
             neighbour("uses_heuristic", true, "Heuristic/Acme_Rest_Tip", "Rest_Tip"),
         ]
     );
-    let tip = graph.neighbours("Heuristic/Acme_Rest_Tip").await.unwrap();
+    let tip = graph.neighbors("Heuristic/Acme_Rest_Tip").await.unwrap();
     assert_eq!(
         tip,
         [
@@ -80,7 +80,7 @@ pub(crate) async fn an_edge_declared_from_both_ends_is_one_neighbour<F: Fixture>
             neighbour("uses_heuristic", false, "Workflow/Acme_Bread_Baking", "Bread_Baking"),
         ]
     );
-    assert_eq!(graph.neighbours("Nothing/Here").await.unwrap(), []);
+    assert_eq!(graph.neighbors("Nothing/Here").await.unwrap(), []);
 }
 
 pub(crate) async fn counts_and_health_are_told<F: Fixture>(engine: F) {

@@ -4,7 +4,7 @@ use std::fs;
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Knowledge as _, knowledge::PageChanges},
+    ports::{KnowledgeGraph as _, knowledge::PageChanges},
 };
 use gatehouse_stores::WikiRoots;
 

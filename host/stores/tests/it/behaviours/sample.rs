@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{PageChanges, PageFilters, PageType},
 };
 

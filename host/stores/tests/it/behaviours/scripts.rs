@@ -1,7 +1,7 @@
 //! Names come first, and other scripts than Latin are found.
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;

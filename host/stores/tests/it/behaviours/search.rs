@@ -1,7 +1,7 @@
 //! Search: what is found, in which order, and that any text may be asked.
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{MatchQuality, PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;

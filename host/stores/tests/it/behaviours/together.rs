@@ -9,7 +9,7 @@ use std::{
 };
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{IndexOptions, PageChanges, PageLookup},
 };
 

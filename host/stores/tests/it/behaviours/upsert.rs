@@ -1,7 +1,7 @@
 //! Pages that a caller writes without a file.
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{PageChanges, PageDraft, PageLocation, PageType},
 };
 use gatehouse_stores::WikiRoots;

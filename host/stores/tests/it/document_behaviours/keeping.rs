@@ -3,8 +3,8 @@
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Documents as _,
-        documents::{DocumentStore as _, FileHead, Lines, Repository, RepositoryState, SearchMode},
+        DocumentReader as _,
+        documents::{DocumentStore as _, FileHead, LineRange, Repository, RepositoryState, SearchMode},
     },
 };
 
@@ -126,7 +126,7 @@ pub(crate) async fn what_was_stored_is_there_after_a_restart<F: DocumentFixture>
     assert_eq!(library.state("shelf").await.unwrap(), state);
     assert_eq!(find(&library, "apples", SearchMode::Text).await, found);
     assert_eq!(
-        library.read("shelf", "a.md", Some(Lines { first: 4, last: 4 })).await.unwrap().text,
+        library.read("shelf", "a.md", Some(LineRange { first: 4, last: 4 })).await.unwrap().text,
         "# Bread\n"
     );
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gatehouse_core::ports::{
-    Documents as _,
-    documents::{DocumentStore as _, Lines, SearchMode},
+    DocumentReader as _,
+    documents::{DocumentStore as _, LineRange, SearchMode},
 };
 
 use super::{LONG, add, file, find, paths, put, shelf, shelf_by_meaning, until_complete};
@@ -32,7 +32,7 @@ pub(crate) async fn a_document_is_as_near_as_its_nearest_chunk<F: DocumentFixtur
     until_complete(&library).await;
     let found = find(&library, "yeast", SEMANTIC).await;
     assert_eq!((paths(&found), found.note.clone()), (vec!["long.md", "mixed.md"], None));
-    assert_eq!(found.hits[0].best, Some(Lines { first: 5, last: 6 }));
+    assert_eq!(found.hits[0].best, Some(LineRange { first: 5, last: 6 }));
     assert!(found.hits[0].score > found.hits[1].score);
     assert_eq!(found.unmatched_terms, ["yeast"]);
     for _ in 0..3 {
@@ -73,7 +73,7 @@ pub(crate) async fn without_vectors_words_answer_and_it_is_said<F: DocumentFixtu
     assert_eq!(found.hits.len(), 2);
     assert_eq!(found.note.unwrap(), "Found by words alone: model 'test/one' at test.invalid is down.");
     // Nobody has asked for a pass of its own, but what was stored has.
-    library.settle(LONG).await;
+    library.wait_for_vectors(LONG).await;
     let health = library.health().await.unwrap().embedding.unwrap();
     assert_eq!((health.model.as_str(), health.waiting), ("test/one", 3));
     assert!(health.failing.unwrap().contains("is down"));
@@ -99,7 +99,7 @@ pub(crate) async fn only_chunks_that_changed_are_embedded_again<F: DocumentFixtu
     let found = find(&library, "device", SEMANTIC).await;
     assert_eq!(
         (found.hits[0].path.as_str(), found.hits[0].best),
-        ("a.md", Some(Lines { first: 7, last: 7 }))
+        ("a.md", Some(LineRange { first: 7, last: 7 }))
     );
     // A repeated text is one text.
     add(&library, vec![file("c.md", "plums plums\n\nx\n\nplums plums\n\nx\n\n")]).await;
@@ -127,7 +127,7 @@ pub(crate) async fn another_model_or_dimension_is_embedded_anew_and_going_back_c
     drop(library);
     let library = shelf_by_meaning(&engine, &one).await;
     assert_eq!(paths(&find(&library, "leaven", SEMANTIC).await), ["b.md"]);
-    assert!(library.settle(LONG).await);
+    assert!(library.wait_for_vectors(LONG).await);
     assert_eq!(one.documents(), 2);
     one.set_dimension(48);
     assert!(!find(&library, "bread", SEMANTIC).await.hits.is_empty());
@@ -143,7 +143,7 @@ pub(crate) async fn what_waited_when_a_process_ended_the_next_one_embeds<F: Docu
     drop(library);
     let embedder = TestEmbedder::new("test/one", 64);
     let library = engine.open_documents(Some(Arc::clone(&embedder) as _));
-    assert!(library.settle(LONG).await);
+    assert!(library.wait_for_vectors(LONG).await);
     assert_eq!((embedder.documents(), library.health().await.unwrap().store.waiting), (150, 0));
     assert_eq!(find(&library, "leaven", SEMANTIC).await.hits.len(), 5);
 }

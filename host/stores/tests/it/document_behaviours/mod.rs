@@ -9,10 +9,10 @@ pub(crate) mod together;
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::ports::{
-    Documents as _,
+    DocumentReader as _,
     documents::{
-        Chunk, DocumentSearch, DocumentStore as _, FileHead, Lines, NewFile, Repository, RepositoryState,
-        SearchMode,
+        DocumentChunk, DocumentSearchResult, DocumentStore as _, FileHead, LineRange, NewFile, Repository,
+        RepositoryState, SearchMode,
     },
 };
 use gatehouse_stores::DocumentLibrary;
@@ -106,8 +106,8 @@ pub(crate) fn file(path: &str, text: &str) -> NewFile {
             headings.push(heading.clone());
         }
         let count = paragraph.lines().count() as u32;
-        let lines = Lines { first: line, last: line + count.max(1) - 1 };
-        chunks.push(Chunk { start, end: start + paragraph.len(), lines, heading: heading.clone() });
+        let lines = LineRange { first: line, last: line + count.max(1) - 1 };
+        chunks.push(DocumentChunk { start, end: start + paragraph.len(), lines, heading: heading.clone() });
         start += paragraph.len();
         line += count;
     }
@@ -126,11 +126,11 @@ pub(crate) async fn add(library: &DocumentLibrary, files: Vec<NewFile>) {
     library.change("shelf", files, vec![]).await.unwrap();
 }
 
-async fn find(library: &DocumentLibrary, query: &str, mode: SearchMode) -> DocumentSearch {
+async fn find(library: &DocumentLibrary, query: &str, mode: SearchMode) -> DocumentSearchResult {
     library.search("shelf", query, mode, 5).await.unwrap()
 }
 
-fn paths(found: &DocumentSearch) -> Vec<&str> {
+fn paths(found: &DocumentSearchResult) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.path.as_str()).collect()
 }
 
@@ -142,7 +142,7 @@ pub(crate) async fn until_complete(library: &DocumentLibrary) {
     };
     while waits().await {
         assert!(std::time::Instant::now() < end, "{:?}", library.health().await.unwrap());
-        library.settle(LONG).await;
+        library.wait_for_vectors(LONG).await;
         tokio::task::yield_now().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Documents as _, documents::Lines},
+    ports::{DocumentReader as _, documents::LineRange},
 };
 
 use super::{add, file, shelf};
@@ -14,13 +14,13 @@ pub(crate) async fn documents_are_read_whole_and_by_lines<F: DocumentFixture>(en
     add(&library, vec![file("a.md", text), file("empty.md", "")]).await;
     let whole = library.read("shelf", "a.md", None).await.unwrap();
     assert_eq!((whole.text.as_str(), whole.total_lines, whole.total_tokens), (text, 5, 6));
-    let read = async |first, last| library.read("shelf", "a.md", Some(Lines { first, last })).await;
+    let read = async |first, last| library.read("shelf", "a.md", Some(LineRange { first, last })).await;
     let part = read(2, 3).await.unwrap();
     assert_eq!(
         (part.text.as_str(), part.lines, part.total_tokens),
-        ("apples\n\n", Lines { first: 2, last: 3 }, 6)
+        ("apples\n\n", LineRange { first: 2, last: 3 }, 6)
     );
-    assert_eq!(read(5, 900).await.unwrap().lines, Lines { first: 5, last: 5 });
+    assert_eq!(read(5, 900).await.unwrap().lines, LineRange { first: 5, last: 5 });
     let fault = read(6, 7).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.contains("has 5 lines")), (FaultKind::InvalidArguments, true));
     assert_eq!(read(0, 1).await.unwrap_err().kind, FaultKind::InvalidArguments);

@@ -1,8 +1,8 @@
 //! Search by names and words: what is found, in which order, and that any text may be asked.
 
 use gatehouse_core::ports::{
-    Documents as _,
-    documents::{DocumentStore as _, Lines, MatchQuality, NewFile, SearchMode},
+    DocumentReader as _,
+    documents::{DocumentStore as _, LineRange, MatchQuality, NewFile, SearchMode},
 };
 
 use super::{add, file, find, paths, put, shelf, shelf_by_meaning};
@@ -232,7 +232,7 @@ pub(crate) async fn a_hit_says_how_well_it_fits_and_where<F: DocumentFixture>(en
     ] {
         assert_eq!(find(&library, query, TEXT).await.hits[0].fit, fit, "{query}");
     }
-    let Some(Lines { first, last }) = find(&library, "knead dough", TEXT).await.hits[0].best else {
+    let Some(LineRange { first, last }) = find(&library, "knead dough", TEXT).await.hits[0].best else {
         panic!("no lines")
     };
     assert!((first..=last).contains(&203) && last - first < 60, "{first} to {last}");

@@ -25,7 +25,7 @@ pub(crate) async fn two_libraries_may_change_one_database_at_once<F: DocumentFix
     assert_eq!(here.heads("shelf").await.unwrap().len(), 200);
     assert_eq!(there.heads("other").await.unwrap().len(), 100);
     until_complete(&here).await;
-    assert!(there.settle(LONG).await);
+    assert!(there.wait_for_vectors(LONG).await);
     for library in [&here, &there] {
         let found = find(library, "leaven", SearchMode::Semantic).await;
         assert_eq!((found.hits.len(), found.note), (5, None));
@@ -43,7 +43,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: DocumentF
     let there = engine.open_documents(Some(std::sync::Arc::clone(&silent) as _));
     assert_eq!(paths(&find(&there, "leaven", SearchMode::Semantic).await), ["a.md"]);
     // Its first question has it look for chunks that wait, which must not meet those that come now.
-    assert!(there.settle(LONG).await);
+    assert!(there.wait_for_vectors(LONG).await);
     add(&here, vec![file("b.md", "device")]).await;
     until_complete(&here).await;
     assert_eq!(paths(&find(&there, "machine", SearchMode::Semantic).await), ["b.md"]);

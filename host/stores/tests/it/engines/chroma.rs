@@ -6,7 +6,7 @@ mod trouble;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Artifacts as _, Clock, Embedder};
+use gatehouse_core::ports::{ArtifactService as _, Clock, Embedder};
 use gatehouse_stores::{ArtifactLimits, ArtifactStore, ChromaConfig, WikiKnowledge};
 
 use self::server::Server;

@@ -11,7 +11,7 @@ use std::{
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Knowledge as _, knowledge::PageFilters},
+    ports::{KnowledgeGraph as _, knowledge::PageFilters},
 };
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge};
 use tempfile::TempDir;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::{Knowledge as _, knowledge::PageFilters},
+    ports::{KnowledgeGraph as _, knowledge::PageFilters},
 };
 use gatehouse_stores::{Timing, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 

@@ -37,7 +37,7 @@ async fn what_its_callers_call_too_is_told() {
         let tools: &[&str] = if caller < 6 { &["find", "read", "all"] } else { &["other", "all"] };
         for tool in tools {
             place.clock.advance(11 * MINUTE);
-            ledger.record(Sample { caller, ..place.call(tool, SampleEnding::Replied) });
+            ledger.record(CallSample { caller, ..place.call(tool, SampleEnding::Replied) });
         }
     }
     ledger.flush().await.unwrap();
@@ -54,7 +54,7 @@ async fn a_gates_own_calls_between_those_of_servers_do_not_count() {
         ledger.record(place.call(tool, SampleEnding::Replied));
         for name in gate {
             let tool = ToolId { source: SourceId::Gate("proxy".into()), name: (*name).into() };
-            ledger.record(Sample { tool, ..place.call("", SampleEnding::Replied) });
+            ledger.record(CallSample { tool, ..place.call("", SampleEnding::Replied) });
         }
         place.clock.advance(1_000);
     };

@@ -26,7 +26,7 @@ async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHt
     let id = RequestId::Number(7);
     inbound.sent(&id);
     let message = ClientJsonRpcMessage::request(request, id);
-    let client = HttpClients::default().of(&url.parse().expect("a url")).expect("a client").clone();
+    let client = HttpClients::default().for_url(&url.parse().expect("a url")).expect("a client").clone();
     let sent = post(&client, &inbound, &url, &message, None, None, Headers::new());
     let (came, ()) = tokio::join!(sent, serve);
     came.map_err(|error| cause_in_words(&error))

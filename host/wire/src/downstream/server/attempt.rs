@@ -4,7 +4,7 @@ use std::{cell::Cell, sync::Arc};
 
 use gatehouse_core::{
     Fault, lock,
-    ports::servers::{Circuit, RefreshReport, ServerState},
+    ports::servers::{CircuitState, RefreshReport, ServerState},
 };
 use tokio::time::Instant;
 
@@ -76,7 +76,7 @@ impl<'a> Attempt<'a> {
             inner.state = ServerState::Failed;
         }
         inner.last_error = Some(failure.message.clone());
-        inner.breaker.told(Instant::now()).0 == Circuit::Open
+        inner.breaker.told(Instant::now()).0 == CircuitState::Open
     }
 }
 

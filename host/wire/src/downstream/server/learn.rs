@@ -86,7 +86,7 @@ impl Server {
         // The index alone knows what is held back, and whether another host saw the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(LearnFailure::Index)?;
         let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| rest_of(&known.listing));
-        let held_back = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.held_back);
+        let held_back = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
         if tools_changed || rest(&before) != rest(&now) {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
@@ -143,11 +143,13 @@ impl Server {
         lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
         let Some(source) = self.own.upgrade() else { return Ok(None) };
         Ok(known.map(|known| {
-            let held =
-                known.tools.iter().filter_map(|tool| Some((tool.name.to_string(), tool.held.clone()?)));
+            let held = known
+                .tools
+                .iter()
+                .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
             let held = Arc::new(held.collect());
             let listing = self.described.listing(&self.id, &self.definition.tools, known.listing);
-            ServerListing { source: source as _, held, listing }
+            ServerListing { source: source as _, quarantined: held, listing }
         }))
     }
 

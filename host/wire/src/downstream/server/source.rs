@@ -151,11 +151,11 @@ impl Source for Server {
 
 /// Returns a listing without the tools that are held back.
 fn without_held(listed: ServerListing) -> Arc<Listing> {
-    if listed.held.is_empty() {
+    if listed.quarantined.is_empty() {
         return listed.listing;
     }
     let mut listing = Listing::clone(&listed.listing);
-    listing.tools.retain(|tool| listed.held.iter().all(|(held, _)| **held != *tool.name));
+    listing.tools.retain(|tool| listed.quarantined.iter().all(|(held, _)| **held != *tool.name));
     Arc::new(listing)
 }
 

@@ -12,8 +12,11 @@ use gatehouse_core::{
     completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     ports::{
-        servers::{Circuit, ServerTransport},
-        tool_index::{HeldChange, IndexedListing, KnownListing, MayFind, OnChange, ToolQuestion, ToolsFound},
+        servers::{CircuitState, ServerTransport},
+        tool_index::{
+            ChangePolicy, IndexedListing, KnownListing, PendingChange, ToolFilter, ToolSearchRequest,
+            ToolSearchResult,
+        },
     },
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -71,7 +74,7 @@ impl ToolIndex for Known {
     async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
         let listing = lock(&self.0).clone();
         let known =
-            |listing| KnownListing { listing, last_change: None, tools: Arc::default(), held_back: 0 };
+            |listing| KnownListing { listing, last_change: None, tools: Arc::default(), quarantined: 0 };
         Ok(listing.map(known))
     }
 
@@ -80,11 +83,11 @@ impl ToolIndex for Known {
         Ok(())
     }
 
-    async fn search(&self, _: &ToolQuestion, _: MayFind<'_>) -> Result<ToolsFound, Fault> {
-        Ok(ToolsFound::default())
+    async fn search(&self, _: &ToolSearchRequest, _: ToolFilter<'_>) -> Result<ToolSearchResult, Fault> {
+        Ok(ToolSearchResult::default())
     }
 
-    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
         Ok(Vec::new())
     }
 
@@ -128,7 +131,7 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
         connection_timeout: None,
         preconnect: false,
         idle_timeout: Some(Duration::from_secs(600)),
-        on_change: OnChange::Warn,
+        on_change: ChangePolicy::Warn,
         tools: std::collections::BTreeMap::new(),
         secrets: Vec::new(),
         missing: Vec::new(),
@@ -199,7 +202,7 @@ async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_close
     connector.down.store(false, Ordering::SeqCst);
     assert!(call(&server, "work").await.is_ok());
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "exactly one");
-    assert_eq!(server.status().circuit, Circuit::Closed);
+    assert_eq!(server.status().circuit, CircuitState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,7 +255,7 @@ async fn a_server_that_answers_with_an_error_is_well() {
         let fault = call(&server, "refuse").await.expect_err("refused");
         assert_eq!(fault.message, "Server 's' answered: not today (-32603)");
     }
-    assert_eq!(server.status().circuit, Circuit::Closed);
+    assert_eq!(server.status().circuit, CircuitState::Closed);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,7 +51,7 @@ impl Server {
 
     async fn open(&self) -> Result<(Sse, Inbound), String> {
         let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
-        let client = HttpClients::default().of(&self.url).expect("a client").clone();
+        let client = HttpClients::default().for_url(&self.url).expect("a client").clone();
         let headers =
             HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
         let asking = Asking::new(client, self.url.clone(), headers, None);

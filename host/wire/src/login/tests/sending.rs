@@ -35,7 +35,7 @@ fn inbound() -> Inbound {
 /// The text of the reply to one ping, or the fault that it ends in.
 async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
-    let client = clients.of(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&place.target()).expect("a client").clone();
     let client = LoggedIn::new(client, Some(Arc::clone(host)), "git".into(), inbound());
     match client.post_message(place.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
@@ -116,7 +116,7 @@ async fn faults_of_a_login_come_through_the_protocol() {
     let place = Place::with(&[]);
     let host = Arc::new(place.host());
     let clients = HttpClients::default();
-    let client = clients.of(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&place.target()).expect("a client").clone();
     let client = LoggedIn::new(client, Some(host), "git".into(), inbound());
     let config = StreamableHttpClientTransportConfig::with_uri(place.url());
     let begun = ().serve(StreamableHttpClientWorker::new(client, config)).await;
@@ -132,7 +132,7 @@ async fn faults_of_a_login_come_through_the_protocol() {
 /// A stream of events with the logins of a host.
 async fn stream(place: &Place, host: &Arc<Logins>) -> Result<Sse, Fault> {
     let clients = HttpClients::default();
-    let client = clients.of(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&place.target()).expect("a client").clone();
     let logins = Some((Arc::clone(host), "git".into()));
     let asking = Asking::new(client, place.target(), Default::default(), logins);
     Sse::open(asking, inbound(), 4_096).await.map_err(|error| fault_of(&error).expect("a fault").clone())

@@ -6,7 +6,7 @@ use gatehouse_core::{
     Call, Catalog, CompiledPreset, ContentPart, Effect, Intent, Outcome, Pipeline, Reply, Source, SourceId,
     ToolSpec,
     catalog::{SourceListing, ToolEntry},
-    pipeline::Deadline,
+    pipeline::DeadlineStage,
     source::Listing,
 };
 use tokio::{
@@ -98,7 +98,7 @@ impl Connection {
             SourceListing { source: asker, listing, params: Map::new(), problem: None, pending: None };
         let catalog = Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![listed]);
         let view = PresetView { catalog: catalog.expect("a catalog"), instructions: None };
-        let pipeline = Pipeline::new(vec![Arc::new(Deadline)]);
+        let pipeline = Pipeline::new(vec![Arc::new(DeadlineStage)]);
         let presets = Arc::new(ServedPresets::new(pipeline, view, Default::default()));
         let (input, reader) = duplex(1 << 16);
         let (writer, output) = duplex(1 << 16);

@@ -11,7 +11,7 @@ use gatehouse_core::{
     Call, Catalog, CompiledPreset, ContentPart, Effect, Fault, Intent, Outcome, Pipeline, Reply, Source,
     SourceId, ToolSpec,
     catalog::{SourceListing, ToolEntry},
-    pipeline::Deadline,
+    pipeline::DeadlineStage,
     source::Listing,
 };
 use serde_json::{Map, Value, json};
@@ -132,7 +132,8 @@ impl Connection {
         let exposure = CompiledPreset::from_sources("p", Vec::new());
         let catalog = Catalog::build(&exposure, vec![listed]).expect("a catalog");
         let view = PresetView { catalog, instructions: None };
-        let presets = ServedPresets::new(Pipeline::new(vec![Arc::new(Deadline)]), view, Default::default());
+        let presets =
+            ServedPresets::new(Pipeline::new(vec![Arc::new(DeadlineStage)]), view, Default::default());
 
         let (input, reader) = duplex(1 << 16);
         let (writer, output) = duplex(room);

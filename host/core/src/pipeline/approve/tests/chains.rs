@@ -8,9 +8,9 @@ use super::*;
 struct ByTool;
 
 #[async_trait]
-impl Client for ByTool {
-    fn abilities(&self) -> Abilities {
-        Abilities { forms: true, protocol: "2025-11-25".into(), ..Abilities::default() }
+impl CallingClient for ByTool {
+    fn profile(&self) -> ClientProfile {
+        ClientProfile { forms: true, protocol: "2025-11-25".into(), ..ClientProfile::default() }
     }
 
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
@@ -26,7 +26,7 @@ impl Client for ByTool {
         Ok(questions.iter().map(answer).collect())
     }
 
-    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
 proptest! {

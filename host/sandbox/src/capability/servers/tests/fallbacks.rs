@@ -51,7 +51,7 @@ fn with_effect(name: &str, effect: Effect) -> Arc<ToolSpec> {
 }
 
 #[async_trait]
-impl Servers for World {
+impl ServerRegistry for World {
     fn status(&self) -> Vec<ServerStatus> {
         let known = Host::default().status().remove(0);
         let status = |(name, tags): &(&str, &[&str])| ServerStatus {
@@ -75,7 +75,7 @@ impl Servers for World {
         Ok(ServerListing {
             source: Arc::new(Git(SourceId::Server(server.into()))),
             listing: Arc::new(listing),
-            held: Arc::new(held.map(|(id, _)| (id.name.to_string(), "it changed".into())).collect()),
+            quarantined: Arc::new(held.map(|(id, _)| (id.name.to_string(), "it changed".into())).collect()),
         })
     }
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
@@ -85,7 +85,7 @@ impl Servers for World {
         servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
-    async fn learn(&self, _: &str) -> Result<(), Fault> {
+    async fn probe(&self, _: &str) -> Result<(), Fault> {
         Ok(())
     }
     async fn refresh(&self, _: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
@@ -110,7 +110,7 @@ impl ToolIndex for World {
     async fn forget(&self, server: &str) -> Result<(), Fault> {
         Everything.forget(server).await
     }
-    async fn search(&self, _: &ToolQuestion, _: MayFind<'_>) -> Result<ToolsFound, Fault> {
+    async fn search(&self, _: &ToolSearchRequest, _: ToolFilter<'_>) -> Result<ToolSearchResult, Fault> {
         let hit = |(id, fact): (ToolId, &Fact)| ToolHit {
             spec: with_effect(&id.name, fact.indexed),
             id,
@@ -122,10 +122,10 @@ impl ToolIndex for World {
             hit.id.source = SourceId::Gate(Arc::clone(hit.id.source.name()));
             hit
         }));
-        Ok(ToolsFound { hits, ..ToolsFound::default() })
+        Ok(ToolSearchResult { hits, ..ToolSearchResult::default() })
     }
-    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
-        Everything.held().await
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
+        Everything.pending_changes().await
     }
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
         Ok(false)
@@ -137,8 +137,8 @@ impl ToolIndex for World {
 }
 
 #[async_trait]
-impl Ledger for World {
-    fn record(&self, _: Sample) {}
+impl CallLedger for World {
+    fn record(&self, _: CallSample) {}
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if self.ledger_is_gone {
             return Err(Fault::unavailable("It is gone."));

@@ -20,7 +20,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         documents::{FileHead, NewFile, Repository, RepositoryState},
-        text::{Encoding, TokenCounter},
+        text::{TokenCounter, TokenEncoding},
     },
 };
 
@@ -204,7 +204,7 @@ impl DocumentEngine for ExistingTables {
         let Some(text) = self.end(db, found).await? else { return Ok(None) };
         let (path, counter) = (path.to_owned(), Arc::clone(&self.tokens));
         let counted = tokio::task::spawn_blocking(move || {
-            let tokens = u32::try_from(counter.count(&text, Encoding::O200k)).unwrap_or(u32::MAX);
+            let tokens = u32::try_from(counter.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
             StoredFile { path, text, made_from: None, tokens }
         });
         match counted.await {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use gatehouse_core::search::{NameMatch, NameQuery, POOL, Scored, name::name_key};
+use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, name::name_key};
 
 use super::{
     super::super::{
@@ -93,7 +93,10 @@ impl<'a> Asked<'a> {
              WHERE repo_name = $1 AND content IS NOT NULL
                 AND strpos('/' || translate(lower(filepath), E' \\t\\n_-.', ''), '/' || $2) > 0
              ORDER BY length(filepath), path LIMIT $3";
-        let rows = self.db.rows(sql, &[&self.question.repository, &key, &(3 * POOL as i64 + 1)]).await?;
+        let rows = self
+            .db
+            .rows(sql, &[&self.question.repository, &key, &(3 * MIN_CANDIDATE_POOL as i64 + 1)])
+            .await?;
         let mut names = Vec::new();
         for row in &rows {
             let path: String = column(row, 0)?;
@@ -103,7 +106,7 @@ impl<'a> Asked<'a> {
         }
         let mut files = named(name, names);
         files.retain(|_, name| *name != NameMatch::No);
-        Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+        Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
     }
 
     /// Those nearest to the question, by the column's index where there is one.
@@ -162,7 +165,7 @@ impl<'a> Asked<'a> {
                 continue;
             }
             let candidate = DocumentCandidate {
-                scored: Scored {
+                scored: ScoredCandidate {
                     key: document.path.clone(),
                     name: by_name.get(&document.path).copied().unwrap_or(NameMatch::No),
                     bm25,

@@ -1,7 +1,7 @@
 //! How words are looked for in the tables: in the column `content_tsvector`, by the configurations of text search that made
 //! it, or in the texts themselves where there is no such column.
 
-use gatehouse_core::search::Query;
+use gatehouse_core::search::SearchQuery;
 
 use super::{
     super::super::{
@@ -126,7 +126,7 @@ impl WordSource {
 
 /// What the words of a question are asked for: each may be the beginning of a longer one. What a form holds beside
 /// letters and digits is put there here.
-pub(super) fn word_forms(query: &Query) -> Vec<Form> {
+pub(super) fn word_forms(query: &SearchQuery) -> Vec<Form> {
     let stretches = query.stretches.iter().map(|stretch| &stretch.text);
     let written = query.words.iter().chain(stretches).map(|word| (word, true));
     let joined = query.joined.iter().map(|word| (word, false));
@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn forms_hold_nothing_that_is_an_operator() {
-        let query = Query::of("it's <-> (DROP | table):* & !x \\ gpt-4 модель 图片");
+        let query = SearchQuery::new("it's <-> (DROP | table):* & !x \\ gpt-4 модель 图片");
         let forms: Vec<String> = word_forms(&query).into_iter().map(|form| form.form).collect();
         for form in &forms {
             let word = form.strip_prefix('\'').and_then(|form| form.strip_suffix("':*")).unwrap();
             assert!(word.chars().all(char::is_alphanumeric), "{form}");
         }
         assert!(forms.contains(&"'gpt4':*".into()) && forms.contains(&"'модель':*".into()), "{forms:?}");
-        assert_eq!(word_forms(&Query::of("' & ! : * ( ) <-> 🙂")).len(), 0);
+        assert_eq!(word_forms(&SearchQuery::new("' & ! : * ( ) <-> 🙂")).len(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::ports::documents::Lines;
+use gatehouse_core::ports::documents::LineRange;
 use tokio_postgres::Row;
 
 use super::{
@@ -89,7 +89,7 @@ pub(super) async fn nearest(
     repository: &RepositoryKey,
     near: Option<&Near<'_>>,
     files: &[i64],
-) -> Result<HashMap<i64, (f32, Lines)>, StoreError> {
+) -> Result<HashMap<i64, (f32, LineRange)>, StoreError> {
     let Some(near) = near else { return Ok(HashMap::new()) };
     let (from, to): (Vec<String>, Vec<String>) = files
         .iter()
@@ -108,7 +108,7 @@ pub(super) async fn nearest(
     let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
     let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, &files, &from, &to]).await?;
     let one = |row: &Row| {
-        let lines = Lines { first: count(row, 2)?, last: count(row, 3)? };
+        let lines = LineRange { first: count(row, 2)?, last: count(row, 3)? };
         Ok((column(row, 0)?, (column::<f64>(row, 1)? as f32, lines)))
     };
     rows.iter().map(one).collect()

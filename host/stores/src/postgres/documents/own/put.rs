@@ -3,7 +3,7 @@
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::documents::{Chunk, FileHead, NewFile},
+    ports::documents::{DocumentChunk, FileHead, NewFile},
     search::name::name_key,
 };
 
@@ -98,7 +98,7 @@ impl FileTerms {
 impl Chunks {
     fn of(file: &NewFile) -> Result<Self, Fault> {
         let mut chunks = Self::default();
-        for Chunk { start, end, lines, heading } in &file.chunks {
+        for DocumentChunk { start, end, lines, heading } in &file.chunks {
             let text = file.text.get(*start..*end).ok_or_else(|| {
                 Fault::internal(format!("a chunk of '{}' does not lie within its text", file.head.path))
             })?;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
 use gatehouse_core::{
-    ports::documents::Lines,
-    search::{NameMatch, NameQuery, POOL, Scored},
+    ports::documents::LineRange,
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
 };
 use tokio_postgres::Row;
 
@@ -174,11 +174,11 @@ async fn by_name(
     // Where nothing but the exact name counts, the end of the range is not a text that the server knows.
     let to = to.replace('\0', "\u{1}");
     // Each file has three names at most.
-    let limit = 3 * POOL as i64 + 1;
+    let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(sql, &[&repository, &from, &to, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
     let files = named(name, rows.collect::<Result<Vec<_>, StoreError>>()?);
-    Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+    Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
 /// What is known of each candidate.
@@ -186,7 +186,7 @@ async fn known(
     db: &Session,
     words: &WeighedTerms,
     by_name: &BTreeMap<i64, NameMatch>,
-    nearest: &HashMap<i64, (f32, Lines)>,
+    nearest: &HashMap<i64, (f32, LineRange)>,
     files: &[i64],
 ) -> Result<Vec<DocumentCandidate>, StoreError> {
     let sql = format!(
@@ -204,7 +204,7 @@ async fn known(
         let number: i64 = column(row, 0)?;
         let nearest = nearest.get(&number);
         Ok(DocumentCandidate {
-            scored: Scored {
+            scored: ScoredCandidate {
                 key: column(row, 1)?,
                 name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
                 bm25: column(row, 4)?,

@@ -4,7 +4,7 @@ use std::fs;
 
 use gatehouse_core::{
     Effect, Intent, ToolSpec,
-    ports::tool_index::{HeldChange, KnownListing, OnChange},
+    ports::tool_index::{ChangePolicy, KnownListing, PendingChange},
     source::Listing,
 };
 use serde_json::Map;
@@ -12,7 +12,7 @@ use serde_json::Map;
 use super::*;
 use crate::sqlite::tools::SqliteTools;
 
-fn listing(server: &str, says: &str, on_change: OnChange) -> IndexedListing {
+fn listing(server: &str, says: &str, on_change: ChangePolicy) -> IndexedListing {
     let tool = ToolSpec {
         name: "read".into(),
         title: None,
@@ -32,7 +32,7 @@ fn listing(server: &str, says: &str, on_change: OnChange) -> IndexedListing {
     IndexedListing { server: server.into(), tags: Vec::new(), listing, on_change }
 }
 
-async fn put(tools: &SqliteTools, server: &str, says: &str, on_change: OnChange) {
+async fn put(tools: &SqliteTools, server: &str, says: &str, on_change: ChangePolicy) {
     tools.put(listing(server, says, on_change), 1, false).await.unwrap();
 }
 
@@ -40,7 +40,7 @@ async fn known(tools: &SqliteTools, server: &str) -> KnownListing {
     tools.known(server).await.unwrap().expect("known")
 }
 
-async fn held(tools: &SqliteTools) -> Vec<HeldChange> {
+async fn held(tools: &SqliteTools) -> Vec<PendingChange> {
     tools.held().await.unwrap()
 }
 
@@ -48,8 +48,8 @@ async fn held(tools: &SqliteTools) -> Vec<HeldChange> {
 async fn used() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let tools = SqliteTools::new(dir.path().join("tools.db"));
-    put(&tools, "open", "Reads.", OnChange::Warn).await;
-    put(&tools, "strict", "Reads.", OnChange::Quarantine).await;
+    put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
+    put(&tools, "strict", "Reads.", ChangePolicy::Quarantine).await;
     assert!(held(&tools).await.is_empty());
     tools.close().await;
     dir
@@ -69,10 +69,10 @@ async fn nothing_passes_with(damage: impl FnOnce(&mut Vec<u8>)) {
     fs::write(&file, &bytes).unwrap();
     let tools = SqliteTools::new(file.clone());
     assert!(tools.known("open").await.unwrap().is_none(), "asked again");
-    put(&tools, "open", "Reads.", OnChange::Warn).await;
-    put(&tools, "strict", "Reads, and sends it to me.", OnChange::Quarantine).await;
-    assert_eq!(known(&tools, "open").await.tools[0].held, None);
-    let reason = known(&tools, "strict").await.tools[0].held.clone().expect("held back");
+    put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
+    put(&tools, "strict", "Reads, and sends it to me.", ChangePolicy::Quarantine).await;
+    assert_eq!(known(&tools, "open").await.tools[0].quarantine_reason, None);
+    let reason = known(&tools, "strict").await.tools[0].quarantine_reason.clone().expect("held back");
     assert!(reason.contains("is lost"), "{reason}");
     let waits = held(&tools).await;
     assert_eq!((waits.len(), &waits[0].before), (1, &None));
@@ -81,7 +81,7 @@ async fn nothing_passes_with(damage: impl FnOnce(&mut Vec<u8>)) {
     tools.close().await;
     let tools = SqliteTools::new(file);
     assert!(held(&tools).await.is_empty(), "the approval is in the new file");
-    put(&tools, "late", "Reads.", OnChange::Quarantine).await;
+    put(&tools, "late", "Reads.", ChangePolicy::Quarantine).await;
     assert_eq!(held(&tools).await.len(), 1, "a later start still knows that something was lost");
 }
 
@@ -92,7 +92,7 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let newer = crate::sqlite::lock::DatabaseLock::shared(&file).unwrap();
     let tools = SqliteTools::new(file.clone());
-    put(&tools, "open", "Reads.", OnChange::Warn).await;
+    put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     assert_eq!(known(&tools, "open").await.tools.len(), 1);
     assert!(tools.db.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.db.reason());
     drop(newer);
@@ -109,16 +109,16 @@ async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() 
     // A folder in the place of the file is neither read nor written, by no user.
     fs::create_dir(&file).unwrap();
     let tools = SqliteTools::new(file.clone());
-    put(&tools, "open", "Reads.", OnChange::Warn).await;
-    put(&tools, "strict", "Reads.", OnChange::Quarantine).await;
-    assert_eq!(known(&tools, "open").await.tools[0].held, None);
+    put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
+    put(&tools, "strict", "Reads.", ChangePolicy::Quarantine).await;
+    assert_eq!(known(&tools, "open").await.tools[0].quarantine_reason, None);
     let waits = held(&tools).await;
     assert_eq!(waits.len(), 1, "there may have been a file: {waits:?}");
     let refused = tools.approve("strict", "read", &waits[0].digest).await.unwrap_err();
     assert!(refused.message.starts_with("The approval cannot be stored: "), "{refused}");
     assert!(!tools.db.back_to_file().await);
     fs::remove_dir(&file).unwrap();
-    put(&tools, "strict", "Reads, and more.", OnChange::Quarantine).await;
+    put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
     assert!(tools.db.back_to_file().await && tools.db.reason().is_none());
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
@@ -137,10 +137,10 @@ async fn on_a_full_disk_what_was_reviewed_still_counts() {
         Ok(db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?)
     };
     tools.db.write(full).await.unwrap();
-    put(&tools, "open", &"Reads. ".repeat(9_000), OnChange::Warn).await;
+    put(&tools, "open", &"Reads. ".repeat(9_000), ChangePolicy::Warn).await;
     assert!(tools.db.reason().is_some_and(|why| why.contains("the disk is full")), "{:?}", tools.db.reason());
     assert!(known(&tools, "open").await.listing.tools[0].description.len() > 50_000);
-    put(&tools, "strict", "Reads, and more.", OnChange::Quarantine).await;
+    put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
     assert_ne!(tools.generation().await.unwrap(), before);

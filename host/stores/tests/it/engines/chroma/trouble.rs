@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::ports::Artifacts as _;
+use gatehouse_core::ports::ArtifactService as _;
 use gatehouse_stores::{ArtifactStore, ChromaConfig};
 use tokio::net::TcpListener;
 

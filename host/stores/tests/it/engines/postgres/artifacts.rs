@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Artifacts as _, Clock, Embedder, artifacts::Part},
+    ports::{ArtifactService as _, Clock, Embedder, artifacts::ArtifactPart},
 };
 use gatehouse_stores::{ArtifactLimits, ArtifactStore, PostgresConfig, WikiKnowledge, WikiRoots};
 
@@ -154,12 +154,12 @@ async fn a_server_that_is_gone_is_unavailable_and_back_again_when_it_is() {
         let fault = store.put(&LOCAL, draft("lost", "")).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unavailable);
         assert!(fault.message.starts_with("artifact store 'postgres' at 127.0.0.1"), "{fault}");
-        assert!(store.read(&LOCAL, &kept.id, &Part::Whole).await.is_err());
+        assert!(store.read(&LOCAL, &kept.id, &ArtifactPart::Whole).await.is_err());
         assert!(store.sweep().await.is_err());
     }
     database.server.as_mut().unwrap().run();
     for store in [&here, &there] {
-        assert_eq!(store.read(&LOCAL, &kept.id, &Part::Whole).await.unwrap().text, "kept");
+        assert_eq!(store.read(&LOCAL, &kept.id, &ArtifactPart::Whole).await.unwrap().text, "kept");
         assert_eq!(store.search(&LOCAL, "bread", 5).await.unwrap().len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Knowledge as _,
+        KnowledgeGraph as _,
         knowledge::{KnowledgePage, PageChanges, PageDraft, PageType},
     },
 };

@@ -6,9 +6,9 @@ mod trouble;
 use std::sync::Arc;
 
 use gatehouse_core::ports::{
-    Documents as _, Embedder,
+    DocumentReader as _, Embedder,
     documents::{DocumentStore as _, SearchMode},
-    text::{Encoding, TokenCounter},
+    text::{TokenCounter, TokenEncoding},
 };
 use gatehouse_stores::{
     DocumentLibrary, DocumentTables, PostgresConfig, PostgresDocumentsConfig, WikiKnowledge, WikiRoots,
@@ -26,15 +26,15 @@ use crate::{
 struct Words;
 
 impl TokenCounter for Words {
-    fn count(&self, text: &str, _: Encoding) -> usize {
+    fn count(&self, text: &str, _: TokenEncoding) -> usize {
         text.split_whitespace().count()
     }
 
-    fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize> {
+    fn count_up_to(&self, text: &str, limit: usize, encoding: TokenEncoding) -> Option<usize> {
         Some(self.count(text, encoding)).filter(|count| *count <= limit)
     }
 
-    fn within<'a>(&self, text: &'a str, _: usize, _: Encoding) -> &'a str {
+    fn token_prefix<'a>(&self, text: &'a str, _: usize, _: TokenEncoding) -> &'a str {
         text
     }
 }

@@ -1,6 +1,6 @@
 //! Encrypted connections: who is trusted, and that nothing is said to anybody else.
 
-use gatehouse_core::{outcome::Fault, ports::Knowledge as _};
+use gatehouse_core::{outcome::Fault, ports::KnowledgeGraph as _};
 use gatehouse_stores::WikiRoots;
 
 use super::{Postgres, graph_on, server::Database};

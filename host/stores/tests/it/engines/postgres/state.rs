@@ -3,7 +3,7 @@
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Knowledge as _,
+        KnowledgeGraph as _,
         knowledge::{IndexOptions, PageFilters},
     },
 };
@@ -133,7 +133,7 @@ async fn what_the_server_has_no_sign_for_is_asked_for_all_the_same() {
     let domain = PageFilters { domains: vec!["A\0B".into()], ..PageFilters::default() };
     assert_eq!(graph.search("yeast\0dough", &domain, 5).await.unwrap().hits, []);
     assert!(!graph.search("yeast\0dough", &PageFilters::default(), 5).await.unwrap().hits.is_empty());
-    assert_eq!(graph.neighbours("Principle/\0").await.unwrap(), []);
+    assert_eq!(graph.neighbors("Principle/\0").await.unwrap(), []);
 }
 
 #[tokio::test]

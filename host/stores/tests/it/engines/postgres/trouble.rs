@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
-        Knowledge as _,
+        KnowledgeGraph as _,
         knowledge::{IndexOptions, PageChanges, PageFilters},
     },
 };

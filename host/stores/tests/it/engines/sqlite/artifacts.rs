@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{Artifacts as _, Clock, Embedder, artifacts::Part},
+    ports::{ArtifactService as _, Clock, Embedder, artifacts::ArtifactPart},
 };
 use gatehouse_stores::{ArtifactLimits, ArtifactStore, WikiKnowledge};
 use rusqlite::Connection;
@@ -131,7 +131,7 @@ async fn damage_is_told_and_other_artifacts_are_read() {
         [],
     )
     .unwrap();
-    for part in [Part::Whole, Part::Pointer(String::new())] {
+    for part in [ArtifactPart::Whole, ArtifactPart::Pointer(String::new())] {
         let fault = shelf.store.read(&LOCAL, &damaged, &part).await.unwrap_err();
         assert!(fault.message.contains("is not what was kept") && !fault.retryable, "{fault}");
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::ports::{
-    Knowledge as _,
+    KnowledgeGraph as _,
     knowledge::{IndexOptions, PageChanges, PageFilters},
 };
 use gatehouse_stores::WikiRoots;

@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Documents as _, Embedder,
+        DocumentReader as _, Embedder,
         documents::{DocumentStore as _, SearchMode},
     },
 };

@@ -6,7 +6,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use gatehouse_core::{
     FaultKind,
     http::Secret,
-    ports::{Knowledge as _, knowledge::PageChanges},
+    ports::{KnowledgeGraph as _, knowledge::PageChanges},
 };
 use gatehouse_stores::{WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
@@ -173,12 +173,12 @@ async fn links_wait_for_pages_that_go_and_come_back() {
     index(&graph, &house.wiki()).await;
     let file = house.wiki().join("heuristics/Acme_Rest_Tip.md");
     let text = std::fs::read(&file).unwrap();
-    let before = graph.neighbours("Workflow/Acme_Bread_Baking").await.unwrap();
+    let before = graph.neighbors("Workflow/Acme_Bread_Baking").await.unwrap();
     std::fs::remove_file(&file).unwrap();
     let report = index(&graph, &house.wiki()).await;
     assert_eq!((report.removed, report.unresolved_links.len()), (1, 3));
-    assert_eq!(graph.neighbours("Heuristic/Acme_Rest_Tip").await.unwrap(), []);
+    assert_eq!(graph.neighbors("Heuristic/Acme_Rest_Tip").await.unwrap(), []);
     std::fs::write(&file, text).unwrap();
     assert_eq!(index(&graph, &house.wiki()).await.unresolved_links.len(), 1);
-    assert_eq!(graph.neighbours("Workflow/Acme_Bread_Baking").await.unwrap(), before);
+    assert_eq!(graph.neighbors("Workflow/Acme_Bread_Baking").await.unwrap(), before);
 }

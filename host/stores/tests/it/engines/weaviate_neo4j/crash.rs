@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::ports::{Knowledge as _, knowledge::IndexOptions};
+use gatehouse_core::ports::{KnowledgeGraph as _, knowledge::IndexOptions};
 use gatehouse_stores::{WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
 use super::{fake::Mood, house, impatient, in_the_end, seen};

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
     ports::{
-        Embedder, Knowledge as _,
-        embed::{EmbedFor, Vector},
+        Embedder, KnowledgeGraph as _,
+        embed::{EmbeddingPurpose, EmbeddingVector},
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
@@ -43,8 +43,12 @@ impl Embedder for Held {
         self.model.model()
     }
 
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-        if purpose == EmbedFor::Document {
+    async fn embed(
+        &self,
+        texts: &[String],
+        purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
+        if purpose == EmbeddingPurpose::Document {
             self.began.add_permits(1);
             self.let_go.acquire().await.unwrap().forget();
         }

@@ -1,7 +1,7 @@
 //! Weaviate in trouble: down, late, slow, wrong in every way. Pages are stored and read all the same; search says
 //! what is the matter, and comes back without a restart.
 
-use gatehouse_core::{FaultKind, http::Secret, ports::Knowledge as _};
+use gatehouse_core::{FaultKind, http::Secret, ports::KnowledgeGraph as _};
 use gatehouse_stores::WikiRoots;
 
 use super::{fake::Mood, house, impatient, in_the_end, seen};

@@ -99,7 +99,7 @@ async fn a_fault_of_the_index_says_nothing_of_the_server() {
         server.learn_apart().await.expect_err("the same apart");
     }
     let status = server.status();
-    assert_eq!((status.state, status.circuit), (ServerState::Connected, Circuit::Closed));
+    assert_eq!((status.state, status.circuit), (ServerState::Connected, CircuitState::Closed));
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 11, "one connection for all, one for each apart");
     connector.broken_index.store(false, Ordering::SeqCst);
     assert!(call(&server, "work").await.is_ok());

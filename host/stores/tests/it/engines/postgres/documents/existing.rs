@@ -5,8 +5,8 @@ mod meaning;
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
-        Documents as _,
-        documents::{DocumentSearch, DocumentStore as _, Lines, MatchQuality, SearchMode},
+        DocumentReader as _,
+        documents::{DocumentSearchResult, DocumentStore as _, LineRange, MatchQuality, SearchMode},
     },
 };
 use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig};
@@ -64,11 +64,11 @@ async fn filled(more: &[&str]) -> Option<Database> {
     Some(database)
 }
 
-async fn find(library: &DocumentLibrary, query: &str, mode: SearchMode) -> DocumentSearch {
+async fn find(library: &DocumentLibrary, query: &str, mode: SearchMode) -> DocumentSearchResult {
     library.search("shelf", query, mode, 5).await.unwrap()
 }
 
-fn paths(found: &DocumentSearch) -> Vec<&str> {
+fn paths(found: &DocumentSearchResult) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.path.as_str()).collect()
 }
 
@@ -112,7 +112,7 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
         let found = find(&library, "yeast quux", SearchMode::Text).await;
         assert_eq!(paths(&found), ["docs/rising.md"]);
         assert_eq!(found.unmatched_terms, ["quux"]);
-        assert_eq!(found.hits[0].best, Some(Lines { first: 2, last: 2 }));
+        assert_eq!(found.hits[0].best, Some(LineRange { first: 2, last: 2 }));
         assert_eq!(
             find(&library, "model_loading.rs", SearchMode::Text).await.hits[0].fit,
             MatchQuality::Names
@@ -186,7 +186,7 @@ async fn any_text_may_be_asked() {
 async fn documents_are_read_and_near_paths_are_told() {
     let Some(database) = filled(&[]).await else { return };
     let library = library_on(&database.url(), None);
-    let lines = Some(Lines { first: 2, last: 2 });
+    let lines = Some(LineRange { first: 2, last: 2 });
     let read = library.read("Shelf", "docs/rising.md", lines).await.unwrap();
     assert_eq!((read.text.as_str(), read.total_lines), ("How yeast works.\n", 3));
     assert_eq!((read.repository.as_str(), read.total_tokens), ("shelf", 8));

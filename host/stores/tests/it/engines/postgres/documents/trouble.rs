@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
-        Documents as _,
+        DocumentReader as _,
         documents::{DocumentStore as _, SearchMode},
     },
 };

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use gatehouse_core::ports::Artifacts as _;
+use gatehouse_core::ports::ArtifactService as _;
 use gatehouse_stores::ArtifactStore;
 
 use super::SqliteArtifacts;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::ports::{
-    Documents as _,
+    DocumentReader as _,
     documents::{DocumentStore as _, NewFile, SearchMode},
 };
 use gatehouse_stores::DocumentLibrary;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Embedder as _, documents::SearchMode, embed::EmbedFor};
+use gatehouse_core::ports::{Embedder as _, documents::SearchMode, embed::EmbeddingPurpose};
 
 use super::{
     super::{super::server::Database, library_on},
@@ -16,7 +16,7 @@ async fn embed(database: &Database, embedder: &TestEmbedder) {
     let rows = client.query("SELECT id, coalesce(content, '') FROM repository_files", &[]).await.unwrap();
     for row in rows {
         let (id, text): (i32, String) = (row.get(0), row.get(1));
-        let vector = embedder.embed(&[text], EmbedFor::Query).await.unwrap().pop().flatten();
+        let vector = embedder.embed(&[text], EmbeddingPurpose::Query).await.unwrap().pop().flatten();
         let sql = "UPDATE repository_files SET embedding = $2::real[]::vector WHERE id = $1";
         client.execute(sql, &[&id, &vector]).await.unwrap();
     }

@@ -2,11 +2,11 @@
 
 /// Rows of a [`Block`](super::Block).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowSet {
     words: Vec<u64>,
 }
 
-impl Rows {
+impl RowSet {
     /// Adds a row.
     pub fn insert(&mut self, row: usize) {
         if row / 64 >= self.words.len() {
@@ -26,7 +26,7 @@ impl Rows {
     }
 }
 
-impl FromIterator<usize> for Rows {
+impl FromIterator<usize> for RowSet {
     fn from_iter<I: IntoIterator<Item = usize>>(rows: I) -> Self {
         let mut set = Self::default();
         rows.into_iter().for_each(|row| set.insert(row));
@@ -40,11 +40,11 @@ mod tests {
 
     #[test]
     fn rows_are_kept_across_words() {
-        let rows: Rows = [0, 63, 64, 200].into_iter().collect();
+        let rows: RowSet = [0, 63, 64, 200].into_iter().collect();
         assert_eq!(rows.count(), 4);
         for row in 0..300 {
             assert_eq!(rows.contains(row), [0, 63, 64, 200].contains(&row), "{row}");
         }
-        assert_eq!(Rows::default().count(), 0);
+        assert_eq!(RowSet::default().count(), 0);
     }
 }
