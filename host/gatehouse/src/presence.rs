@@ -158,7 +158,7 @@ pub(crate) async fn announce(
     servers: Arc<HostServers>,
     mut ledger: watch::Receiver<LedgerHealth>,
 ) {
-    let mut news = presets.news();
+    let mut news = presets.client_changes();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
     let files = match tokio::task::spawn_blocking(move || Files::make(&folder, pid)).await {
         Ok(Ok(files)) => files,

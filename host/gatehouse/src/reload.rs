@@ -129,7 +129,7 @@ impl Reloader {
                 watch.only(&self.folders());
             }
             tokio::task::block_in_place(|| self.current.stores.servers.look());
-            if let Err(fault) = self.current.stores.servers.live.look().await {
+            if let Err(fault) = self.current.stores.servers.live.check_for_changes().await {
                 tracing::debug!("whether tools were approved is not known: {}", fault.in_one_line());
             }
             // Also at the start: files may have changed while the host came up.

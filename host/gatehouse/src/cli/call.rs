@@ -58,7 +58,7 @@ pub(super) async fn call(
     json: bool,
 ) -> Result<(), Failure> {
     let pipeline = Arc::new(composition.stages(&Callers::Commands));
-    let data = serve::Data::for_programs(&catalog);
+    let data = serve::StructuredMode::for_programs(&catalog);
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();
     let outcome = Call::new(context, arguments).run().await;

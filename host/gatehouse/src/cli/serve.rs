@@ -8,7 +8,7 @@ use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
 use gatehouse_core::CompiledPreset;
-use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
+use gatehouse_wire::serve::{self, BearerToken, HttpError, ServedPresets};
 use tokio::time::timeout;
 
 use self::{
@@ -94,7 +94,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
-            let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
+            let token = env.token().map(|token| BearerToken::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(|error| Failure::Usage(error.to_string()))?)
                 .await
                 .map_err(refused)?;

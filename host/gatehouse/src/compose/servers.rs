@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::{
-    downstream::{Downstream, DownstreamSettings},
+    downstream::{DownstreamServers, DownstreamSettings},
     login::Logins,
 };
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use crate::config::{
 /// The servers of a host. They outlive a reload: one whose definition is as it was keeps its connection.
 pub(crate) struct HostServers {
     /// What speaks to them.
-    pub(crate) live: Arc<Downstream>,
+    pub(crate) live: Arc<DownstreamServers>,
     added: Arc<Added>,
     /// What was handed over last.
     applied: Mutex<Vec<ServerDefinition>>,
@@ -52,7 +52,7 @@ impl HostServers {
             retries: config.servers.proxy.retries,
         };
         let added = Arc::new(Added::new(Arc::clone(config), env.clone()));
-        let live = Downstream::new(settings, index, clock, Some(Arc::clone(&added) as _), logins);
+        let live = DownstreamServers::new(settings, index, clock, Some(Arc::clone(&added) as _), logins);
         let servers =
             Self { live: Arc::new(live), added, applied: Mutex::default(), problems: Mutex::default() };
         servers.look();

@@ -14,7 +14,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::ModelsConfig;
 use gatehouse_sandbox::GateSettings;
-use gatehouse_wire::{registry::Reference, serve::HttpSettings};
+use gatehouse_wire::{registry::OciReference, serve::HttpSettings};
 use toml::Spanned;
 
 use super::{
@@ -93,7 +93,7 @@ pub(crate) struct GateConfig {
     /// Its file, where the configuration names one; absolute.
     pub(crate) component: Option<PathBuf>,
     /// Where that file is installed from, if from a registry.
-    pub(crate) origin: Option<Reference>,
+    pub(crate) origin: Option<OciReference>,
     /// Grants, limits, pin.
     pub(crate) settings: GateSettings,
     /// True if the file has no block for it, and the shipped one counts. It is for the shipped component alone.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gatehouse_wire::registry::Reference;
+use gatehouse_wire::registry::OciReference;
 use toml::Spanned;
 
 use super::{ConfigError, error::Text};
@@ -18,7 +18,7 @@ pub(crate) struct ComponentSource {
     /// Its file; absolute.
     pub(crate) component: Option<PathBuf>,
     /// Where that file is installed from, if from a registry.
-    pub(crate) origin: Option<Reference>,
+    pub(crate) origin: Option<OciReference>,
 }
 
 impl ComponentSource {
@@ -32,11 +32,11 @@ impl ComponentSource {
         sha256: Option<&Spanned<String>>,
     ) -> Result<Self, ConfigError> {
         let Some(named) = component else { return Ok(Self::default()) };
-        if !Reference::is_one(named.get_ref()) {
+        if !OciReference::is_oci(named.get_ref()) {
             return Ok(Self { component: Some(base.join(named.get_ref())), origin: None });
         }
         let bad = |message: String| text.error_at(named.span(), message);
-        let origin: Reference = named.get_ref().parse().map_err(|error| bad(format!("{error}")))?;
+        let origin: OciReference = named.get_ref().parse().map_err(|error| bad(format!("{error}")))?;
         if origin.digest.is_none() {
             return Err(bad(format!(
                 "'{origin}' has no digest, so it may mean another gate tomorrow; `gatehouse gates add {origin}` writes it with its digest"
@@ -57,7 +57,7 @@ pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
 }
 
 /// What to say where that file is missing.
-pub(crate) fn not_installed(gate: &str, origin: &Reference) -> String {
+pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
     let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
     format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
 }

@@ -10,42 +10,42 @@ use rmcp::{
 };
 
 use super::{
-    asked::{self, Running},
+    active_calls::{self, ActiveCalls},
     connection::ListChanged,
-    followed::Followed,
-    inbound::{GuardedTransport, Inbound, Watchers},
+    inbound::{GuardedTransport, InboundReader, ProgressWatchers},
+    upstream_subscriptions::UpstreamSubscriptions,
 };
 
 /// What the host is to a server: a client without files, whose person and model are those of whoever makes a call.
-pub(super) struct Client {
+pub(super) struct HostClient {
     pub(super) server: SourceId,
-    pub(super) running: Running,
-    pub(super) inbound: Inbound,
-    pub(super) watchers: Watchers,
-    pub(super) followed: Followed,
+    pub(super) running: ActiveCalls,
+    pub(super) inbound: InboundReader,
+    pub(super) watchers: ProgressWatchers,
+    pub(super) followed: UpstreamSubscriptions,
 }
 
-impl Client {
-    pub(super) fn new(server: &Arc<str>, inbound: Inbound) -> Self {
+impl HostClient {
+    pub(super) fn new(server: &Arc<str>, inbound: InboundReader) -> Self {
         Self {
             server: SourceId::Server(Arc::clone(server)),
-            running: Running::default(),
+            running: ActiveCalls::default(),
             inbound,
-            watchers: Watchers::default(),
-            followed: Followed::default(),
+            watchers: ProgressWatchers::default(),
+            followed: UpstreamSubscriptions::default(),
         }
     }
 
     /// Returns the transport with what it does for this client.
-    pub(super) fn over<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
+    pub(super) fn wrap_transport<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
         GuardedTransport::new(transport, &self.inbound, &self.watchers, &self.followed, changed)
     }
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for HostClient {
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(asked::capabilities(), client)
+        ClientConfig::new(active_calls::capabilities(), client)
     }
 
     async fn create_elicitation(

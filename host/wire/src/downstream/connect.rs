@@ -24,15 +24,15 @@ use rmcp::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::login::{LoggedIn, Logins, cause_in_words, fault_of};
+use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
 use super::{
-    client::Client,
-    connection::{ConnectFailure, Connection, Connector, Intake},
-    inbound::{Inbound, MAX_MESSAGE},
-    inherited::InheritedEnv,
-    session::Session,
-    sse::{Asking, Sse},
+    client::HostClient,
+    connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection},
+    inbound::{InboundReader, MAX_MESSAGE},
+    inherited_env::InheritedEnv,
+    session::ServerSession,
+    sse::{ServerRequester, SseTransport},
     start_slots::StartSlots,
 };
 
@@ -59,53 +59,54 @@ impl RealConnector {
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        intake: &Intake,
-        era: Era,
-    ) -> Result<RunningService<RoleClient, Client>, Attempt> {
-        let (_, client, custom) = self.addressed(url, headers).map_err(Attempt::Failed)?;
-        let inbound = Inbound::new(&intake.limits);
-        let client = LoggedIn::new(client, self.logins_for(&custom), Arc::clone(server), inbound.clone());
+        intake: &ConnectionContext,
+        era: Lifecycle,
+    ) -> Result<RunningService<RoleClient, HostClient>, AttemptError> {
+        let (_, client, custom) = self.request_parts(url, headers).map_err(AttemptError::Failed)?;
+        let inbound = InboundReader::new(&intake.limits);
+        let client =
+            AuthenticatedClient::new(client, self.logins_for(&custom), Arc::clone(server), inbound.clone());
         let config = StreamableHttpClientTransportConfig::with_uri(url)
             .custom_headers(custom)
             .max_sse_event_size(MAX_MESSAGE);
         let worker = StreamableHttpClientWorker::new(client, config);
-        let client = Client::new(server, inbound);
-        let transport = client.over(WorkerTransport::spawn(worker), &intake.changed);
+        let client = HostClient::new(server, inbound);
+        let transport = client.wrap_transport(WorkerTransport::spawn(worker), &intake.changed);
         let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
-        begun.map_err(|error| match era.failed(&error) {
-            Attempt::Failed(failure) => Attempt::Failed(without_secrets(failure, headers)),
+        begun.map_err(|error| match era.classify_failure(&error) {
+            AttemptError::Failed(failure) => AttemptError::Failed(without_secrets(failure, headers)),
             other => other,
         })
     }
 
     /// Begins in the era that most servers know, and in the other one if a server refuses that.
-    async fn in_either_era(
+    async fn with_either_lifecycle(
         &self,
         server: &ServerDefinition,
-        intake: &Intake,
+        intake: &ConnectionContext,
         limit: Duration,
-    ) -> Result<Session, ConnectFailure> {
-        let limit = Limit::start(limit);
-        let begin = async |era: Era| match &server.transport {
+    ) -> Result<ServerSession, ConnectFailure> {
+        let limit = AttemptDeadline::start(limit);
+        let begin = async |era: Lifecycle| match &server.transport {
             ServerTransport::Stdio { .. } => self.over_pipes(server, intake, era, limit).await,
             ServerTransport::Http { url, headers } => {
-                let running = limit.bound(self.over_http(&server.name, url, headers, intake, era)).await?;
-                Ok(Session::new(running, None))
+                let running = limit.run(self.over_http(&server.name, url, headers, intake, era)).await?;
+                Ok(ServerSession::new(running, None))
             }
             ServerTransport::Sse { url, headers } => {
                 let connecting = self.over_events(&server.name, url, headers, intake);
-                let running = limit.bound(async { connecting.await.map_err(Attempt::Failed) }).await?;
-                Ok(Session::new(running, None))
+                let running = limit.run(async { connecting.await.map_err(AttemptError::Failed) }).await?;
+                Ok(ServerSession::new(running, None))
             }
         };
-        match begin(Era::Handshake).await {
-            Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
+        match begin(Lifecycle::Handshake).await {
+            Err(AttemptError::TryOtherLifecycle(refused)) => match begin(Lifecycle::Discovery).await {
                 // The server knows no newer protocol, so its refusal of the handshake is the reason.
-                Err(Attempt::OtherEra(_)) => Err(refused),
-                Err(Attempt::Failed(failure)) => Err(failure.after(&refused)),
+                Err(AttemptError::TryOtherLifecycle(_)) => Err(refused),
+                Err(AttemptError::Failed(failure)) => Err(failure.after(&refused)),
                 Ok(session) => Ok(session),
             },
-            Err(Attempt::Failed(failure)) => Err(failure),
+            Err(AttemptError::Failed(failure)) => Err(failure),
             Ok(session) => Ok(session),
         }
     }
@@ -116,19 +117,21 @@ impl RealConnector {
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        intake: &Intake,
-    ) -> Result<RunningService<RoleClient, Client>, ConnectFailure> {
-        let (url, client, custom) = self.addressed(url, headers)?;
+        intake: &ConnectionContext,
+    ) -> Result<RunningService<RoleClient, HostClient>, ConnectFailure> {
+        let (url, client, custom) = self.request_parts(url, headers)?;
         let logins = self.logins_for(&custom).map(|logins| (logins, Arc::clone(server)));
-        let asking = Asking::new(client, url, custom.into_iter().collect(), logins);
-        let inbound = Inbound::new(&intake.limits);
-        let stream = Sse::open(asking, inbound.clone(), MAX_MESSAGE).await;
+        let asking = ServerRequester::new(client, url, custom.into_iter().collect(), logins);
+        let inbound = InboundReader::new(&intake.limits);
+        let stream = SseTransport::open(asking, inbound.clone(), MAX_MESSAGE).await;
         let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-        let client = Client::new(server, inbound);
-        let stream = client.over(stream, &intake.changed);
-        let begun = serve_client_with_lifecycle(client, stream, Era::Handshake.mode()).await;
-        begun.map_err(|error| match Era::Handshake.failed(&error) {
-            Attempt::Failed(failure) | Attempt::OtherEra(failure) => without_secrets(failure, headers),
+        let client = HostClient::new(server, inbound);
+        let stream = client.wrap_transport(stream, &intake.changed);
+        let begun = serve_client_with_lifecycle(client, stream, Lifecycle::Handshake.mode()).await;
+        begun.map_err(|error| match Lifecycle::Handshake.classify_failure(&error) {
+            AttemptError::Failed(failure) | AttemptError::TryOtherLifecycle(failure) => {
+                without_secrets(failure, headers)
+            }
         })
     }
 
@@ -138,7 +141,7 @@ impl RealConnector {
     }
 
     /// What is needed to send something to a server's address.
-    fn addressed(
+    fn request_parts(
         &self,
         url: &str,
         headers: &[(String, Secret)],
@@ -169,40 +172,40 @@ fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> Con
 }
 
 /// How an attempt in one era ended.
-enum Attempt {
+enum AttemptError {
     /// In the other era it may succeed.
-    OtherEra(ConnectFailure),
+    TryOtherLifecycle(ConnectFailure),
     Failed(ConnectFailure),
 }
 
 /// Time limit of an attempt, both eras included.
 #[derive(Clone, Copy)]
-struct Limit {
+struct AttemptDeadline {
     length: Duration,
     until: Instant,
 }
 
-impl Limit {
+impl AttemptDeadline {
     fn start(length: Duration) -> Self {
         Self { length, until: Instant::now() + length }
     }
 
-    async fn bound<T>(self, attempt: impl Future<Output = Result<T, Attempt>>) -> Result<T, Attempt> {
-        let late = |_| Err(Attempt::Failed(ConnectFailure::late(self.length)));
+    async fn run<T>(self, attempt: impl Future<Output = Result<T, AttemptError>>) -> Result<T, AttemptError> {
+        let late = |_| Err(AttemptError::Failed(ConnectFailure::timed_out(self.length)));
         timeout_at(self.until, attempt).await.unwrap_or_else(late)
     }
 }
 
 /// The two ways to begin.
 #[derive(Clone, Copy, PartialEq)]
-enum Era {
+enum Lifecycle {
     /// With `initialize`: 2024-11-05 to 2025-11-25.
     Handshake,
     /// With `server/discover`: since 2026-07-28.
     Discovery,
 }
 
-impl Era {
+impl Lifecycle {
     fn mode(self) -> ClientLifecycleMode {
         match self {
             Self::Handshake => ClientLifecycleMode::Initialize,
@@ -213,10 +216,10 @@ impl Era {
     }
 
     /// What a failure in this era means.
-    fn failed(self, error: &ClientInitializeError) -> Attempt {
+    fn classify_failure(self, error: &ClientInitializeError) -> AttemptError {
         if let Some(fault) = fault_of(error) {
             let message = fault.in_one_line().trim_end_matches('.').to_owned();
-            return Attempt::Failed(ConnectFailure { message, permanent: !fault.retryable });
+            return AttemptError::Failed(ConnectFailure { message, permanent: !fault.retryable });
         }
         let message = quoted(&cause_in_words(error), 500);
         let unknown = matches!(
@@ -228,10 +231,10 @@ impl Era {
             Self::Discovery => unknown,
         };
         if other_era {
-            return Attempt::OtherEra(ConnectFailure::passing(message));
+            return AttemptError::TryOtherLifecycle(ConnectFailure::transient(message));
         }
         let needs_login = error.is_authorization_required();
-        Attempt::Failed(ConnectFailure { message, permanent: needs_login })
+        AttemptError::Failed(ConnectFailure { message, permanent: needs_login })
     }
 }
 
@@ -248,19 +251,19 @@ impl Connector for RealConnector {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        intake: Intake,
+        intake: ConnectionContext,
         limit: Duration,
-    ) -> Result<Arc<dyn Connection>, ConnectFailure> {
+    ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         if !server.missing.is_empty() {
             let why =
                 format!("the environment has no {}, which its definition names", server.missing.join(", "));
             return Err(ConnectFailure::permanent(why));
         }
-        let attempt = self.in_either_era(server, &intake, limit);
+        let attempt = self.with_either_lifecycle(server, &intake, limit);
         let connected = match &server.transport {
             ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,
         };
-        connected.map(|session| Arc::new(session) as Arc<dyn Connection>)
+        connected.map(|session| Arc::new(session) as Arc<dyn ServerConnection>)
     }
 }

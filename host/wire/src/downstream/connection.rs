@@ -67,13 +67,13 @@ pub(super) struct ConnectFailure {
 
 impl ConnectFailure {
     /// One that may pass.
-    pub(super) fn passing(message: impl Into<String>) -> Self {
+    pub(super) fn transient(message: impl Into<String>) -> Self {
         Self { message: message.into(), permanent: false }
     }
 
     /// The end of an attempt that took longer than it may.
-    pub(super) fn late(limit: Duration) -> Self {
-        Self::passing(format!("it did not answer within {} s", limit.as_secs_f64()))
+    pub(super) fn timed_out(limit: Duration) -> Self {
+        Self::transient(format!("it did not answer within {} s", limit.as_secs_f64()))
     }
 
     /// Adds that the server refused the handshake of 2025-11-25 and earlier before this.
@@ -99,14 +99,14 @@ pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 
 /// What a connection needs to take in messages of its server.
 #[derive(Clone)]
-pub(super) struct Intake {
+pub(super) struct ConnectionContext {
     pub(super) changed: ListChanged,
     pub(super) limits: InboundLimits,
 }
 
 /// A connected server. Dropping a future that waits for an answer tells the server that nobody does.
 #[async_trait]
-pub(super) trait Connection: Send + Sync {
+pub(super) trait ServerConnection: Send + Sync {
     /// All pages of what it lists, as it says it: neither cleaned nor checked.
     async fn list(&self) -> Result<Listing, CallFailure>;
 
@@ -161,7 +161,7 @@ pub(super) trait Connector: Send + Sync {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        intake: Intake,
+        intake: ConnectionContext,
         limit: Duration,
-    ) -> Result<Arc<dyn Connection>, ConnectFailure>;
+    ) -> Result<Arc<dyn ServerConnection>, ConnectFailure>;
 }

@@ -1,17 +1,15 @@
 //! MCP servers behind this host, each as a [`Source`] of tools: started when they are first needed, spoken to in the version
 //! that they know, and ended with the host.
 
-mod addresses;
-mod asked;
+mod active_calls;
 mod breaker;
 mod client;
 mod connect;
 mod connection;
 mod convert;
-mod followed;
 pub(crate) mod inbound;
-mod inherited;
-mod pipes;
+mod inherited_env;
+mod pipe_transport;
 pub(crate) mod post;
 mod process;
 mod server;
@@ -19,6 +17,8 @@ pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
 mod start_slots;
+mod upstream_subscriptions;
+mod uri_mapper;
 
 use std::{
     collections::BTreeMap,
@@ -42,12 +42,12 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-pub use inherited::{InheritedEnv, WithheldVariable};
+pub use inherited_env::{InheritedEnv, WithheldVariable};
 pub use process::{SUPERVISE, supervise};
 
 use crate::login::Logins;
 use connect::RealConnector;
-use server::{AfterListing, Server, Shared};
+use server::{AfterListing, DownstreamServer, ServerContext};
 
 /// How servers are connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,13 +66,13 @@ pub struct DownstreamSettings {
 }
 
 /// The servers of a host.
-pub struct Downstream {
-    shared: Arc<Shared>,
-    servers: Mutex<BTreeMap<Arc<str>, Arc<Server>>>,
+pub struct DownstreamServers {
+    shared: Arc<ServerContext>,
+    servers: Mutex<BTreeMap<Arc<str>, Arc<DownstreamServer>>>,
     added: Option<Arc<dyn ServerDefinitionStore>>,
 }
 
-impl Downstream {
+impl DownstreamServers {
     /// Servers that are connected when they are first needed; nothing is opened before. `added` keeps those that are added
     /// while the host runs; where it is none, none can be. Servers with an address are asked by `logins`, where they have one.
     pub fn new(
@@ -85,7 +85,7 @@ impl Downstream {
         let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
         let connector = Arc::new(RealConnector::new(program, base, inherited, logins));
         let (changes, shown) = (watch::Sender::new(0), Mutex::default());
-        let shared = Shared { connector, index, clock, connection_timeout, retries, changes, shown };
+        let shared = ServerContext { connector, index, clock, connection_timeout, retries, changes, shown };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }
 
@@ -105,7 +105,7 @@ impl Downstream {
                     Some(server) if server.definition == definition => server,
                     other => {
                         gone.extend(other);
-                        Server::new(definition, Arc::clone(&self.shared))
+                        DownstreamServer::new(definition, Arc::clone(&self.shared))
                     }
                 };
                 server.place.store(place, Ordering::Relaxed);
@@ -130,8 +130,8 @@ impl Downstream {
 
     /// Looks whether another process changed what clients are shown, by approving a tool for example; [`Self::changes`] counts
     /// that, too. Reads nothing where no client is shown tools of a server. An index that cannot be read is a fault.
-    pub async fn look(&self) -> Result<(), Fault> {
-        self.shared.look().await
+    pub async fn check_for_changes(&self) -> Result<(), Fault> {
+        self.shared.check_for_changes().await
     }
 
     /// Connects in the background what is to be connected at start.
@@ -165,7 +165,7 @@ impl Downstream {
         join_all(servers.values().map(|server| server.close())).await;
     }
 
-    fn server(&self, name: &str) -> Result<Arc<Server>, Fault> {
+    fn server(&self, name: &str) -> Result<Arc<DownstreamServer>, Fault> {
         let servers = lock(&self.servers);
         servers.get(name).cloned().ok_or_else(|| {
             let near = names::did_you_mean(name, servers.keys().map(|name| &**name));
@@ -174,7 +174,7 @@ impl Downstream {
         })
     }
 
-    fn all(&self) -> Vec<Arc<Server>> {
+    fn all(&self) -> Vec<Arc<DownstreamServer>> {
         lock(&self.servers).values().cloned().collect()
     }
 
@@ -184,7 +184,7 @@ impl Downstream {
 }
 
 #[async_trait]
-impl ServerRegistry for Downstream {
+impl ServerRegistry for DownstreamServers {
     fn status(&self) -> Vec<ServerStatus> {
         self.all().iter().map(|server| server.status()).collect()
     }
@@ -211,7 +211,7 @@ impl ServerRegistry for Downstream {
             };
             // One that clients have waited for is not waited for again.
             let end = until.min(Instant::now() + patience);
-            match tokio::time::timeout_at(end, server.listed_once()).await {
+            match tokio::time::timeout_at(end, server.wait_until_listed()).await {
                 Ok(Ok(())) => None,
                 Ok(Err(fault)) => Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
                 Err(_) => Some(UnlistedServer { name, failure: None }),
@@ -228,7 +228,7 @@ impl ServerRegistry for Downstream {
     }
 
     async fn probe(&self, server: &str) -> Result<(), Fault> {
-        self.server(server)?.listed_once().await
+        self.server(server)?.wait_until_listed().await
     }
 
     async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
@@ -261,7 +261,7 @@ impl ServerRegistry for Downstream {
         definition: &Map<String, Value>,
     ) -> Result<Result<ServerListing, Fault>, Fault> {
         let definition = self.adding()?.add(server, definition).await?;
-        let server = Server::new(definition, Arc::clone(&self.shared));
+        let server = DownstreamServer::new(definition, Arc::clone(&self.shared));
         let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
         if let Some(before) = before {
             before.close().await;

@@ -1,5 +1,5 @@
 //! Sending messages to a server over HTTP, as since 2025-03-26: each is a POST, answered with one message or with a stream of
-//! events. The protocol library would parse an answer whatever it holds; here [`Inbound`] does.
+//! events. The protocol library would parse an answer whatever it holds; here [`InboundReader`] does.
 
 use std::{collections::HashMap, io};
 
@@ -21,28 +21,28 @@ use rmcp::{
 use sse_stream::Sse;
 
 use super::{
-    inbound::{Inbound, MAX_MESSAGE},
-    sse::Events,
+    inbound::{InboundReader, MAX_MESSAGE},
+    sse::SseParser,
 };
 
-pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(crate) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
 pub(crate) type EventStream = stream::BoxStream<'static, Result<Sse, SseError>>;
 type PostError = StreamableHttpError<Error>;
 
 const SESSION: &str = "mcp-session-id";
 
 /// Bytes of an answer that is no message which are quoted.
-const QUOTED: usize = 300;
+const MAX_QUOTED_BYTES: usize = 300;
 
 /// Sends a message, and reads what the server answers to it.
 pub(crate) async fn post(
     client: &Client,
-    inbound: &Inbound,
+    inbound: &InboundReader,
     url: &str,
     message: &ClientJsonRpcMessage,
     session: Option<&str>,
     token: Option<String>,
-    headers: Headers,
+    headers: RequestHeaders,
 ) -> Result<StreamableHttpPostResponse, PostError> {
     let body = serde_json::to_vec(message)?;
     let mut request = client
@@ -100,7 +100,7 @@ pub(crate) async fn post(
 }
 
 /// Returns the messages of a stream as the library is to read them.
-pub(crate) fn messages(events: EventStream, inbound: Inbound) -> EventStream {
+pub(crate) fn messages(events: EventStream, inbound: InboundReader) -> EventStream {
     let read = move |event: Result<Sse, SseError>| {
         let inbound = inbound.clone();
         async move {
@@ -109,7 +109,7 @@ pub(crate) fn messages(events: EventStream, inbound: Inbound) -> EventStream {
             if event.event.as_deref().is_none_or(|name| name == "message")
                 && let Some(data) = event.data.take().filter(|data| !data.is_empty())
             {
-                let message = inbound.read_beside(data.into_bytes()).await;
+                let message = inbound.read_with_detached_result(data.into_bytes()).await;
                 event.data = message.and_then(|message| serde_json::to_string(&message).ok());
             }
             Ok(event)
@@ -120,7 +120,7 @@ pub(crate) fn messages(events: EventStream, inbound: Inbound) -> EventStream {
 
 /// Cuts the events out of a body. None is longer than a message may be.
 fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> EventStream {
-    let cutter = Events::new(MAX_MESSAGE);
+    let cutter = SseParser::new(MAX_MESSAGE);
     let cut = stream::unfold((Box::pin(body), Some(cutter)), async |(mut body, cutter)| {
         let mut cutter = cutter?;
         let mut came = Vec::new();
@@ -139,7 +139,7 @@ fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> Ev
         };
         Some((stream::iter(came), (body, cutter)))
     });
-    let event = |event: Result<super::sse::Event, SseError>| {
+    let event = |event: Result<super::sse::SseEvent, SseError>| {
         event.map(|event| Sse {
             event: (!event.name.is_empty()).then_some(event.name),
             data: Some(event.data),
@@ -167,7 +167,7 @@ fn refused_login(response: &Response) -> Option<PostError> {
 /// Reads an answer without success. Some servers put an error of the protocol into it.
 async fn failed(
     response: Response,
-    inbound: &Inbound,
+    inbound: &InboundReader,
     message: &ClientJsonRpcMessage,
     session: Option<&str>,
 ) -> Result<StreamableHttpPostResponse, PostError> {
@@ -183,11 +183,11 @@ async fn failed(
     let may_be_message = is_json && !is_refusal;
     let mut beginning = Vec::new();
     let goes_on = |piece: &[u8]| {
-        beginning.extend_from_slice(&piece[..piece.len().min(QUOTED - beginning.len())]);
-        may_be_message || beginning.len() < QUOTED
+        beginning.extend_from_slice(&piece[..piece.len().min(MAX_QUOTED_BYTES - beginning.len())]);
+        may_be_message || beginning.len() < MAX_QUOTED_BYTES
     };
     let body = read_body_while(response, MAX_MESSAGE, goes_on).await;
-    let text = quoted(&String::from_utf8_lossy(&beginning), QUOTED);
+    let text = quoted(&String::from_utf8_lossy(&beginning), MAX_QUOTED_BYTES);
     let error = match body {
         Ok(body) if may_be_message => match inbound.read(body).await {
             Some(JsonRpcMessage::Error(error)) => Some(error),

@@ -1,15 +1,15 @@
 //! One server: connected when it is first needed, by one attempt however many wait; left alone while it fails; stopped when
 //! nobody uses it; and a source of tools all the while.
 
-mod apart;
 mod attempt;
 mod connecting;
 mod first_listing;
 mod in_flight;
+mod isolated_connection;
 mod learn;
-mod offers;
 mod policies;
 mod relisting;
+mod resources_and_prompts;
 mod source;
 
 use std::{
@@ -35,22 +35,22 @@ use tokio::{
 };
 
 use super::{
-    addresses::Addresses,
-    breaker::Breaker,
-    connection::{Connection, ConnectionEnd, Connector, Intake, ListChanged},
+    breaker::ServerBreaker,
+    connection::{ConnectionContext, ConnectionEnd, Connector, ListChanged, ServerConnection},
     inbound::InboundLimits,
+    uri_mapper::UriMapper,
 };
-use attempt::Attempt;
-use connecting::Connecting;
+use attempt::ConnectAttempt;
+use connecting::ConnectTask;
 pub(super) use first_listing::AfterListing;
 use first_listing::FirstListing;
-use in_flight::InFlight;
+use in_flight::InFlightGuard;
 use learn::LearnFailure;
-use policies::Described;
-use relisting::Relisting;
+use policies::DescribedListing;
+use relisting::RelistStatus;
 
 /// What all servers of a host share.
-pub(super) struct Shared {
+pub(super) struct ServerContext {
     pub(super) connector: Arc<dyn Connector>,
     pub(super) index: Arc<dyn ToolIndex>,
     pub(super) clock: Arc<dyn Clock>,
@@ -65,15 +65,15 @@ pub(super) struct Shared {
 }
 
 /// A server of the host.
-pub(super) struct Server {
+pub(super) struct DownstreamServer {
     pub(super) definition: ServerDefinition,
     /// Its place in the configuration.
     pub(super) place: AtomicUsize,
     id: SourceId,
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
     inner: Mutex<Inner>,
-    connecting: Mutex<Option<Connecting>>,
-    relisting: Relisting,
+    connecting: Mutex<Option<ConnectTask>>,
+    relisting: RelistStatus,
     /// Held from asking for a listing to storing it, so that an older one is not stored last.
     learning: tokio::sync::Mutex<()>,
     /// Takes out of every message what must come back in none.
@@ -81,9 +81,9 @@ pub(super) struct Server {
     /// What its connections may take of the host's memory.
     limits: InboundLimits,
     /// How clients see the addresses of what it has to read.
-    addresses: Addresses,
+    addresses: UriMapper,
     /// What it lists, as presets.toml describes it.
-    described: Described,
+    described: DescribedListing,
     /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
@@ -92,8 +92,8 @@ pub(super) struct Server {
 /// What changes about it.
 struct Inner {
     state: ServerState,
-    breaker: Breaker,
-    connection: Option<Arc<dyn Connection>>,
+    breaker: ServerBreaker,
+    connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
     last_error: Option<String>,
     last_used: Instant,
@@ -114,20 +114,20 @@ struct Inner {
     closed: bool,
 }
 
-impl Server {
-    pub(super) fn new(definition: ServerDefinition, shared: Arc<Shared>) -> Arc<Self> {
+impl DownstreamServer {
+    pub(super) fn new(definition: ServerDefinition, shared: Arc<ServerContext>) -> Arc<Self> {
         let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|own| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
             limits: InboundLimits::new(Arc::clone(&redactor)),
             redactor,
-            addresses: Addresses::of(&definition.name),
+            addresses: UriMapper::new(&definition.name),
             definition,
             place: AtomicUsize::default(),
             shared,
             inner: Mutex::new(Inner {
                 state: ServerState::Configured,
-                breaker: Breaker::default(),
+                breaker: ServerBreaker::default(),
                 connection: None,
                 connected_at: None,
                 last_error: None,
@@ -142,10 +142,10 @@ impl Server {
                 closed: false,
             }),
             connecting: Mutex::default(),
-            relisting: Relisting::default(),
+            relisting: RelistStatus::default(),
             learning: tokio::sync::Mutex::default(),
-            described: Described::default(),
-            apart: Semaphore::new(apart::AT_ONCE),
+            described: DescribedListing::default(),
+            apart: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
             own: Weak::clone(own),
         })
     }
@@ -153,7 +153,7 @@ impl Server {
     /// How it does.
     pub(super) fn status(&self) -> ServerStatus {
         let inner = lock(&self.inner);
-        let (circuit, recovery) = inner.breaker.told(Instant::now());
+        let (circuit, recovery) = inner.breaker.status(Instant::now());
         ServerStatus {
             name: Arc::clone(&self.definition.name),
             place: self.place.load(Ordering::Relaxed),
@@ -169,18 +169,18 @@ impl Server {
     }
 
     /// The connection, where there is one.
-    fn connected(&self) -> Option<Arc<dyn Connection>> {
+    fn connected(&self) -> Option<Arc<dyn ServerConnection>> {
         lock(&self.inner).connection.clone()
     }
 
     /// Lets go of the connection when it is over, and ends it when nobody has used it for long.
-    fn watch(&self, connection: &Arc<dyn Connection>) {
+    fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
         let (weak, connection) = (Weak::clone(&self.own), Arc::clone(connection));
         let idle = self.definition.idle_timeout;
         tokio::spawn(async move {
             loop {
                 let Some(server) = weak.upgrade() else { break };
-                let rest = server.rest(idle);
+                let rest = server.remaining_idle_time(idle);
                 drop(server);
                 let nobody = async {
                     match rest {
@@ -191,7 +191,7 @@ impl Server {
                 tokio::select! {
                     end = connection.ended() => {
                         if let Some(server) = weak.upgrade() {
-                            server.ended(&connection, end);
+                            server.record_connection_end(&connection, end);
                         }
                         break;
                     }
@@ -199,8 +199,10 @@ impl Server {
                 }
                 let Some(server) = weak.upgrade() else { break };
                 let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
-                let is_idle = server.rest(idle) == Some(Duration::ZERO);
-                if !is_current || (is_idle && server.over(&connection, ServerState::Dormant, None)) {
+                let is_idle = server.remaining_idle_time(idle) == Some(Duration::ZERO);
+                if !is_current
+                    || (is_idle && server.detach_connection(&connection, ServerState::Dormant, None))
+                {
                     break;
                 }
             }
@@ -209,7 +211,7 @@ impl Server {
     }
 
     /// How long it may still be idle.
-    fn rest(&self, idle: Option<Duration>) -> Option<Duration> {
+    fn remaining_idle_time(&self, idle: Option<Duration>) -> Option<Duration> {
         let inner = lock(&self.inner);
         let idle = idle?;
         let used = inner.in_flight > 0 || inner.connection.as_ref().is_some_and(|c| c.is_followed());
@@ -217,16 +219,21 @@ impl Server {
     }
 
     /// Notes how a connection ended.
-    fn ended(&self, connection: &Arc<dyn Connection>, end: ConnectionEnd) {
+    fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
         if end.is_abuse {
             tracing::warn!(source = %self.id, "the server is disconnected: {}", self.redactor.redact_text(end.why.clone()));
             lock(&self.inner).breaker.trip(Instant::now());
         }
-        self.over(connection, ServerState::Failed, Some(end.why));
+        self.detach_connection(connection, ServerState::Failed, Some(end.why));
     }
 
     /// This connection is not to be used any more; false where another one is, or a call runs on it.
-    fn over(&self, connection: &Arc<dyn Connection>, state: ServerState, why: Option<String>) -> bool {
+    fn detach_connection(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        state: ServerState,
+        why: Option<String>,
+    ) -> bool {
         let mut inner = lock(&self.inner);
         let is_it = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
         if !is_it || (state == ServerState::Dormant && inner.in_flight > 0) {
@@ -258,27 +265,27 @@ impl Server {
     }
 
     /// A connection that is there, and on which nothing gets through.
-    fn lost(&self, connection: &Arc<dyn Connection>, why: &str) -> Fault {
-        self.give_up(connection, why.to_owned());
+    fn lost_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
+        self.close_connection(connection, why.to_owned());
         self.unreachable(why)
     }
 
     /// Ends a connection that is not to be used any more.
-    fn give_up(&self, connection: &Arc<dyn Connection>, why: String) {
+    fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {
         // A connection of one call's own is closed by that call.
-        if self.over(connection, ServerState::Failed, Some(why)) {
+        if self.detach_connection(connection, ServerState::Failed, Some(why)) {
             let connection = Arc::clone(connection);
             tokio::spawn(async move { connection.close().await });
         }
     }
 
     /// Returns what a new connection needs. `changed` is called when the server says that its lists changed.
-    fn intake(&self, changed: ListChanged) -> Intake {
-        Intake { changed, limits: self.limits.clone() }
+    fn intake(&self, changed: ListChanged) -> ConnectionContext {
+        ConnectionContext { changed, limits: self.limits.clone() }
     }
 
     /// The fault of a call on a server that was closed.
-    fn is_gone(&self) -> Fault {
+    fn closed_fault(&self) -> Fault {
         let name = &self.definition.name;
         Fault::unavailable(format!("Server '{name}' was removed or redefined."))
             .hint("List the tools again, and call again.")

@@ -1,10 +1,10 @@
 //! A connection as the protocol library speaks it, over whatever carries it. It uses none of the library's helpers that
 //! repeat a call or answer it from a cache: what is sent is sent once.
 
-mod converse;
 mod follow;
+mod input_required;
 mod listing_budget;
-mod offers;
+mod resources_and_prompts;
 mod tools;
 
 use std::{
@@ -35,15 +35,15 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::{
-    asked::Running,
-    client::Client,
-    connection::{CallFailure, Connection, ConnectionEnd},
+    active_calls::ActiveCalls,
+    client::HostClient,
+    connection::{CallFailure, ConnectionEnd, ServerConnection},
     convert,
-    followed::Followed,
-    inbound::{Inbound, Memory, Watchers},
-    process::Process,
+    inbound::{InboundReader, MessageMemory, ProgressWatchers},
+    process::ServerProcess,
+    upstream_subscriptions::UpstreamSubscriptions,
 };
-use converse::Answers;
+use input_required::InputAnswers;
 use listing_budget::ListingBudget;
 
 /// The most pages of a list, and the most tools in them, that are read.
@@ -51,24 +51,27 @@ const MAX_PAGES: usize = 64;
 const MAX_TOOLS: usize = 4_096;
 
 /// How long it may take to know why a connection closed.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const MAX_CLOSE_REASON_WAIT: Duration = Duration::from_secs(1);
 
 /// A connection that is established.
-pub(super) struct Session {
+pub(super) struct ServerSession {
     server: SourceId,
-    running: Running,
+    running: ActiveCalls,
     peer: Peer<RoleClient>,
-    watchers: Watchers,
-    followed: Followed,
+    watchers: ProgressWatchers,
+    followed: UpstreamSubscriptions,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// The child process that carries it, where one does.
-    process: Option<Arc<Process>>,
+    process: Option<Arc<ServerProcess>>,
     end: watch::Receiver<Option<ConnectionEnd>>,
-    inbound: Inbound,
+    inbound: InboundReader,
 }
 
-impl Session {
-    pub(super) fn new(running: RunningService<RoleClient, Client>, process: Option<Process>) -> Self {
+impl ServerSession {
+    pub(super) fn new(
+        running: RunningService<RoleClient, HostClient>,
+        process: Option<ServerProcess>,
+    ) -> Self {
         let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
         let followed = running.service().followed.clone();
         let inbound = running.service().inbound.clone();
@@ -83,7 +86,7 @@ impl Session {
                 Some(process) => tokio::select! {
                     how = process.ended() => how,
                     _ = running.waiting() => {
-                        let how = tokio::time::timeout(LAST_WORDS / 2, process.ended()).await;
+                        let how = tokio::time::timeout(MAX_CLOSE_REASON_WAIT / 2, process.ended()).await;
                         how.unwrap_or_else(|_| "it closed its output".into())
                     }
                 },
@@ -92,7 +95,7 @@ impl Session {
                     "the connection is closed".into()
                 }
             };
-            let said = watched.and_then(|process| process.complaint());
+            let said = watched.and_then(|process| process.error_summary());
             let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
             let end = guard.ended().unwrap_or_else(|| ConnectionEnd::new(why));
             tell.send_replace(Some(ConnectionEnd { why: format!("{}{said}", end.why), ..end }));
@@ -117,8 +120,8 @@ impl Session {
         &self,
         request: ClientRequest,
         call: Option<&Arc<CallContext>>,
-    ) -> Result<(ServerResult, Memory), CallFailure> {
-        let starting = call.map(|_| self.running.starts());
+    ) -> Result<(ServerResult, MessageMemory), CallFailure> {
+        let starting = call.map(|_| self.running.start());
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
             Ok(handle) => handle,
@@ -130,10 +133,10 @@ impl Session {
         }
         let _run = call.map(|call| self.running.begin(handle.id.clone(), call));
         drop(starting);
-        let mut waiting = Waiting { session: self, id: handle.id.clone(), token, answered: false };
+        let mut waiting = CancelOnDrop { session: self, id: handle.id.clone(), token, answered: false };
         let answer = handle.await_response().await;
         waiting.answered = true;
-        let arrival = self.inbound.arrival(&waiting.id);
+        let arrival = self.inbound.take_response(&waiting.id);
         match (answer, arrival.refused) {
             (_, Some(why)) => Err(CallFailure::Unreadable(why)),
             (Ok(answer), None) => Ok((arrival.result.unwrap_or(answer), arrival.memory)),
@@ -156,7 +159,7 @@ impl Session {
                 cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let (result, memory) = self.measured_request(ask(page), None).await?;
             budget.take(method, &memory)?;
-            let (items, next) = take(result).ok_or_else(|| odd(method))?;
+            let (items, next) = take(result).ok_or_else(|| unexpected_response(method))?;
             all.extend(items);
             cursor = next;
             if cursor.is_none() || all.len() >= most {
@@ -174,7 +177,7 @@ impl Session {
             }
             ServiceError::TransportClosed => {
                 // Its output may be closed before it is known how the process ended and what it said last.
-                let end = tokio::time::timeout(LAST_WORDS, self.ended()).await;
+                let end = tokio::time::timeout(MAX_CLOSE_REASON_WAIT, self.ended()).await;
                 CallFailure::Transport(end.map_or_else(|_| "the connection closed".into(), |end| end.why))
             }
             other => match crate::login::fault_of(&other) {
@@ -186,19 +189,19 @@ impl Session {
 }
 
 /// What came is nothing that answers the request.
-fn odd(method: &str) -> CallFailure {
+fn unexpected_response(method: &str) -> CallFailure {
     CallFailure::Transport(format!("it answered {method} with something else"))
 }
 
 /// A request without an answer yet. Where nobody waits for one any more, the server is told.
-struct Waiting<'a> {
-    session: &'a Session,
+struct CancelOnDrop<'a> {
+    session: &'a ServerSession,
     id: RequestId,
     token: ProgressToken,
     answered: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.session.watchers.remove(&self.token);
         if self.answered {
@@ -214,7 +217,7 @@ impl Drop for Waiting<'_> {
 }
 
 #[async_trait]
-impl Connection for Session {
+impl ServerConnection for ServerSession {
     async fn list(&self) -> Result<Listing, CallFailure> {
         let (info, budget) = (self.peer.peer_info(), ListingBudget::default());
         let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
@@ -224,7 +227,7 @@ impl Connection for Session {
         };
         let mut listing = convert::listing(info.as_deref(), tools);
         if let Some(info) = &info {
-            self.add_offers(&info.capabilities, &budget, &mut listing).await;
+            self.add_resources_and_prompts(&info.capabilities, &budget, &mut listing).await;
         }
         Ok(listing)
     }
@@ -236,14 +239,14 @@ impl Connection for Session {
         context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let make = |answers: Answers| {
+        let make = |answers: InputAnswers| {
             let mut params = params.clone();
             (params.input_responses, params.request_state) = answers;
             CallToolRequest::new(params).into()
         };
-        match self.converse(context, make).await? {
+        match self.request_with_input(context, make).await? {
             ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
-            _ => Err(odd("tools/call")),
+            _ => Err(unexpected_response("tools/call")),
         }
     }
 
@@ -256,7 +259,7 @@ impl Connection for Session {
     }
 
     fn is_followed(&self) -> bool {
-        self.followed.is_any()
+        self.followed.has_followers()
     }
 
     async fn read_resource(

@@ -6,7 +6,7 @@ use std::{pin::pin, time::Duration};
 use tokio::{sync::Semaphore, time::timeout};
 
 /// Programs that may start at the same time.
-const SLOTS: usize = 4;
+const MAX_STARTS: usize = 4;
 
 /// Maximum time for which a program holds a slot, so that one that hangs delays the others only this long.
 const MAX_HOLD: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ pub(super) struct StartSlots(Semaphore);
 
 impl Default for StartSlots {
     fn default() -> Self {
-        Self(Semaphore::new(SLOTS))
+        Self(Semaphore::new(MAX_STARTS))
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
         let begin = Instant::now();
         let starts = (0..10).map(|_| {
             slots.run(async {
-                assert!(starting.fetch_add(1, Ordering::SeqCst) < SLOTS);
+                assert!(starting.fetch_add(1, Ordering::SeqCst) < MAX_STARTS);
                 sleep(Duration::from_secs(1)).await;
                 starting.fetch_sub(1, Ordering::SeqCst);
             })
@@ -62,7 +62,7 @@ mod tests {
     async fn programs_that_hang_do_not_keep_their_slots() {
         let slots = StartSlots::default();
         let begin = Instant::now();
-        let hanging = join_all((0..SLOTS).map(|_| slots.run(sleep(Duration::from_secs(60)))));
+        let hanging = join_all((0..MAX_STARTS).map(|_| slots.run(sleep(Duration::from_secs(60)))));
         let next = slots.run(async { begin.elapsed() });
         let (_, waited) = join(hanging, next).await;
         assert_eq!((waited, begin.elapsed()), (MAX_HOLD, Duration::from_secs(60)));

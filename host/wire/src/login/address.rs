@@ -11,23 +11,23 @@ use gatehouse_core::{
 use gatehouse_net::Url;
 
 /// The longest address that is looked at, in bytes.
-const LONGEST: usize = 2048;
+const MAX_URL: usize = 2048;
 
 /// An address that may be asked, and what its name may stand for.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct LoginTarget {
     pub(super) url: Url,
     pub(super) reach: AddressScope,
 }
 
 /// The hosts that presets.toml names for one login.
-pub(super) struct Named {
+pub(super) struct NamedHosts {
     hosts: Vec<String>,
     /// Whether this machine is among them.
     loopback: bool,
 }
 
-impl Named {
+impl NamedHosts {
     /// Those of these addresses.
     pub(super) fn new<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Self {
         let hosts: Vec<String> =
@@ -40,9 +40,9 @@ impl Named {
     ///
     /// # Errors
     /// `denied`, with what is wrong with it.
-    pub(super) fn check(&self, text: &str, what: &str) -> Result<Target, Fault> {
+    pub(super) fn check(&self, text: &str, what: &str) -> Result<LoginTarget, Fault> {
         let bad = |why: &str| Fault::denied(format!("{what} is not used: '{}' {why}.", quoted(text, 200)));
-        if text.len() > LONGEST {
+        if text.len() > MAX_URL {
             return Err(bad("is too long"));
         }
         let url = Url::parse(text).map_err(|_| bad("is not an address"))?;
@@ -61,7 +61,7 @@ impl Named {
         if local && !named {
             return Err(bad("lies in a private network").hint(NAME_IT));
         }
-        Ok(Target { reach: if named { AddressScope::Any } else { AddressScope::Public }, url })
+        Ok(LoginTarget { reach: if named { AddressScope::Any } else { AddressScope::Public }, url })
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn documents_of_public_servers_lead_to_public_addresses_over_https() {
-        let named = Named::new([&url("https://mcp.example/mcp")]);
+        let named = NamedHosts::new([&url("https://mcp.example/mcp")]);
         let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
         assert_eq!(reach("https://auth.example/token"), Some(AddressScope::Public));
         assert_eq!(reach("https://mcp.example:8443/token"), Some(AddressScope::Any));
@@ -126,12 +126,12 @@ mod tests {
         ] {
             assert_eq!(reach(bad), None, "{bad}");
         }
-        assert_eq!(reach(&format!("https://auth.example/{}", "x".repeat(LONGEST))), None);
+        assert_eq!(reach(&format!("https://auth.example/{}", "x".repeat(MAX_URL))), None);
     }
 
     #[test]
     fn what_presets_toml_names_may_be_private() {
-        let named = Named::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
+        let named = NamedHosts::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
         let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
         assert_eq!(reach("http://localhost:9/x"), Some(AddressScope::Any));
         assert_eq!(reach("https://sso.corp/x"), Some(AddressScope::Any));

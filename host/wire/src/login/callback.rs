@@ -14,13 +14,13 @@ use tokio::{
     time::{error::Elapsed, timeout},
 };
 
-use super::metadata::same;
+use super::metadata::same_issuer;
 
 /// How long somebody has to log in.
-const LIMIT: Duration = Duration::from_secs(5 * 60);
+const MAX_LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// How long a browser has to say what it wants; some open connections that they never use.
-const HEAD: Duration = Duration::from_secs(10);
+const MAX_HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
@@ -28,17 +28,18 @@ const MAX_HEAD: usize = 32 << 10;
 /// Maximum connections at the same time.
 const MAX_CONNECTIONS: usize = 64;
 
-const THANKS: &str = "Gatehouse has got the answer and goes on in the terminal. You can close this window.";
+const ANSWER_RECEIVED: &str =
+    "Gatehouse has got the answer and goes on in the terminal. You can close this window.";
 
 /// A port that waits for one answer.
-pub(super) struct Callback {
+pub(super) struct CallbackListener {
     listener: TcpListener,
     /// Where the browser is sent back to.
     pub(super) redirect: String,
 }
 
 /// What the answer has to be.
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedAnswer<'a> {
     pub(super) state: &'a Secret,
     pub(super) issuer: &'a str,
     /// Whether it must say who answers (RFC 9207).
@@ -55,7 +56,7 @@ struct Parameters {
     error_description: Option<String>,
 }
 
-impl Callback {
+impl CallbackListener {
     /// Opens the port, a free one unless a certain one is wanted.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
         let failed = |error: std::io::Error| {
@@ -71,14 +72,14 @@ impl Callback {
     ///
     /// # Errors
     /// `denied` where the answer is a refusal or comes from another issuer, `timed-out` where none came in five minutes.
-    pub(super) async fn code(self, expected: &Expected<'_>) -> Result<Secret, Fault> {
-        timeout(LIMIT, self.wait(expected)).await.unwrap_or_else(|_| {
-            let minutes = LIMIT.as_secs() / 60;
+    pub(super) async fn code(self, expected: &ExpectedAnswer<'_>) -> Result<Secret, Fault> {
+        timeout(MAX_LOGIN_TIME, self.wait(expected)).await.unwrap_or_else(|_| {
+            let minutes = MAX_LOGIN_TIME.as_secs() / 60;
             Err(Fault::new(FaultKind::TimedOut, format!("Nobody logged in within {minutes} minutes.")))
         })
     }
 
-    async fn wait(self, expected: &Expected<'_>) -> Result<Secret, Fault> {
+    async fn wait(self, expected: &ExpectedAnswer<'_>) -> Result<Secret, Fault> {
         let mut connections: JoinSet<Result<Option<Request>, Elapsed>> = JoinSet::new();
         let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
         loop {
@@ -90,7 +91,7 @@ impl Callback {
                     let Ok(Ok(Some((mut stream, target)))) = read else { continue };
                     let found = target.as_deref().and_then(|target| expected.answer(target));
                     let (status, text) = match found {
-                        Some(_) => ("200 OK", THANKS),
+                        Some(_) => ("200 OK", ANSWER_RECEIVED),
                         None => ("400 Bad Request", "This is not the answer that Gatehouse waits for."),
                     };
                     reply(&mut stream, status, text).await;
@@ -103,14 +104,14 @@ impl Callback {
                     if oldest_first.len() >= MAX_CONNECTIONS {
                         oldest_first.pop_front().inspect(AbortHandle::abort);
                     }
-                    oldest_first.push_back(connections.spawn(timeout(HEAD, head(stream))));
+                    oldest_first.push_back(connections.spawn(timeout(MAX_HEAD_TIME, head(stream))));
                 }
             }
         }
     }
 }
 
-impl Expected<'_> {
+impl ExpectedAnswer<'_> {
     /// What the request for this target comes to; none where it is not the answer.
     fn answer(&self, target: &str) -> Option<Result<Secret, Fault>> {
         let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
@@ -142,7 +143,7 @@ impl Expected<'_> {
     fn code_of(&self, answer: Parameters) -> Result<Secret, Fault> {
         let issuer = quoted(self.issuer, 200);
         match &answer.iss {
-            Some(iss) if same(iss, self.issuer) => {}
+            Some(iss) if same_issuer(iss, self.issuer) => {}
             Some(iss) => {
                 let other = quoted(iss, 200);
                 return Err(Fault::denied(format!(
@@ -195,7 +196,7 @@ async fn reply(stream: &mut TcpStream, status: &str, text: &str) {
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
     );
     // A browser that is gone has nothing to be told.
-    let _ = timeout(HEAD, async {
+    let _ = timeout(MAX_HEAD_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
     })
@@ -208,7 +209,7 @@ mod tests {
 
     fn code(target: &str, names_issuer: bool) -> Option<Result<String, String>> {
         let state = Secret::new("right");
-        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer };
+        let expected = ExpectedAnswer { state: &state, issuer: "https://a.example", names_issuer };
         let answer = expected.answer(target)?;
         Some(answer.map(|code| code.reveal().to_owned()).map_err(|fault| fault.message))
     }
@@ -247,10 +248,10 @@ mod tests {
 
     #[tokio::test]
     async fn silent_connections_keep_no_browser_out() {
-        let callback = Callback::open(None).await.expect("a port");
+        let callback = CallbackListener::open(None).await.expect("a port");
         let address = callback.listener.local_addr().expect("an address");
         let state = Secret::new("right");
-        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer: false };
+        let expected = ExpectedAnswer { state: &state, issuer: "https://a.example", names_issuer: false };
         let browser = async {
             let mut silent = Vec::new();
             for _ in 0..3 * MAX_CONNECTIONS {
@@ -265,18 +266,18 @@ mod tests {
         };
         // Less than a silent connection has.
         let (code, (answer, _)) =
-            timeout(HEAD / 2, async { tokio::join!(callback.code(&expected), browser) })
+            timeout(MAX_HEAD_TIME / 2, async { tokio::join!(callback.code(&expected), browser) })
                 .await
                 .expect("the browser is heard");
         assert_eq!(code.expect("a code").reveal(), "c");
-        assert!(answer.contains(THANKS), "{answer}");
+        assert!(answer.contains(ANSWER_RECEIVED), "{answer}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_than_five_minutes() {
-        let callback = Callback::open(None).await.expect("a port");
+        let callback = CallbackListener::open(None).await.expect("a port");
         let state = Secret::new("right");
-        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer: false };
+        let expected = ExpectedAnswer { state: &state, issuer: "https://a.example", names_issuer: false };
         let fault = callback.code(&expected).await.expect_err("nobody came");
         assert_eq!(
             (fault.kind, fault.message.as_str()),

@@ -1,11 +1,11 @@
 //! What a server says with a 401: where its metadata is and which scopes it wants (RFC 6750 section 3, RFC 9728 section 5.1).
 
 /// Bytes of a header that are looked at.
-const LONGEST: usize = 8 << 10;
+const MAX_HEADER: usize = 8 << 10;
 
 /// The parameters of the first `Bearer` challenge.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Challenge {
+pub struct BearerChallenge {
     /// Where the metadata of the protected resource is.
     pub resource_metadata: Option<String>,
     /// Scopes, parted by spaces.
@@ -14,11 +14,11 @@ pub struct Challenge {
     pub error: Option<String>,
 }
 
-impl Challenge {
+impl BearerChallenge {
     /// Reads the values of `WWW-Authenticate`. A header may have several challenges, of several schemes.
-    pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn from_headers<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut challenge = Self::default();
-        for value in values.into_iter().filter(|value| value.len() <= LONGEST) {
+        for value in values.into_iter().filter(|value| value.len() <= MAX_HEADER) {
             for (scheme, name, value) in parameters(value) {
                 if !scheme.eq_ignore_ascii_case("bearer") {
                     continue;
@@ -86,7 +86,8 @@ mod tests {
     use super::*;
 
     fn read(values: &[&str]) -> (String, String, String) {
-        let Challenge { resource_metadata, scope, error } = Challenge::of(values.iter().copied());
+        let BearerChallenge { resource_metadata, scope, error } =
+            BearerChallenge::from_headers(values.iter().copied());
         (resource_metadata.unwrap_or_default(), scope.unwrap_or_default(), error.unwrap_or_default())
     }
 
@@ -110,6 +111,6 @@ mod tests {
             assert_eq!(read(&[value]), (metadata.into(), scope.into(), error.into()), "{value}");
         }
         assert_eq!(read(&["Basic x=y", "Bearer scope=a", "Bearer scope=b"]).1, "a");
-        assert_eq!(read(&[&format!("Bearer scope=\"{}\"", "x".repeat(LONGEST))]).1, "");
+        assert_eq!(read(&[&format!("Bearer scope=\"{}\"", "x".repeat(MAX_HEADER))]).1, "");
     }
 }

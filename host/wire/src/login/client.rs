@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{
     LoginSettings, NamedClient,
-    http::{LoginHttp, Sent, basic},
-    metadata::Authority,
-    stored,
+    http::{LoginHttp, RequestContent, basic},
+    login_store,
+    metadata::AuthorizationServer,
 };
 
 /// How a client shows that it is itself.
@@ -27,26 +27,26 @@ pub(super) enum AuthMethod {
 
 /// A client of one authorization server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub(super) id: String,
-    #[serde(with = "stored::optional_secret", default)]
+    #[serde(with = "login_store::optional_secret", default)]
     pub(super) secret: Option<Secret>,
     pub(super) auth_method: AuthMethod,
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<String>,
     token_endpoint_auth_method: Option<String>,
 }
 
-impl Client {
+impl OAuthClient {
     /// The client for a login whose redirect comes back to `redirect`.
-    pub(super) async fn of(
+    pub(super) async fn find_or_register(
         server: &str,
         settings: &LoginSettings,
-        authority: &Authority,
+        authority: &AuthorizationServer,
         http: &LoginHttp,
         redirect: &str,
     ) -> Result<Self, Fault> {
@@ -68,7 +68,7 @@ impl Client {
 
     async fn register(
         server: &str,
-        authority: &Authority,
+        authority: &AuthorizationServer,
         http: &LoginHttp,
         redirect: &str,
     ) -> Result<Self, Fault> {
@@ -85,16 +85,20 @@ impl Client {
             "token_endpoint_auth_method": "none",
             "application_type": "native",
         });
-        let sent = Sent { body: Some(("application/json", about.to_string())), ..Sent::default() };
+        let sent = RequestContent {
+            body: Some(("application/json", about.to_string())),
+            ..RequestContent::default()
+        };
         let answer = http.send(Method::POST, endpoint, sent).await?;
         if !answer.status.is_success() {
             return Err(Fault::denied(format!(
                 "{issuer} does not register Gatehouse: {}.",
-                answer.told(&[])
+                answer.error_text(&[])
             ))
             .hint(write_client_id(server, &issuer)));
         }
-        let registered: Registered = answer.json(&format!("What {issuer} says of the registration"))?;
+        let registered: RegistrationResponse =
+            answer.json(&format!("What {issuer} says of the registration"))?;
         let auth_method = match registered.token_endpoint_auth_method.as_deref() {
             _ if registered.client_secret.is_none() => AuthMethod::None,
             Some("none") => AuthMethod::None,
@@ -105,8 +109,9 @@ impl Client {
     }
 
     /// Adds to a form, or beside it, what shows who sends it.
-    pub(super) fn sign(&self, mut pairs: Vec<(&'static str, String)>) -> Sent {
-        let mut sent = Sent { secrets: self.secret.iter().cloned().collect(), ..Sent::default() };
+    pub(super) fn authenticate(&self, mut pairs: Vec<(&'static str, String)>) -> RequestContent {
+        let mut sent =
+            RequestContent { secrets: self.secret.iter().cloned().collect(), ..RequestContent::default() };
         match (&self.secret, self.auth_method) {
             (Some(secret), AuthMethod::ClientSecretBasic) => {
                 sent.authorization = Some(basic(&self.id, secret))

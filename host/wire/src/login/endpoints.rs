@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use gatehouse_core::Fault;
 use gatehouse_net::Url;
 
-use super::{LoginSettings, metadata::Authority, parsed, stored::Login};
+use super::{LoginSettings, login_store::StoredLogin, metadata::AuthorizationServer, parsed};
 
 /// Dialog with the person who logs in.
 #[async_trait]
 pub trait LoginDialog: Send + Sync {
     /// Asks whether these endpoints belong to their authorization server. `None` if nobody can be asked.
-    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool>;
+    async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool>;
 
     /// Shows the address to open in a browser, and the authorization server that gets the login.
     fn show(&self, issuer: &Url, address: &Url);
@@ -22,20 +22,20 @@ pub trait LoginDialog: Send + Sync {
 
 /// Endpoints of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoints {
+pub struct LoginEndpoints {
     /// The authorization server.
     pub issuer: Url,
     /// The origin of each endpoint, by its name in the metadata: `authorization`, `token`, `registration`, `revocation`.
     pub origins: BTreeMap<String, String>,
 }
 
-impl Endpoints {
-    pub(super) fn new(authority: &Authority) -> Result<Self, Fault> {
-        let Authority { authorization, token, registration, revocation, .. } = authority;
+impl LoginEndpoints {
+    pub(super) fn new(authority: &AuthorizationServer) -> Result<Self, Fault> {
+        let AuthorizationServer { authorization, token, registration, revocation, .. } = authority;
         let required = [("authorization", Some(authorization)), ("token", Some(token))];
         let optional = [("registration", registration.as_ref()), ("revocation", revocation.as_ref())];
         let all = required.into_iter().chain(optional);
-        let origin = |(name, target): (&str, Option<&super::address::Target>)| {
+        let origin = |(name, target): (&str, Option<&super::address::LoginTarget>)| {
             Some((name.to_owned(), target?.url.origin().ascii_serialization()))
         };
         Ok(Self { issuer: parsed(&authority.issuer)?, origins: all.filter_map(origin).collect() })
@@ -54,7 +54,7 @@ impl Endpoints {
         self,
         server: &str,
         settings: &LoginSettings,
-        earlier: Option<&Login>,
+        earlier: Option<&StoredLogin>,
         dialog: &dyn LoginDialog,
     ) -> Result<Option<BTreeMap<String, String>>, Fault> {
         if settings.issuer.is_some() || self.share_one_origin() {

@@ -8,16 +8,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     LoginDialog, LoginSettings, LoginState, Logins,
-    address::{Named, Target, resource},
-    callback::{Callback, Expected},
-    challenge::Challenge,
-    client::Client,
-    endpoints::Endpoints,
-    http::Sent,
-    metadata::{Authority, Discovery},
+    address::{LoginTarget, NamedHosts, resource},
+    callback::{CallbackListener, ExpectedAnswer},
+    challenge::BearerChallenge,
+    client::OAuthClient,
+    endpoints::LoginEndpoints,
+    http::RequestContent,
+    login_store::StoredLogin,
+    metadata::{AuthorizationServer, Discovery},
     parsed,
-    stored::Login,
-    token::{Issued, Refused, TokenEndpoint},
+    token::{TokenEndpoint, TokenError, TokenResponse},
 };
 
 /// What a server is asked to see whether it wants a login. It changes nothing there.
@@ -45,7 +45,7 @@ impl Logins {
         let earlier = earlier.filter(|login| login.server == resource(&url));
         let issuer = settings.issuer.as_ref().map(|issuer| issuer.url.as_str());
         let named_issuer = issuer.map(parsed).transpose()?;
-        let named = Named::new([&url].into_iter().chain(&named_issuer));
+        let named = NamedHosts::new([&url].into_iter().chain(&named_issuer));
         let target = named.check(url.as_str(), &format!("Server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
         let discovery = Discovery { http: &shared.http, named: &named, server: &url, issuer };
@@ -57,17 +57,18 @@ impl Logins {
                 Fault { message, ..fault }
             }
         })?;
-        let endpoints = Endpoints::new(&authority)?;
+        let endpoints = LoginEndpoints::new(&authority)?;
         let issuer_url = endpoints.issuer.clone();
         let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), dialog).await?;
-        let callback = Callback::open(settings.redirect_port).await?;
+        let callback = CallbackListener::open(settings.redirect_port).await?;
         let redirect = callback.redirect.clone();
-        let client = Client::of(server, settings, &authority, &shared.http, &redirect).await?;
+        let client =
+            OAuthClient::find_or_register(server, settings, &authority, &shared.http, &redirect).await?;
         let scopes = scopes(settings, &challenge, &authority);
         let (state, verifier) = (random()?, random()?);
         dialog.show(&issuer_url, &authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
         let expected =
-            Expected { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
+            ExpectedAnswer { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
         let code = callback.code(&expected).await?;
         let endpoint = TokenEndpoint {
             http: &shared.http,
@@ -77,12 +78,12 @@ impl Logins {
         };
         let issued =
             endpoint.exchange(&code, &verifier, &redirect).await.map_err(|refused| match refused {
-                Refused::Grant(told) | Refused::Client(told) => {
+                TokenError::Grant(told) | TokenError::Client(told) => {
                     Fault::denied(format!("The login is refused: {told}."))
                 }
-                Refused::Other(fault) => fault,
+                TokenError::Other(fault) => fault,
             })?;
-        let mut login = Login {
+        let mut login = StoredLogin {
             server: resource(&url),
             resource: authority.resource,
             issuer: authority.issuer,
@@ -97,7 +98,7 @@ impl Logins {
             issued_at: 0,
             expires_at: None,
         };
-        login.take(issued, shared.clock.now_ms());
+        login.replace_tokens(issued, shared.clock.now_ms());
         if login.state(shared.clock.now_ms()) == LoginState::Ended {
             let issuer = quoted(&login.issuer, 200);
             return Err(Fault::unavailable(format!(
@@ -111,19 +112,20 @@ impl Logins {
     }
 
     /// What the server says to somebody who is not logged in. Old servers take no POST at this address.
-    async fn probe(&self, target: &Target) -> Result<(Challenge, StatusCode), Fault> {
-        let ping = Sent { body: Some(("application/json", PING.to_owned())), ..Sent::default() };
+    async fn probe(&self, target: &LoginTarget) -> Result<(BearerChallenge, StatusCode), Fault> {
+        let ping =
+            RequestContent { body: Some(("application/json", PING.to_owned())), ..RequestContent::default() };
         let mut answer = self.shared.http.send(Method::POST, target, ping).await?;
         if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             answer = self.shared.http.get(target).await?;
         }
-        Ok((Challenge::of(answer.challenges()), answer.status))
+        Ok((BearerChallenge::from_headers(answer.challenges()), answer.status))
     }
 }
 
-impl Login {
+impl StoredLogin {
     /// Takes new tokens in the place of the old ones. A server that sends no new refresh token goes on with the old one.
-    pub(super) fn take(&mut self, issued: Issued, now: u64) {
+    pub(super) fn replace_tokens(&mut self, issued: TokenResponse, now: u64) {
         self.access_token = issued.access;
         self.refresh_token = issued.refresh.or_else(|| self.refresh_token.take());
         self.issued_at = now;
@@ -133,7 +135,11 @@ impl Login {
 }
 
 /// Those that presets.toml or the command line say, else those that the server asked for, else all that it knows.
-fn scopes(settings: &LoginSettings, challenge: &Challenge, authority: &Authority) -> Vec<String> {
+fn scopes(
+    settings: &LoginSettings,
+    challenge: &BearerChallenge,
+    authority: &AuthorizationServer,
+) -> Vec<String> {
     let told = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
     told.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
 }
@@ -144,8 +150,8 @@ fn random() -> Result<Secret, Fault> {
 }
 
 fn authorization(
-    authority: &Authority,
-    client: &Client,
+    authority: &AuthorizationServer,
+    client: &OAuthClient,
     redirect: &str,
     scopes: &[String],
     state: &Secret,

@@ -18,11 +18,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::address::{NAME_IT, Target};
-use crate::outbound::resolver::{self, NotPublic, Resolver};
+use super::address::{LoginTarget, NAME_IT};
+use crate::outbound::resolver::{self, NoPublicAddress, Resolver};
 
 /// For one request with its answer.
-const WHOLE: Duration = Duration::from_secs(20);
+const MAX_REQUEST_TIME: Duration = Duration::from_secs(20);
 
 /// Bytes of an answer; documents of this kind have a few thousand.
 const MAX_BODY: usize = 256 << 10;
@@ -42,7 +42,7 @@ pub(super) struct Response {
 
 /// What is sent besides the method.
 #[derive(Default)]
-pub(super) struct Sent {
+pub(super) struct RequestContent {
     pub(super) body: Option<(&'static str, String)>,
     pub(super) authorization: Option<Secret>,
     /// What must not come back in a message.
@@ -54,18 +54,25 @@ impl LoginHttp {
         let clients = |reach: AddressScope| {
             HttpClients::new(move |builder| {
                 // Logins are rare; an idle connection would only be another one's to find.
-                builder.dns_resolver(Resolver::new(reach, resolver::system())).pool_max_idle_per_host(0)
+                builder
+                    .dns_resolver(Resolver::new(reach, resolver::system_lookup()))
+                    .pool_max_idle_per_host(0)
             })
         };
         Self { public: clients(AddressScope::Public), any: clients(AddressScope::Any) }
     }
 
-    pub(super) async fn get(&self, target: &Target) -> Result<Response, Fault> {
-        self.send(Method::GET, target, Sent::default()).await
+    pub(super) async fn get(&self, target: &LoginTarget) -> Result<Response, Fault> {
+        self.send(Method::GET, target, RequestContent::default()).await
     }
 
     /// Sends one request. A fault names the host and nothing of the address but that.
-    pub(super) async fn send(&self, method: Method, target: &Target, sent: Sent) -> Result<Response, Fault> {
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        target: &LoginTarget,
+        sent: RequestContent,
+    ) -> Result<Response, Fault> {
         let host = target.url.host_str().unwrap_or_default().to_owned();
         let clients = if target.reach == AddressScope::Any { &self.any } else { &self.public };
         let client = clients.for_url(&target.url)?;
@@ -96,8 +103,8 @@ impl LoginHttp {
             })?;
             Ok(Response { status, headers, body })
         };
-        timeout(WHOLE, exchange).await.unwrap_or_else(|_| {
-            let seconds = WHOLE.as_secs();
+        timeout(MAX_REQUEST_TIME, exchange).await.unwrap_or_else(|_| {
+            let seconds = MAX_REQUEST_TIME.as_secs();
             Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds} s.")))
         })
     }
@@ -111,7 +118,7 @@ fn is_events(headers: &HeaderMap) -> bool {
 fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
     let error = error.without_url();
     let mut causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
-    if causes.any(|cause| cause.is::<NotPublic>()) {
+    if causes.any(|cause| cause.is::<NoPublicAddress>()) {
         return Fault::denied(format!("{host} is not asked: its name stands for no public address."))
             .hint(NAME_IT);
     }
@@ -139,7 +146,7 @@ impl Response {
     }
 
     /// What it says about an error, without what was secret in the request.
-    pub(super) fn told(&self, secrets: &[Secret]) -> String {
+    pub(super) fn error_text(&self, secrets: &[Secret]) -> String {
         let value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let told: Vec<String> = [text("error"), text("error_description")].into_iter().flatten().collect();

@@ -7,23 +7,23 @@ use gatehouse_net::Url;
 use serde::Deserialize;
 
 use super::{
-    address::{Named, Target, covers},
-    challenge::Challenge,
+    address::{LoginTarget, NamedHosts, covers},
+    challenge::BearerChallenge,
     http::LoginHttp,
 };
 
 /// Where to log in, checked.
-pub(super) struct Authority {
+pub(super) struct AuthorizationServer {
     /// As its metadata writes it.
     pub(super) issuer: String,
     /// What the token is to be for (RFC 8707).
     pub(super) resource: String,
     /// Scopes to ask for where nobody says otherwise.
     pub(super) scopes: Vec<String>,
-    pub(super) authorization: Target,
-    pub(super) token: Target,
-    pub(super) registration: Option<Target>,
-    pub(super) revocation: Option<Target>,
+    pub(super) authorization: LoginTarget,
+    pub(super) token: LoginTarget,
+    pub(super) registration: Option<LoginTarget>,
+    pub(super) revocation: Option<LoginTarget>,
     /// How clients with a secret show it.
     pub(super) auth_methods: Vec<String>,
     /// Whether the redirect must name the issuer (RFC 9207).
@@ -61,7 +61,7 @@ struct AuthorityDocument {
 /// One search for the place to log in to a server.
 pub(super) struct Discovery<'a> {
     pub(super) http: &'a LoginHttp,
-    pub(super) named: &'a Named,
+    pub(super) named: &'a NamedHosts,
     pub(super) server: &'a Url,
     /// The authorization server that presets.toml names.
     pub(super) issuer: Option<&'a str>,
@@ -72,7 +72,7 @@ impl Discovery<'_> {
     ///
     /// # Errors
     /// `denied` for documents that break a rule, `unavailable` where there are none.
-    pub(super) async fn run(&self, challenge: &Challenge) -> Result<Authority, Fault> {
+    pub(super) async fn run(&self, challenge: &BearerChallenge) -> Result<AuthorizationServer, Fault> {
         let found = self.resource(challenge).await?;
         // Servers from before RFC 9728 are their own authorization server.
         let document = found.unwrap_or_else(|| ResourceDocument {
@@ -92,7 +92,7 @@ impl Discovery<'_> {
         }
         let optional =
             |text: &Option<String>, what: &str| text.as_ref().map(|text| endpoint(text, what)).transpose();
-        Ok(Authority {
+        Ok(AuthorizationServer {
             authorization: endpoint(&about.authorization_endpoint, "authorization")?,
             token: endpoint(&about.token_endpoint, "token")?,
             registration: optional(&about.registration_endpoint, "registration")?,
@@ -107,7 +107,7 @@ impl Discovery<'_> {
     }
 
     /// The metadata of the server; none where it has none.
-    async fn resource(&self, challenge: &Challenge) -> Result<Option<ResourceDocument>, Fault> {
+    async fn resource(&self, challenge: &BearerChallenge) -> Result<Option<ResourceDocument>, Fault> {
         let host = self.server.host_str().unwrap_or_default();
         let what = format!("The metadata of {host}");
         let candidates = match &challenge.resource_metadata {
@@ -138,7 +138,7 @@ impl Discovery<'_> {
         let host = self.server.host_str().unwrap_or_default();
         let listed = &document.authorization_servers;
         let chosen = match self.issuer {
-            Some(issuer) => listed.iter().find(|one| same(one, issuer)),
+            Some(issuer) => listed.iter().find(|one| same_issuer(one, issuer)),
             None => listed.first(),
         };
         chosen.cloned().ok_or_else(|| match self.issuer {
@@ -169,7 +169,7 @@ impl Discovery<'_> {
                 continue;
             }
             let document: AuthorityDocument = answer.json(&format!("The metadata of {shown}"))?;
-            if !same(&document.issuer, issuer) {
+            if !same_issuer(&document.issuer, issuer) {
                 let other = quoted(&document.issuer, 200);
                 return Err(Fault::denied(format!(
                     "The metadata of {shown} is for another issuer: '{other}'."
@@ -193,6 +193,6 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
 }
 
 /// Issuers are compared as they are written, but for the slash at the end that one of two documents often has.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(super) fn same_issuer(a: &str, b: &str) -> bool {
     a.strip_suffix('/').unwrap_or(a) == b.strip_suffix('/').unwrap_or(b)
 }

@@ -16,18 +16,18 @@ mod client;
 mod endpoints;
 mod flow;
 mod http;
+mod login_store;
 mod metadata;
 mod renew;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod token;
 mod transport;
 
-pub use challenge::Challenge;
-pub use endpoints::{Endpoints, LoginDialog};
+pub use challenge::BearerChallenge;
+pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
-pub(crate) use transport::{LoggedIn, cause_in_words, fault_of};
+pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -37,8 +37,8 @@ use tokio_util::task::TaskTracker;
 use self::{
     address::resource,
     http::LoginHttp,
-    renew::Renewals,
-    stored::{Login, Store},
+    login_store::{LoginStore, StoredLogin},
+    renew::TokenRenewals,
     token::TokenEndpoint,
 };
 
@@ -94,7 +94,7 @@ pub enum LoginState {
 
 /// What became of a login that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoggedOut {
+pub enum LogoutOutcome {
     /// There was none.
     NoLogin,
     /// It is forgotten here, and the authorization server takes it no more.
@@ -105,14 +105,14 @@ pub enum LoggedOut {
 
 /// The logins of a host. Nothing is opened or read before the first one is asked for.
 pub struct Logins {
-    shared: Arc<Shared>,
-    renewals: Renewals,
+    shared: Arc<LoginContext>,
+    renewals: TokenRenewals,
     /// Renewals under way.
     tasks: TaskTracker,
 }
 
-struct Shared {
-    store: Store,
+struct LoginContext {
+    store: LoginStore,
     http: LoginHttp,
     clock: Arc<dyn Clock>,
 }
@@ -120,8 +120,8 @@ struct Shared {
 impl Logins {
     /// Those in `folder`, which is made with the first one.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        let shared = Arc::new(Shared { store: Store::new(folder), http: LoginHttp::new(), clock });
-        Self { shared, renewals: Renewals::default(), tasks: TaskTracker::new() }
+        let shared = Arc::new(LoginContext { store: LoginStore::new(folder), http: LoginHttp::new(), clock });
+        Self { shared, renewals: TokenRenewals::default(), tasks: TaskTracker::new() }
     }
 
     /// The token for a request to `target`, of the server that presets.toml declares at `declared`; renewed first where it
@@ -158,7 +158,7 @@ impl Logins {
     ///
     /// # Errors
     /// `denied` where somebody has to log in, and what renewing ends in.
-    pub async fn refused(
+    pub async fn renew_refused_token(
         &self,
         server: &str,
         declared: &str,
@@ -166,7 +166,7 @@ impl Logins {
     ) -> Result<Secret, Fault> {
         let url = parsed(declared)?;
         let Some(login) = self.shared.store.read(server).await? else {
-            return Err(wants(server, "wants a login"));
+            return Err(needs_login(server, "wants a login"));
         };
         if login.server != resource(&url) {
             let (was, is) = (quoted(&login.server, 200), quoted(&resource(&url), 200));
@@ -181,12 +181,12 @@ impl Logins {
     }
 
     /// What to say where a server refuses the token that [`Logins::refused`] gave.
-    pub fn refused_again(server: &str) -> Fault {
-        ended(server)
+    pub fn refused_again_fault(server: &str) -> Fault {
+        login_ended_fault(server)
     }
 
     /// What to say of a 403 that wants more scopes; none where the challenge says something else.
-    pub fn lacks_scope(server: &str, challenge: &Challenge) -> Option<Fault> {
+    pub fn lacks_scope(server: &str, challenge: &BearerChallenge) -> Option<Fault> {
         if challenge.error.as_deref() != Some("insufficient_scope") {
             return None;
         }
@@ -209,16 +209,16 @@ impl Logins {
     ///
     /// # Errors
     /// Where the file cannot be removed.
-    pub async fn log_out(&self, server: &str) -> Result<LoggedOut, Fault> {
+    pub async fn log_out(&self, server: &str) -> Result<LogoutOutcome, Fault> {
         let shared = &self.shared;
         let _locked = shared.store.lock(server).await?;
         let revoked = match shared.store.read(server).await {
-            Ok(None) => return Ok(LoggedOut::NoLogin),
+            Ok(None) => return Ok(LogoutOutcome::NoLogin),
             Ok(Some(login)) => shared.revoke(&login).await,
             Err(fault) => Err(fault),
         };
         shared.store.remove(server).await?;
-        Ok(revoked.map_or_else(|fault| LoggedOut::Forgotten(fault.message), |()| LoggedOut::Revoked))
+        Ok(revoked.map_or_else(|fault| LogoutOutcome::Forgotten(fault.message), |()| LogoutOutcome::Revoked))
     }
 
     /// The time that logins go by.
@@ -233,8 +233,8 @@ impl Logins {
     }
 }
 
-impl Shared {
-    async fn revoke(&self, login: &Login) -> Result<(), Fault> {
+impl LoginContext {
+    async fn revoke(&self, login: &StoredLogin) -> Result<(), Fault> {
         let Some(endpoint) = &login.revocation_endpoint else {
             return Err(Fault::unavailable(format!("{} takes no token back.", quoted(&login.issuer, 200))));
         };
@@ -258,11 +258,11 @@ fn parsed(url: &str) -> Result<Url, Fault> {
     })
 }
 
-fn wants(server: &str, what: &str) -> Fault {
+fn needs_login(server: &str, what: &str) -> Fault {
     run_login(Fault::denied(format!("Server '{server}' {what}.")), server)
 }
 
-fn ended(server: &str) -> Fault {
+fn login_ended_fault(server: &str) -> Fault {
     run_login(Fault::denied(format!("The login to '{server}' is not valid any more.")), server)
 }
 

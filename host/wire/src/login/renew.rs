@@ -11,33 +11,33 @@ use gatehouse_core::{Fault, http::Secret, lock, single_flight::SingleFlight};
 use gatehouse_net::{Backoff, CircuitBreaker};
 
 use super::{
-    LoginState, Logins, Shared,
-    address::Named,
-    ended, parsed,
-    stored::Login,
-    token::{Refused, TokenEndpoint},
-    wants,
+    LoginContext, LoginState, Logins,
+    address::NamedHosts,
+    login_ended_fault,
+    login_store::StoredLogin,
+    needs_login, parsed,
+    token::{TokenEndpoint, TokenError},
 };
 
 /// How long before its end a token is renewed, in milliseconds: a call that begins now is to reach the server with it. A
 /// token of a few minutes has a tenth of its life instead.
-const MARGIN: u64 = 60_000;
+const RENEWAL_MARGIN_MS: u64 = 60_000;
 
 /// After an authorization server could not be asked. Until the token ends, calls go on with it.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_secs(60) };
 
 #[derive(Default)]
-pub(super) struct Renewals {
+pub(super) struct TokenRenewals {
     flights: SingleFlight<String, Result<Secret, Fault>>,
     breakers: Mutex<HashMap<String, Arc<CircuitBreaker<Fault>>>>,
 }
 
-impl Login {
+impl StoredLogin {
     /// Whether it is to be renewed. A clock that was set back says nothing about a token that is issued later.
     pub(super) fn is_due(&self, now: u64) -> bool {
         let Some(end) = self.expires_at else { return false };
-        let margin = MARGIN.min(end.saturating_sub(self.issued_at) / 10);
-        now.saturating_add(margin) >= end || now.saturating_add(MARGIN) < self.issued_at
+        let margin = RENEWAL_MARGIN_MS.min(end.saturating_sub(self.issued_at) / 10);
+        now.saturating_add(margin) >= end || now.saturating_add(RENEWAL_MARGIN_MS) < self.issued_at
     }
 
     /// Whether no server takes it any more.
@@ -53,9 +53,9 @@ impl Login {
     }
 
     /// The hosts that presets.toml named when it was made.
-    pub(super) fn named(&self) -> Result<Named, Fault> {
+    pub(super) fn named(&self) -> Result<NamedHosts, Fault> {
         let issuer = self.named_issuer.as_deref().map(parsed).transpose()?;
-        Ok(Named::new([&parsed(&self.server)?].into_iter().chain(&issuer)))
+        Ok(NamedHosts::new([&parsed(&self.server)?].into_iter().chain(&issuer)))
     }
 }
 
@@ -77,7 +77,7 @@ impl Logins {
     }
 }
 
-impl Shared {
+impl LoginContext {
     async fn renew(
         &self,
         server: &str,
@@ -86,13 +86,13 @@ impl Shared {
     ) -> Result<Secret, Fault> {
         let _locked = self.store.lock(server).await?;
         let Some(mut login) = self.store.read(server).await? else {
-            return Err(wants(server, "wants a login"));
+            return Err(needs_login(server, "wants a login"));
         };
         // Another host may have been faster.
         if login.access_token != *used && !login.is_due(self.clock.now_ms()) {
             return Ok(login.access_token);
         }
-        let Some(refresh) = login.refresh_token.clone() else { return Err(ended(server)) };
+        let Some(refresh) = login.refresh_token.clone() else { return Err(login_ended_fault(server)) };
         breaker.check().map_err(|(fault, _)| fault)?;
         let target = login.named()?.check(&login.token_endpoint, "The token endpoint")?;
         // A disk that is full is found before the refresh token is used up, not after.
@@ -106,24 +106,24 @@ impl Shared {
         match endpoint.refresh(&refresh).await {
             Ok(issued) => {
                 breaker.record_success();
-                login.take(issued, self.clock.now_ms());
+                login.replace_tokens(issued, self.clock.now_ms());
                 self.store.write(server, &login).await?;
                 tracing::debug!(server, "a login is renewed");
                 Ok(login.access_token)
             }
-            Err(Refused::Grant(told)) => {
+            Err(TokenError::Grant(told)) => {
                 tracing::warn!(server, why = told, "a login is not valid any more");
                 login.refresh_token = None;
                 self.store.write(server, &login).await?;
-                Err(ended(server))
+                Err(login_ended_fault(server))
             }
             // A server that lost its clients may find them again; the login is worth a second try.
-            Err(Refused::Client(told)) => {
+            Err(TokenError::Client(told)) => {
                 tracing::warn!(server, why = told, "a login cannot be renewed");
-                breaker.record_failure(ended(server));
-                Err(ended(server))
+                breaker.record_failure(login_ended_fault(server));
+                Err(login_ended_fault(server))
             }
-            Err(Refused::Other(fault)) => {
+            Err(TokenError::Other(fault)) => {
                 let message = format!("The login to '{server}' cannot be renewed now. {}", fault.message);
                 let fault = Fault { message, ..fault };
                 breaker.record_failure(fault.clone());

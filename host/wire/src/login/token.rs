@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    address::Target,
-    client::Client,
+    address::LoginTarget,
+    client::OAuthClient,
     http::{LoginHttp, Response},
 };
 
@@ -15,10 +15,10 @@ use super::{
 const MAX_TOKEN: usize = 16 << 10;
 
 /// The longest life of a token that is believed, in seconds: what comes then is asked for again.
-const MAX_LIFE: u64 = 10 * 365 * 24 * 3600;
+const MAX_TOKEN_LIFE: u64 = 10 * 365 * 24 * 3600;
 
 /// Tokens as they were issued.
-pub(super) struct Issued {
+pub(super) struct TokenResponse {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     /// Seconds.
@@ -28,7 +28,7 @@ pub(super) struct Issued {
 }
 
 /// Why there are no tokens.
-pub(super) enum Refused {
+pub(super) enum TokenError {
     /// What was shown is not valid, and never will be again.
     Grant(String),
     /// The client is not known there.
@@ -37,14 +37,14 @@ pub(super) enum Refused {
     Other(Fault),
 }
 
-impl From<Fault> for Refused {
+impl From<Fault> for TokenError {
     fn from(fault: Fault) -> Self {
         Self::Other(fault)
     }
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct TokenDocument {
     access_token: String,
     token_type: String,
     refresh_token: Option<String>,
@@ -56,8 +56,8 @@ struct Document {
 /// One client at one token endpoint.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) http: &'a LoginHttp,
-    pub(super) target: &'a Target,
-    pub(super) client: &'a Client,
+    pub(super) target: &'a LoginTarget,
+    pub(super) client: &'a OAuthClient,
     /// What the tokens are for (RFC 8707).
     pub(super) resource: &'a str,
 }
@@ -69,7 +69,7 @@ impl TokenEndpoint<'_> {
         code: &Secret,
         verifier: &Secret,
         redirect: &str,
-    ) -> Result<Issued, Refused> {
+    ) -> Result<TokenResponse, TokenError> {
         let pairs = vec![
             ("grant_type", "authorization_code".to_owned()),
             ("code", code.reveal().to_owned()),
@@ -80,7 +80,7 @@ impl TokenEndpoint<'_> {
     }
 
     /// New tokens. A server that rotates refresh tokens takes the old one no more.
-    pub(super) async fn refresh(&self, refresh: &Secret) -> Result<Issued, Refused> {
+    pub(super) async fn refresh(&self, refresh: &Secret) -> Result<TokenResponse, TokenError> {
         let pairs =
             vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", refresh.reveal().to_owned())];
         self.ask(pairs, [refresh.clone()]).await
@@ -90,28 +90,28 @@ impl TokenEndpoint<'_> {
         &self,
         mut pairs: Vec<(&'static str, String)>,
         secrets: impl IntoIterator<Item = Secret>,
-    ) -> Result<Issued, Refused> {
+    ) -> Result<TokenResponse, TokenError> {
         pairs.push(("resource", self.resource.to_owned()));
-        let mut sent = self.client.sign(pairs);
+        let mut sent = self.client.authenticate(pairs);
         sent.secrets.extend(secrets);
         let secrets = sent.secrets.clone();
         let answer = self.http.send(Method::POST, self.target, sent).await?;
         let host = self.target.url.host_str().unwrap_or_default();
         if answer.status.is_success() {
-            return Ok(Issued::read(&answer, host)?);
+            return Ok(TokenResponse::read(&answer, host)?);
         }
-        let told = format!("{host} answers {}", answer.told(&secrets));
+        let told = format!("{host} answers {}", answer.error_text(&secrets));
         match answer.error().as_deref() {
-            Some("invalid_grant") if answer.status.is_client_error() => Err(Refused::Grant(told)),
-            Some("invalid_client" | "unauthorized_client") => Err(Refused::Client(told)),
-            _ => Err(Refused::Other(Fault::unavailable(format!("{told}.")))),
+            Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(told)),
+            Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(told)),
+            _ => Err(TokenError::Other(Fault::unavailable(format!("{told}.")))),
         }
     }
 
     /// Takes a token back (RFC 7009).
     pub(super) async fn revoke(&self, token: &Secret, kind: &str) -> Result<(), Fault> {
         let pairs = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
-        let mut sent = self.client.sign(pairs);
+        let mut sent = self.client.authenticate(pairs);
         sent.secrets.push(token.clone());
         let secrets = sent.secrets.clone();
         let answer = self.http.send(Method::POST, self.target, sent).await?;
@@ -119,13 +119,13 @@ impl TokenEndpoint<'_> {
             return Ok(());
         }
         let host = self.target.url.host_str().unwrap_or_default();
-        Err(Fault::unavailable(format!("{host} answers {}.", answer.told(&secrets))))
+        Err(Fault::unavailable(format!("{host} answers {}.", answer.error_text(&secrets))))
     }
 }
 
-impl Issued {
+impl TokenResponse {
     fn read(answer: &Response, host: &str) -> Result<Self, Fault> {
-        let document: Document = answer.json(&format!("What the token endpoint of {host} answers"))?;
+        let document: TokenDocument = answer.json(&format!("What the token endpoint of {host} answers"))?;
         if !document.token_type.eq_ignore_ascii_case("bearer") {
             let kind = quoted(&document.token_type, 40);
             return Err(Fault::unavailable(format!(
@@ -147,7 +147,7 @@ impl Issued {
         Ok(Self {
             access: Secret::new(document.access_token),
             refresh: refresh.map(Secret::new),
-            life: life.map(|seconds: f64| (seconds.max(0.0) as u64).min(MAX_LIFE)),
+            life: life.map(|seconds: f64| (seconds.max(0.0) as u64).min(MAX_TOKEN_LIFE)),
             scopes,
         })
     }

@@ -16,22 +16,22 @@ use rmcp::{
     },
 };
 
-use super::{Challenge, Logins, parsed};
+use super::{BearerChallenge, Logins, parsed};
 use crate::downstream::{
-    inbound::{Inbound, MAX_MESSAGE},
-    post::{EventStream, Headers, messages, post},
+    inbound::{InboundReader, MAX_MESSAGE},
+    post::{EventStream, RequestHeaders, messages, post},
 };
 
 type TransportError = StreamableHttpError<HttpError>;
 
 /// A client for requests to one server, by the login to it where there is one.
 #[derive(Clone)]
-pub(crate) struct LoggedIn {
+pub(crate) struct AuthenticatedClient {
     client: Client,
     /// None where the server's own headers say who asks.
     logins: Option<Arc<Logins>>,
     server: Arc<str>,
-    inbound: Inbound,
+    inbound: InboundReader,
 }
 
 /// The fault of a login that an error comes from.
@@ -84,12 +84,12 @@ fn is_refusal(error: &TransportError) -> bool {
     }
 }
 
-impl LoggedIn {
+impl AuthenticatedClient {
     pub(crate) fn new(
         client: Client,
         logins: Option<Arc<Logins>>,
         server: Arc<str>,
-        inbound: Inbound,
+        inbound: InboundReader,
     ) -> Self {
         Self { client, logins, server, inbound }
     }
@@ -105,20 +105,21 @@ impl LoggedIn {
         let reveal = |token: &Secret| token.reveal().to_owned();
         match request(token.as_ref().map(reveal)).await {
             Err(error) if is_refusal(&error) => {}
-            other => return other.map_err(|error| self.clean(error, token.as_ref())),
+            other => return other.map_err(|error| self.redact_token(error, token.as_ref())),
         }
-        let renewed = logins.refused(&self.server, uri, token.as_ref()).await.map_err(as_error)?;
+        let renewed =
+            logins.renew_refused_token(&self.server, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
-            Err(error) if is_refusal(&error) => Err(as_error(Logins::refused_again(&self.server))),
-            other => other.map_err(|error| self.clean(error, Some(&renewed))),
+            Err(error) if is_refusal(&error) => Err(as_error(Logins::refused_again_fault(&self.server))),
+            other => other.map_err(|error| self.redact_token(error, Some(&renewed))),
         }
     }
 
     /// Returns an error without the token.
-    fn clean(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
+    fn redact_token(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
         match (error, token) {
             (StreamableHttpError::InsufficientScope(error), _) => {
-                let challenge = Challenge::of([error.www_authenticate_header.as_str()]);
+                let challenge = BearerChallenge::from_headers([error.www_authenticate_header.as_str()]);
                 let fault = Logins::lacks_scope(&self.server, &challenge);
                 fault.map_or(StreamableHttpError::InsufficientScope(error), as_error)
             }
@@ -131,15 +132,15 @@ impl LoggedIn {
     }
 
     /// Returns the reader of what comes back to a request with this token.
-    fn inbound(&self, token: Option<&String>) -> Inbound {
+    fn inbound(&self, token: Option<&String>) -> InboundReader {
         match token {
-            Some(token) => self.inbound.without(&Secret::new(token.as_str())),
+            Some(token) => self.inbound.with_redacted(&Secret::new(token.as_str())),
             None => self.inbound.clone(),
         }
     }
 }
 
-impl StreamableHttpClient for LoggedIn {
+impl StreamableHttpClient for AuthenticatedClient {
     type Error = HttpError;
 
     async fn post_message(
@@ -148,7 +149,7 @@ impl StreamableHttpClient for LoggedIn {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         _: Option<String>,
-        headers: Headers,
+        headers: RequestHeaders,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
         let request = |token: Option<String>| {
             let inbound = self.inbound(token.as_ref());
@@ -164,7 +165,7 @@ impl StreamableHttpClient for LoggedIn {
         uri: Arc<str>,
         session: Arc<str>,
         _: Option<String>,
-        headers: Headers,
+        headers: RequestHeaders,
     ) -> Result<(), TransportError> {
         let request = |token| {
             self.client.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone())
@@ -178,7 +179,7 @@ impl StreamableHttpClient for LoggedIn {
         session: Option<Arc<str>>,
         last: Option<String>,
         _: Option<String>,
-        headers: Headers,
+        headers: RequestHeaders,
     ) -> Result<EventStream, TransportError> {
         let request = |token: Option<String>| {
             let inbound = self.inbound(token.as_ref());

@@ -9,13 +9,16 @@ use gatehouse_net::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_EN
 
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum BodyEncoding {
     Gzip,
     Deflate,
 }
 
 /// What the headers say of the body; none where it is as it is. The fault names what cannot be read.
-pub(super) fn of(headers: &HeaderMap, permit: &AllowedUrl<'_>) -> Result<Option<Encoding>, Fault> {
+pub(super) fn from_headers(
+    headers: &HeaderMap,
+    permit: &AllowedUrl<'_>,
+) -> Result<Option<BodyEncoding>, Fault> {
     let all = |name: HeaderName| {
         let values = headers
             .get_all(name)
@@ -36,8 +39,8 @@ pub(super) fn of(headers: &HeaderMap, permit: &AllowedUrl<'_>) -> Result<Option<
     let codings: Vec<String> = content.chain(transfer.map(|coding| format!("transfer {coding}"))).collect();
     match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Ok(None),
-        ["gzip" | "x-gzip"] => Ok(Some(Encoding::Gzip)),
-        ["deflate"] => Ok(Some(Encoding::Deflate)),
+        ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),
+        ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
         _ => Err(Fault::unavailable(format!(
             "{} answered in an encoding that it was not asked for and that cannot be read here: {}.",
             permit.host,
@@ -47,7 +50,7 @@ pub(super) fn of(headers: &HeaderMap, permit: &AllowedUrl<'_>) -> Result<Option<
     }
 }
 
-impl Encoding {
+impl BodyEncoding {
     /// The body as it was; at most [`MAX_RESPONSE_BODY`] bytes and one more, so that too many can be told.
     pub(super) fn decode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         let read = |reader: &mut dyn Read| {
@@ -73,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn said(headers: &[(HeaderName, &str)]) -> Result<Option<Encoding>, String> {
+    fn said(headers: &[(HeaderName, &str)]) -> Result<Option<BodyEncoding>, String> {
         let rule = HostRule {
             key: HostPattern::parse("a.example").expect("a key"),
             headers: vec![],
@@ -85,14 +88,14 @@ mod tests {
         for (name, value) in headers {
             map.append(name, value.parse().expect("a value"));
         }
-        of(&map, &permit).map_err(|fault| fault.message)
+        from_headers(&map, &permit).map_err(|fault| fault.message)
     }
 
     #[test]
     fn what_can_be_read_is_known_and_all_else_refused() {
         assert_eq!(said(&[(TRANSFER_ENCODING, "chunked"), (CONTENT_ENCODING, "identity")]), Ok(None));
-        assert_eq!(said(&[(CONTENT_ENCODING, "GZip")]), Ok(Some(Encoding::Gzip)));
-        assert_eq!(said(&[(CONTENT_ENCODING, "deflate")]), Ok(Some(Encoding::Deflate)));
+        assert_eq!(said(&[(CONTENT_ENCODING, "GZip")]), Ok(Some(BodyEncoding::Gzip)));
+        assert_eq!(said(&[(CONTENT_ENCODING, "deflate")]), Ok(Some(BodyEncoding::Deflate)));
         for bad in ["br", "zstd", "gzip, gzip", "aes128gcm"] {
             let why = said(&[(CONTENT_ENCODING, bad)]).expect_err(bad);
             assert!(why.starts_with("a.example answered in an encoding") && why.contains(bad), "{why}");
@@ -112,14 +115,16 @@ mod tests {
         let [gzip, zlib, raw] =
             [gzip.finish(), zlib.finish(), raw.finish()].map(|bytes| bytes.expect("encoded"));
         for (encoding, bytes) in
-            [(Encoding::Gzip, &gzip), (Encoding::Deflate, &zlib), (Encoding::Deflate, &raw)]
+            [(BodyEncoding::Gzip, &gzip), (BodyEncoding::Deflate, &zlib), (BodyEncoding::Deflate, &raw)]
         {
             assert_eq!(encoding.decode(bytes).expect("decoded"), text);
         }
-        assert!(Encoding::Gzip.decode(b"no gzip").is_err() && Encoding::Gzip.decode(&gzip[..12]).is_err());
+        assert!(
+            BodyEncoding::Gzip.decode(b"no gzip").is_err() && BodyEncoding::Gzip.decode(&gzip[..12]).is_err()
+        );
         let mut bomb = write::GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![0; 3 * MAX_RESPONSE_BODY]).expect("written");
         let bomb = bomb.finish().expect("encoded");
-        assert_eq!(Encoding::Gzip.decode(&bomb).expect("bounded").len(), MAX_RESPONSE_BODY + 1);
+        assert_eq!(BodyEncoding::Gzip.decode(&bomb).expect("bounded").len(), MAX_RESPONSE_BODY + 1);
     }
 }

@@ -15,13 +15,13 @@ use gatehouse_net::{
 };
 
 /// The gate's part of a request.
-pub(super) struct Hop {
+pub(super) struct HopRequest {
     method: Method,
     headers: HeaderMap,
     body: Option<Bytes>,
 }
 
-impl Hop {
+impl HopRequest {
     /// Checks what a gate wants to send; what frames the message is left out.
     pub(super) fn new(request: HttpRequest) -> Result<Self, Fault> {
         let method = method(&request.method)?;
@@ -140,8 +140,8 @@ mod tests {
 
     use super::*;
 
-    fn hop(method: &str, headers: &[(&str, &str)]) -> Result<Hop, Fault> {
-        Hop::new(HttpRequest {
+    fn hop(method: &str, headers: &[(&str, &str)]) -> Result<HopRequest, Fault> {
+        HopRequest::new(HttpRequest {
             method: method.into(),
             url: String::new(),
             headers: headers.iter().map(|(n, v)| ((*n).to_owned(), v.as_bytes().to_vec())).collect(),

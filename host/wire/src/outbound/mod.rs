@@ -6,11 +6,11 @@
 
 mod encoding;
 mod hop;
-mod message;
+mod request_slots;
 pub(crate) mod resolver;
+mod response;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -22,9 +22,9 @@ use gatehouse_net::{HttpClients, Response};
 use tokio::time::{Instant, timeout_at};
 
 use self::{
-    hop::Hop,
-    resolver::{Lookup, Resolver},
-    turns::{Turn, Turns},
+    hop::HopRequest,
+    request_slots::{RequestSlot, RequestSlots},
+    resolver::{LookupFn, Resolver},
 };
 
 /// Redirects that one request may follow.
@@ -39,26 +39,26 @@ pub struct Outbound {
     public: HttpClients,
     /// For any address. A connection that one of the two opened never serves the other's requests.
     any: HttpClients,
-    turns: Turns,
+    turns: RequestSlots,
 }
 
 impl Outbound {
     /// With the name lookup of the system.
     pub fn new() -> Self {
-        Self::with(resolver::system())
+        Self::with_lookup(resolver::system_lookup())
     }
 
-    fn with(lookup: Lookup) -> Self {
-        let clients = |reach: AddressScope, lookup: Lookup| {
+    fn with_lookup(lookup: LookupFn) -> Self {
+        let clients = |reach: AddressScope, lookup: LookupFn| {
             HttpClients::new(move |builder| {
-                let resolver = Resolver::new(reach, Lookup::clone(&lookup));
+                let resolver = Resolver::new(reach, LookupFn::clone(&lookup));
                 builder.dns_resolver(resolver).pool_max_idle_per_host(IDLE_PER_HOST)
             })
         };
         Self {
-            public: clients(AddressScope::Public, Lookup::clone(&lookup)),
+            public: clients(AddressScope::Public, LookupFn::clone(&lookup)),
             any: clients(AddressScope::Any, lookup),
-            turns: Turns::new(),
+            turns: RequestSlots::new(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Outbound {
         request: HttpRequest,
     ) -> Result<HttpResponse, Fault> {
         let (redirects, held) = (request.redirects, request.budget.reserve());
-        let mut hop = Hop::new(request)?;
+        let mut hop = HopRequest::new(request)?;
         let mut permit = first;
         for _ in 0..=MAX_REDIRECTS {
             let (response, turn) = self.send(&permit, &hop).await?;
@@ -80,7 +80,7 @@ impl Outbound {
                 RedirectMode::Return => None,
             };
             let Some(target) = target else {
-                return message::read(rules, &permit, response, held).await;
+                return response::read(rules, &permit, response, held).await;
             };
             drop((response, turn));
             let here = (permit.url.origin(), permit.host);
@@ -94,7 +94,11 @@ impl Outbound {
     }
 
     /// Sends one hop, and gives what came back with the turn that its body needs.
-    async fn send(&self, permit: &AllowedUrl<'_>, hop: &Hop) -> Result<(Response, Turn), Fault> {
+    async fn send(
+        &self,
+        permit: &AllowedUrl<'_>,
+        hop: &HopRequest,
+    ) -> Result<(Response, RequestSlot), Fault> {
         let turn = self.turns.take(permit.gate(), &permit.url).await;
         let request = hop.request(permit)?;
         let clients = if permit.scope == AddressScope::Any { &self.any } else { &self.public };
@@ -110,7 +114,7 @@ impl Outbound {
             }
             Err(error) => {
                 tracing::debug!(%method, host, ms, "request of a gate failed");
-                Err(message::failed(permit, error))
+                Err(response::failed(permit, error))
             }
         }
     }

@@ -16,14 +16,14 @@ use gatehouse_core::{
 use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
 
 /// What a lookup comes to.
-pub(crate) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+pub(crate) type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Asks for the addresses of a name.
-pub(crate) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
+pub(crate) type LookupFn = Arc<dyn Fn(String) -> LookupFuture + Send + Sync>;
 
 /// Lookups at the same time, shared by gates. One that nobody waits for any more still holds its thread until
 /// the system's own time is up, and threads are for others too.
-const LOOKUPS: usize = 32;
+const MAX_LOOKUPS: usize = 32;
 
 tokio::task_local! {
     /// The gate whose request is sent: the client's interface to a resolver tells it nothing but the name.
@@ -36,8 +36,8 @@ pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Outpu
 }
 
 /// The lookup of the system: its hosts file and its name servers.
-pub(crate) fn system() -> Lookup {
-    static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(LOOKUPS));
+pub(crate) fn system_lookup() -> LookupFn {
+    static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(MAX_LOOKUPS));
     Arc::new(|name| {
         // Where the client goes on with a connection on its own, nobody waits for it; they share one share.
         let gate = GATE.try_with(Arc::clone).unwrap_or_default();
@@ -55,15 +55,15 @@ pub(crate) fn system() -> Lookup {
 /// All addresses of a name are forbidden ones.
 #[derive(Debug, thiserror::Error)]
 #[error("the name stands for no public address")]
-pub(crate) struct NotPublic;
+pub(crate) struct NoPublicAddress;
 
 pub(crate) struct Resolver {
     reach: AddressScope,
-    lookup: Lookup,
+    lookup: LookupFn,
 }
 
 impl Resolver {
-    pub(crate) fn new(reach: AddressScope, lookup: Lookup) -> Self {
+    pub(crate) fn new(reach: AddressScope, lookup: LookupFn) -> Self {
         Self { reach, lookup }
     }
 }
@@ -76,7 +76,7 @@ impl Resolve for Resolver {
             let any = !addresses.is_empty();
             addresses.retain(|address| reach == AddressScope::Any || is_public(address.ip()));
             if any && addresses.is_empty() {
-                return Err(NotPublic.into());
+                return Err(NoPublicAddress.into());
             }
             let addresses: Addrs = Box::new(addresses.into_iter());
             Ok(addresses)

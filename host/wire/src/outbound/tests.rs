@@ -25,11 +25,11 @@ use tokio::{
 
 use super::{
     Outbound,
-    resolver::{Lookup, NotPublic, Resolver},
+    resolver::{LookupFn, NoPublicAddress, Resolver},
 };
 
 /// Every name stands for these addresses, one answer after the other; the last one stays.
-fn answers(answers: &'static [&'static [&'static str]]) -> Lookup {
+fn answers(answers: &'static [&'static [&'static str]]) -> LookupFn {
     let asked = AtomicUsize::new(0);
     Arc::new(move |_| {
         let index = asked.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
@@ -41,10 +41,10 @@ fn answers(answers: &'static [&'static [&'static str]]) -> Lookup {
     })
 }
 
-async fn resolve(reach: AddressScope, lookup: Lookup) -> Result<Vec<String>, bool> {
+async fn resolve(reach: AddressScope, lookup: LookupFn) -> Result<Vec<String>, bool> {
     let name = "host.example".parse().expect("a name");
     let found = Resolver::new(reach, lookup).resolve(name).await;
-    found.map(|all| all.map(|a| a.ip().to_string()).collect()).map_err(|error| error.is::<NotPublic>())
+    found.map(|all| all.map(|a| a.ip().to_string()).collect()).map_err(|error| error.is::<NoPublicAddress>())
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn server() -> (u16, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so() {
     let (port, connections) = server().await;
-    let outbound = Outbound::with(answers(&[&["127.0.0.1"]]));
+    let outbound = Outbound::with_lookup(answers(&[&["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
     assert_eq!(connections.load(Ordering::SeqCst), 0, "nobody was connected to");
     assert_eq!(fetch(&outbound, port, true).await.map(|r| r.status), Ok(200));
@@ -118,7 +118,7 @@ async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so(
 async fn a_name_that_changes_its_mind_is_checked_each_time() {
     let (port, connections) = server().await;
     // First nothing, as a name server would that waits for the check to be over.
-    let outbound = Outbound::with(answers(&[&[], &["127.0.0.1"]]));
+    let outbound = Outbound::with_lookup(answers(&[&[], &["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Unavailable));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
     assert_eq!(connections.load(Ordering::SeqCst), 0, "nobody was connected to");

@@ -26,16 +26,16 @@ pub(super) fn may_receive_credentials(home: &Url, service: &Url) -> bool {
 
 /// A challenge that we can answer (RFC 7617, and the token protocol of the distribution project).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub(super) enum AuthChallenge {
     /// User and password, as they are.
     Basic,
     /// A token, from somewhere that the registry names.
     Bearer { realm: String, service: Option<String> },
 }
 
-impl Challenge {
+impl AuthChallenge {
     /// The first one among the headers of an answer that we understand; a token is better than a password.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let told = || headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let bearer = told().find_map(|value| {
             let parameters = parameters(after_scheme(value, "bearer")?);
@@ -78,11 +78,11 @@ pub(super) fn basic(credentials: &Credentials) -> Result<HeaderValue, RegistryEr
 /// The value of `Authorization` for what a token service answered.
 pub(super) fn bearer(answer: &[u8]) -> Result<HeaderValue, RegistryError> {
     #[derive(Deserialize)]
-    struct Issued {
+    struct RegistryToken {
         token: Option<String>,
         access_token: Option<String>,
     }
-    let issued: Option<Issued> = serde_json::from_slice(answer).ok();
+    let issued: Option<RegistryToken> = serde_json::from_slice(answer).ok();
     let token = issued.and_then(|issued| issued.token.or(issued.access_token));
     let token = token.ok_or_else(|| RegistryError::new("the token service answers without a token"))?;
     secret(&format!("Bearer {token}"))
@@ -119,18 +119,18 @@ pub(super) fn token_url(
 mod tests {
     use super::*;
 
-    fn challenge(values: &[&str]) -> Option<Challenge> {
+    fn challenge(values: &[&str]) -> Option<AuthChallenge> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(WWW_AUTHENTICATE, value.parse().expect("a header"));
         }
-        Challenge::of(&headers)
+        AuthChallenge::from_headers(&headers)
     }
 
     #[test]
     fn challenges_are_read_as_registries_write_them() {
         let bearer = |realm: &str, service: Option<&str>| {
-            Some(Challenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
+            Some(AuthChallenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
         };
         assert_eq!(
             challenge(&[
@@ -139,7 +139,7 @@ mod tests {
             bearer("https://auth.example/token", Some("r.example"))
         );
         assert_eq!(challenge(&["bearer Realm=https://a.example"]), bearer("https://a.example", None));
-        assert_eq!(challenge(&[r#"Basic realm="x""#]), Some(Challenge::Basic));
+        assert_eq!(challenge(&[r#"Basic realm="x""#]), Some(AuthChallenge::Basic));
         assert_eq!(
             challenge(&[r#"Basic realm="x""#, r#"Bearer realm="https://a""#]),
             bearer("https://a", None)

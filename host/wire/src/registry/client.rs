@@ -14,8 +14,8 @@ use gatehouse_net::{
 };
 
 use super::{
-    Credentials, Purpose, Reference, RegistryError,
-    auth::{Challenge, basic, bearer, may_receive_credentials, token_url},
+    Credentials, OciReference, RegistryAccess, RegistryError,
+    auth::{AuthChallenge, basic, bearer, may_receive_credentials, token_url},
     reference::is_loopback,
 };
 
@@ -23,20 +23,20 @@ use super::{
 const MAX_HOPS: usize = 5;
 
 /// Between two pieces of an answer.
-const SILENCE: Duration = Duration::from_secs(30);
+const MAX_READ_PAUSE: Duration = Duration::from_secs(30);
 /// For one request with all that it brings or takes.
-const WHOLE: Duration = Duration::from_secs(15 * 60);
+const MAX_REQUEST_TIME: Duration = Duration::from_secs(15 * 60);
 
 /// An answer of a token service, and the part of an error that is looked at.
-const MAX_SMALL: u64 = 64 << 10;
+const MAX_SMALL_RESPONSE: u64 = 64 << 10;
 
 /// One repository of one registry.
-pub struct Registry {
+pub struct RegistryClient {
     http: HttpClients,
-    pub(super) reference: Reference,
+    pub(super) reference: OciReference,
     pub(super) base: Url,
     insecure: bool,
-    purpose: Purpose,
+    purpose: RegistryAccess,
     credentials: Option<Credentials>,
     /// What the registry took last.
     authorization: Option<HeaderValue>,
@@ -59,18 +59,18 @@ impl Request {
     }
 }
 
-impl Registry {
+impl RegistryClient {
     /// Plain HTTP is spoken to registries on this machine, and to others only if `insecure`.
     pub fn new(
-        reference: &Reference,
-        purpose: Purpose,
+        reference: &OciReference,
+        purpose: RegistryAccess,
         credentials: Option<Credentials>,
         insecure: bool,
     ) -> Result<Self, RegistryError> {
         let http = HttpClients::new(move |builder| match purpose {
-            Purpose::Pull => builder.timeout(WHOLE).read_timeout(SILENCE),
+            RegistryAccess::Pull => builder.timeout(MAX_REQUEST_TIME).read_timeout(MAX_READ_PAUSE),
             // Silence is counted while a body is sent, too, and a large component takes its time.
-            Purpose::Push => builder.timeout(WHOLE),
+            RegistryAccess::Push => builder.timeout(MAX_REQUEST_TIME),
         });
         let address = reference.address();
         let host = address.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
@@ -111,7 +111,7 @@ impl Registry {
         let mut asked_again = false;
         let mut hops = 0;
         loop {
-            self.may_go_to(&url)?;
+            self.check_url(&url)?;
             let home = url.origin() == self.base.origin();
             let mut built = self.http(&url)?.request(request.method.clone(), url.clone());
             built = built.header(ACCEPT, request.accept);
@@ -149,7 +149,7 @@ impl Registry {
 
     /// TLS everywhere, unless the registry itself is spoken to without; then also on this machine, and
     /// anywhere if the operator says so. No answer can talk us out of TLS.
-    fn may_go_to(&self, url: &Url) -> Result<(), RegistryError> {
+    fn check_url(&self, url: &Url) -> Result<(), RegistryError> {
         let host = url.host_str().unwrap_or_default();
         let plain =
             url.scheme() == "http" && self.base.scheme() == "http" && (self.insecure || is_loopback(host));
@@ -174,12 +174,14 @@ impl Registry {
     /// Answers the challenge of a 401.
     async fn authorize(&mut self, response: &Response) -> Result<(), RegistryError> {
         let name = &self.reference.registry;
-        let challenge = Challenge::of(response.headers());
+        let challenge = AuthChallenge::from_headers(response.headers());
         let anonymous = || RegistryError::credentials(format!("registry '{name}' wants credentials"));
         self.authorization = Some(match (challenge, &self.credentials) {
-            (Some(Challenge::Basic), Some(credentials)) => basic(credentials)?,
-            (Some(Challenge::Basic), None) => return Err(anonymous()),
-            (Some(Challenge::Bearer { realm, service }), _) => self.token(&realm, service.as_deref()).await?,
+            (Some(AuthChallenge::Basic), Some(credentials)) => basic(credentials)?,
+            (Some(AuthChallenge::Basic), None) => return Err(anonymous()),
+            (Some(AuthChallenge::Bearer { realm, service }), _) => {
+                self.token(&realm, service.as_deref()).await?
+            }
             (None, _) => return Err(self.error("wants credentials of a kind that Gatehouse does not know")),
         });
         Ok(())
@@ -187,11 +189,11 @@ impl Registry {
 
     async fn token(&mut self, realm: &str, service: Option<&str>) -> Result<HeaderValue, RegistryError> {
         let actions = match self.purpose {
-            Purpose::Pull => "pull",
-            Purpose::Push => "pull,push",
+            RegistryAccess::Pull => "pull",
+            RegistryAccess::Push => "pull,push",
         };
         let url = token_url(realm, service, &self.reference.repository, actions)?;
-        self.may_go_to(&url)?;
+        self.check_url(&url)?;
         let mut request = self.http(&url)?.get(url.clone());
         self.withheld = None;
         if let Some(credentials) = &self.credentials {
@@ -203,7 +205,7 @@ impl Registry {
         }
         let response = request.send().await.map_err(|error| self.unreachable(&url, error))?;
         match response.status() {
-            StatusCode::OK => bearer(&self.read(response, MAX_SMALL, "the token", &|_| ()).await?),
+            StatusCode::OK => bearer(&self.read(response, MAX_SMALL_RESPONSE, "the token", &|_| ()).await?),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
             other => Err(self.error(format!("its token service answers {other}"))),
         }
@@ -225,7 +227,7 @@ impl Registry {
     }
 
     /// Passes an answer with one of these codes, or says what the registry said.
-    pub(super) async fn expect(
+    pub(super) async fn expect_status(
         &self,
         response: Response,
         codes: &[StatusCode],
@@ -241,7 +243,7 @@ impl Registry {
         if status == StatusCode::NOT_FOUND {
             return Err(self.error(format!("{what} is not there")));
         }
-        let said = self.read(response, MAX_SMALL, "the error", &|_| ()).await.unwrap_or_default();
+        let said = self.read(response, MAX_SMALL_RESPONSE, "the error", &|_| ()).await.unwrap_or_default();
         let said = quoted(String::from_utf8_lossy(&said).trim(), 200);
         let said = if said.is_empty() { said } else { format!(": {said}") };
         Err(self.error(format!("answers {status} to {what}{said}")))

@@ -21,7 +21,7 @@ pub(super) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 
 /// Media types of a component: the CNCF's, and an older one that is still published.
 const WASM: &str = "application/wasm";
-const WASM_BEFORE: &str = "application/vnd.wasm.content.layer.v1+wasm";
+const LEGACY_WASM: &str = "application/vnd.wasm.content.layer.v1+wasm";
 
 /// Media type of the config (CNCF "Wasm OCI artifact").
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
@@ -31,7 +31,7 @@ const VERSION: &str = "org.opencontainers.image.version";
 
 /// A layer, as its manifest declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
+pub struct ComponentLayer {
     /// SHA-256 in hexadecimal: of the blob, and so of the component's file.
     pub sha256: String,
     /// Bytes.
@@ -59,14 +59,14 @@ struct Descriptor {
 }
 
 /// The one layer of a manifest that is a component.
-pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<Layer, String> {
+pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<ComponentLayer, String> {
     let manifest: Manifest = serde_json::from_slice(manifest)
         .map_err(|error| format!("is no manifest: {}", quoted(&error.to_string(), 200)))?;
     let kind = manifest.media_type.as_deref().or(content_type).unwrap_or_default();
     if [INDEX, DOCKER_LIST].contains(&kind) || !manifest.manifests.is_empty() {
         return Err("is an index of several artifacts; name one of them by its digest".into());
     }
-    let is_wasm = |layer: &&Descriptor| [WASM, WASM_BEFORE].contains(&layer.media_type.as_str());
+    let is_wasm = |layer: &&Descriptor| [WASM, LEGACY_WASM].contains(&layer.media_type.as_str());
     let wasm: Vec<&Descriptor> = manifest.layers.iter().filter(is_wasm).collect();
     let layer = match wasm.as_slice() {
         [one] => one,
@@ -80,7 +80,7 @@ pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<L
     };
     let sha256 = hex_of(&layer.digest)
         .ok_or_else(|| format!("has a layer whose digest is no SHA-256: '{}'", quoted(&layer.digest, 80)))?;
-    Ok(Layer { sha256: sha256.to_owned(), size: layer.size })
+    Ok(ComponentLayer { sha256: sha256.to_owned(), size: layer.size })
 }
 
 /// What a manifest says of the version, fit to be shown.
@@ -92,7 +92,7 @@ pub(super) fn version(manifest: &[u8]) -> Option<String> {
 
 /// A gate that is to be published.
 #[derive(Debug, Clone)]
-pub struct Package {
+pub struct GatePackage {
     /// The component.
     pub wasm: Bytes,
     /// What it imports, by full name.
@@ -128,15 +128,15 @@ impl Blob {
 }
 
 /// An artifact as it is uploaded, in this order.
-pub(super) struct Parts {
+pub(super) struct ArtifactParts {
     pub(super) config: Blob,
     pub(super) layer: Blob,
     pub(super) manifest: Blob,
 }
 
-impl Package {
+impl GatePackage {
     /// The same package gives the same bytes, so it has one digest wherever and whenever it is published.
-    pub(super) fn parts(&self) -> Result<Parts, RegistryError> {
+    pub(super) fn parts(&self) -> Result<ArtifactParts, RegistryError> {
         let layer = Blob::new(self.wasm.clone());
         // Readers of the format want `created`; a time of day would make each publication another one.
         let config = json!({
@@ -159,7 +159,7 @@ impl Package {
             "layers": [layer.descriptor(WASM)],
             "annotations": annotations,
         });
-        Ok(Parts { manifest: Blob::new(json_bytes(&manifest)?), config, layer })
+        Ok(ArtifactParts { manifest: Blob::new(json_bytes(&manifest)?), config, layer })
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_published_is_read_back() {
-        let package = Package {
+        let package = GatePackage {
             wasm: Bytes::from_static(b"component"),
             imports: vec!["gatehouse:gate/text@0.1.0".into()],
             exports: vec!["gatehouse:gate/tools@0.1.0".into()],
@@ -185,7 +185,7 @@ mod tests {
         let (first, second) = (package.parts().expect("parts"), package.parts().expect("parts"));
         assert_eq!(first.manifest.digest, second.manifest.digest);
         let layer = component(&first.manifest.bytes, Some(MANIFEST)).expect("a component");
-        assert_eq!(layer, Layer { sha256: sha256_hex(b"component"), size: 9 });
+        assert_eq!(layer, ComponentLayer { sha256: sha256_hex(b"component"), size: 9 });
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         says(json!({"manifests": [{}]}), "is an index");
         says(json!({"layers": [layer("application/vnd.oci.image.layer.v1.tar+gzip", &good)]}), "tar+gzip");
         says(json!({"layers": []}), "holds no gate");
-        says(json!({"layers": [layer(WASM, &good), layer(WASM_BEFORE, &good)]}), "has 2 layers");
+        says(json!({"layers": [layer(WASM, &good), layer(LEGACY_WASM, &good)]}), "has 2 layers");
         says(json!({"layers": [layer(WASM, "sha256:../../etc/passwd")]}), "no SHA-256");
         says(json!({"layers": [layer(WASM, "sha512:00")]}), "no SHA-256");
         says(json!([]), "is no manifest");

@@ -19,10 +19,10 @@ mod reference;
 
 use std::fmt;
 
-pub use client::Registry;
-pub use manifest::{Layer, Package};
-pub use pull::Published;
-pub use reference::Reference;
+pub use client::RegistryClient;
+pub use manifest::{ComponentLayer, GatePackage};
+pub use pull::PublishedArtifact;
+pub use reference::OciReference;
 
 /// Reads a manifest that a registry sent, whatever it is.
 #[cfg(any(test, fuzzing))]
@@ -47,7 +47,7 @@ impl fmt::Debug for Credentials {
 
 /// What we want of a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RegistryAccess {
     /// To read.
     Pull,
     /// To read and write.

@@ -5,9 +5,9 @@ use gatehouse_core::{hash::sha256_hex, names::quoted};
 use gatehouse_net::{StatusCode, header::CONTENT_TYPE};
 
 use super::{
-    Registry, RegistryError,
+    RegistryClient, RegistryError,
     client::Request,
-    manifest::{ACCEPTED, Layer, component, version},
+    manifest::{ACCEPTED, ComponentLayer, component, version},
 };
 
 /// A manifest of ours has a few hundred bytes; registries take up to 4 MiB, and none needs that for a gate.
@@ -15,22 +15,22 @@ const MAX_MANIFEST: u64 = 1 << 20;
 
 /// What stands behind a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedArtifact {
     /// Digest of the manifest, `sha256:` and 64 digits.
     pub digest: String,
     /// The component.
-    pub layer: Layer,
+    pub layer: ComponentLayer,
     /// The version that whoever published it says it has.
     pub version: Option<String>,
 }
 
-impl Registry {
+impl RegistryClient {
     /// Reads the manifest. A component of more than `max` bytes is refused.
-    pub async fn find(&mut self, max: u64) -> Result<Published, RegistryError> {
+    pub async fn find(&mut self, max: u64) -> Result<PublishedArtifact, RegistryError> {
         let name = quoted(&self.reference.to_string(), 300);
         let url = self.url(&format!("manifests/{}", self.reference.version()))?;
         let response = self.send(Request::get(url, ACCEPTED)).await?;
-        let response = self.expect(response, &[StatusCode::OK], &name).await?;
+        let response = self.expect_status(response, &[StatusCode::OK], &name).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.map(str::to_owned);
         let manifest = self.read(response, MAX_MANIFEST, "the manifest", &|_| ()).await?;
@@ -44,18 +44,18 @@ impl Registry {
             let size = layer.size;
             return Err(RegistryError::new(format!("{name} has {size} bytes, the most is {max}")));
         }
-        Ok(Published { digest, layer, version: version(&manifest) })
+        Ok(PublishedArtifact { digest, layer, version: version(&manifest) })
     }
 
     /// Brings the component. `progress` hears how many bytes there are already.
     pub async fn fetch(
         &mut self,
-        layer: &Layer,
+        layer: &ComponentLayer,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, RegistryError> {
         let url = self.url(&format!("blobs/sha256:{}", layer.sha256))?;
         let response = self.send(Request::get(url, "application/wasm, */*")).await?;
-        let response = self.expect(response, &[StatusCode::OK], "the component").await?;
+        let response = self.expect_status(response, &[StatusCode::OK], "the component").await?;
         let bytes = self.read(response, layer.size, "the component", progress).await?;
         if bytes.len() as u64 != layer.size {
             let (got, size) = (bytes.len(), layer.size);

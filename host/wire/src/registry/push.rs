@@ -3,14 +3,14 @@
 use gatehouse_net::{Method, StatusCode};
 
 use super::{
-    Package, Registry, RegistryError,
+    GatePackage, RegistryClient, RegistryError,
     client::Request,
     manifest::{Blob, MANIFEST},
 };
 
-impl Registry {
+impl RegistryClient {
     /// Publishes a gate under the reference's tag, and gives the digest of its manifest.
-    pub async fn publish(&mut self, package: &Package) -> Result<String, RegistryError> {
+    pub async fn publish(&mut self, package: &GatePackage) -> Result<String, RegistryError> {
         let parts = package.parts()?;
         self.upload(&parts.config).await?;
         self.upload(&parts.layer).await?;
@@ -18,7 +18,7 @@ impl Registry {
         let body = Some((MANIFEST, parts.manifest.bytes.clone()));
         let response = self.send(Request { method: Method::PUT, url, accept: "*/*", body }).await?;
         let codes = [StatusCode::CREATED, StatusCode::OK];
-        let response = self.expect(response, &codes, "the manifest").await?;
+        let response = self.expect_status(response, &codes, "the manifest").await?;
         let digest = parts.manifest.digest;
         let told = response.headers().get("docker-content-digest").and_then(|value| value.to_str().ok());
         match told.filter(|told| *told != digest) {
@@ -33,17 +33,17 @@ impl Registry {
         let head = Request { method: Method::HEAD, url: there, accept: "*/*", body: None };
         let response = self.send(head).await?;
         let codes = [StatusCode::OK, StatusCode::NOT_FOUND];
-        if self.expect(response, &codes, "whether it has a blob").await?.status() == StatusCode::OK {
+        if self.expect_status(response, &codes, "whether it has a blob").await?.status() == StatusCode::OK {
             return Ok(());
         }
         let url = self.url("blobs/uploads/")?;
         let begin = Request { method: Method::POST, url, accept: "*/*", body: None };
         let response = self.send(begin).await?;
-        let response = self.expect(response, &[StatusCode::ACCEPTED], "an upload").await?;
+        let response = self.expect_status(response, &[StatusCode::ACCEPTED], "an upload").await?;
         let mut url = self.location(&response)?;
         url.query_pairs_mut().append_pair("digest", &blob.digest);
         let body = Some(("application/octet-stream", blob.bytes.clone()));
         let response = self.send(Request { method: Method::PUT, url, accept: "*/*", body }).await?;
-        self.expect(response, &[StatusCode::CREATED], "a blob").await.map(drop)
+        self.expect_status(response, &[StatusCode::CREATED], "a blob").await.map(drop)
     }
 }

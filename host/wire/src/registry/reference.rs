@@ -14,7 +14,7 @@ const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
 /// Where an artifact is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
+pub struct OciReference {
     /// Host, with its port if one is named.
     pub registry: String,
     /// The path of the artifact there.
@@ -25,9 +25,9 @@ pub struct Reference {
     pub digest: Option<String>,
 }
 
-impl Reference {
+impl OciReference {
     /// Whether a text means a registry, not a file.
-    pub fn is_one(text: &str) -> bool {
+    pub fn is_oci(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
 
@@ -38,12 +38,12 @@ impl Reference {
 
     /// The same artifact by its digest, with the tag by which it was found: the digest says what is meant, the tag where a
     /// later one would be.
-    pub fn found_as(&self, digest: &str) -> Self {
+    pub fn with_digest(&self, digest: &str) -> Self {
         Self { digest: Some(digest.to_owned()), ..self.clone() }
     }
 
     /// What a tag of the same repository means now.
-    pub fn tagged(&self, tag: &str) -> Self {
+    pub fn with_tag(&self, tag: &str) -> Self {
         Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
     }
 
@@ -69,7 +69,7 @@ impl Reference {
     }
 }
 
-impl FromStr for Reference {
+impl FromStr for OciReference {
     type Err = RegistryError;
 
     fn from_str(text: &str) -> Result<Self, RegistryError> {
@@ -110,7 +110,7 @@ impl FromStr for Reference {
     }
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for OciReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}/{}", self.registry, self.repository)?;
         if let Some(tag) = &self.tag {
@@ -178,10 +178,10 @@ mod tests {
             &format!("oci://ghcr.io/weather@{digest}"),
             &format!("oci://ghcr.io/weather:1@{digest}"),
         ] {
-            let reference: Reference = text.parse().expect(text);
+            let reference: OciReference = text.parse().expect(text);
             assert_eq!(reference.to_string(), text);
         }
-        let reference: Reference = "oci://docker.io/acme/weather:2".parse().expect("valid");
+        let reference: OciReference = "oci://docker.io/acme/weather:2".parse().expect("valid");
         assert_eq!((reference.short_name(), reference.version()), ("weather", "2"));
         assert_eq!(reference.address(), "registry-1.docker.io");
         assert_eq!(reference.pinned(&digest).to_string(), format!("oci://docker.io/acme/weather@{digest}"));
@@ -207,7 +207,7 @@ mod tests {
             "oci://ghcr.io/weather@sha512:00",
             "oci://gh cr.io/weather",
         ] {
-            let error = text.parse::<Reference>().expect_err(text).to_string();
+            let error = text.parse::<OciReference>().expect_err(text).to_string();
             assert!(error.contains("is no reference") && error.contains("write oci://"), "{error}");
         }
     }

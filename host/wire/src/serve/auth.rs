@@ -7,25 +7,25 @@ use subtle::ConstantTimeEq;
 
 /// The bearer token. Its value is never printed.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct BearerToken(String);
 
 /// Why a text cannot be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TokenError {
+pub enum BearerTokenError {
     /// Somebody could guess it.
     #[error("GATEHOUSE_TOKEN must have at least 16 characters; make one with `openssl rand -hex 32`")]
-    Short,
+    TooShort,
     /// No header could carry it.
     #[error("GATEHOUSE_TOKEN must be printable ASCII without spaces")]
-    Characters,
+    InvalidCharacters,
 }
 
-impl Token {
+impl BearerToken {
     /// Takes a token.
-    pub fn new(value: String) -> Result<Self, TokenError> {
+    pub fn new(value: String) -> Result<Self, BearerTokenError> {
         match value.len() {
-            0..16 => Err(TokenError::Short),
-            _ if !value.chars().all(|c| c.is_ascii_graphic()) => Err(TokenError::Characters),
+            0..16 => Err(BearerTokenError::TooShort),
+            _ if !value.chars().all(|c| c.is_ascii_graphic()) => Err(BearerTokenError::InvalidCharacters),
             _ => Ok(Self(value)),
         }
     }
@@ -42,7 +42,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_the_bearer_comes_in() {
-        let token = Token::new("0123456789abcdef".into()).expect("long enough");
+        let token = BearerToken::new("0123456789abcdef".into()).expect("long enough");
         let with =
             |value: &'static str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().expect("header"))]);
         assert!(token.admits(&with("Bearer 0123456789abcdef")));
@@ -69,7 +69,7 @@ mod tests {
             assert!(!token.admits(&with(wrong)), "{wrong}");
         }
         assert!(!token.admits(&HeaderMap::new()));
-        assert!(Token::new("short".into()).is_err());
+        assert!(BearerToken::new("short".into()).is_err());
         assert_eq!(format!("{token:?}"), "Token(…)");
     }
 }

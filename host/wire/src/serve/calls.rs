@@ -11,15 +11,15 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    asks::without_panic,
     handler::Handler,
-    lacking::Lacking,
-    reply::{self, Data},
-    talk::{Begun, Wanted, of_another_kind},
+    interactive_request::{InteractiveParams, RequestStart, wrong_request_kind},
+    missing_capability::MissingCapability,
+    reply::{self, StructuredMode},
+    resource_requests::without_panic,
 };
 
 /// One request for a call.
-pub(super) struct Requested {
+pub(super) struct ToolCallParams {
     /// The tool's name, unchecked.
     pub(super) name: String,
     pub(super) arguments: Value,
@@ -31,20 +31,21 @@ pub(super) struct Requested {
 impl Handler {
     pub(super) async fn run(
         &self,
-        requested: Requested,
+        requested: ToolCallParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Requested { name, arguments, state, answers } = requested;
+        let ToolCallParams { name, arguments, state, answers } = requested;
         let catalog = self.served.catalog_with(&name).await;
         let preset = Arc::clone(&catalog.preset);
-        let wanted = Wanted { method: "tools/call", name: &name, arguments: &arguments, state, answers };
-        let result = match self.begin(&preset, wanted, context).await? {
-            Begun::Over(result) => *result,
-            Begun::Talk(talk) => {
+        let wanted =
+            InteractiveParams { method: "tools/call", name: &name, arguments: &arguments, state, answers };
+        let result = match self.begin_request(&preset, wanted, context).await? {
+            RequestStart::Resumed(result) => *result,
+            RequestStart::New(talk) => {
                 let repeats = talk.repeats;
-                let data = Data::of(&catalog, context, repeats);
+                let data = StructuredMode::for_request(&catalog, context, repeats);
                 let call = CallContext::new(&self.presets.pipeline, catalog, name.clone());
-                let work = |call: CallContext, lacking: Lacking| async move {
+                let work = |call: CallContext, lacking: MissingCapability| async move {
                     let id = call.id;
                     let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
                     let result =
@@ -57,7 +58,7 @@ impl Handler {
         match result {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
-            _ => Err(of_another_kind()),
+            _ => Err(wrong_request_kind()),
         }
     }
 }

@@ -17,37 +17,37 @@ use gatehouse_core::{
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
-use super::{lists::List, served_presets::ClientsChanged, watching::Watched};
+use super::{lists::ListKind, served_presets::ClientsChanged, subscriptions::ResourceSubscriptions};
 
 /// A client that does not take a notification for so long is left to find out by itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_NOTIFY_TIME: Duration = Duration::from_secs(5);
 
 /// What one client did; shared between its handler and the list of clients.
 #[derive(Default)]
 pub(super) struct ClientState {
     /// The generation of each list that it got last, 0 for none.
-    listed: Generations,
+    listed: ListGenerations,
     /// The generation of the list of tools that it was told of last, 0 for none.
     told: AtomicU64,
     /// The times, in milliseconds since 1970, when it was told of its tools last and listed them last; 0 for never.
     told_at: AtomicU64,
     listed_at: AtomicU64,
     /// The resources that it watches.
-    pub(super) watched: Watched,
+    pub(super) watched: ResourceSubscriptions,
     /// What was approved in its session.
     pub(super) approvals: ApprovalStore,
     /// What it wants to be told of, with a session; none where it never said so.
     pub(super) messages: Mutex<Option<MessageLevel>>,
 }
 
-/// A generation for each [`List`].
-type Generations = [AtomicU64; 3];
+/// A generation for each [`ListKind`].
+type ListGenerations = [AtomicU64; 3];
 
 impl ClientState {
     /// The client got the list of this generation.
-    pub(super) fn lists(&self, list: List, generation: CatalogGeneration) {
+    pub(super) fn lists(&self, list: ListKind, generation: CatalogGeneration) {
         self.listed[list as usize].store(generation.0, Ordering::SeqCst);
-        if list == List::Tools {
+        if list == ListKind::Tools {
             self.listed_at.store(now_ms(), Ordering::Relaxed);
         }
     }
@@ -70,22 +70,22 @@ pub struct ClientInfo {
     pub up_to_date: bool,
 }
 
-struct Connected {
+struct ConnectedClient {
     client: Arc<ClientState>,
     peer: Peer<RoleServer>,
 }
 
 /// The clients of one preset.
-pub(super) struct Clients {
-    connected: Mutex<Vec<Connected>>,
+pub(super) struct PresetClients {
+    connected: Mutex<Vec<ConnectedClient>>,
     /// The generation of each list that clients were told of last, 0 for none.
-    last: Generations,
+    last: ListGenerations,
     news: ClientsChanged,
 }
 
-impl Clients {
+impl PresetClients {
     pub(super) fn new(news: ClientsChanged) -> Self {
-        Self { connected: Mutex::default(), last: Generations::default(), news }
+        Self { connected: Mutex::default(), last: ListGenerations::default(), news }
     }
 
     /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
@@ -96,22 +96,22 @@ impl Clients {
         if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
             return;
         }
-        for list in List::ALL {
-            let at = |generations: &Generations| generations[list as usize].load(Ordering::SeqCst);
+        for list in ListKind::ALL {
+            let at = |generations: &ListGenerations| generations[list as usize].load(Ordering::SeqCst);
             let last = at(&self.last);
             if (1..last).contains(&at(&client.listed)) {
-                tell(&client, &peer, list, last);
+                notify_client(&client, &peer, list, last);
             }
         }
-        connected.push(Connected { client, peer });
+        connected.push(ConnectedClient { client, peer });
         drop(connected);
         self.changed();
     }
 
     /// A client is back whose lists nobody here knows, so it is told that they may be others now.
     pub(super) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, catalog: &Catalog) {
-        for list in List::ALL.into_iter().filter(|list| list.is_in(catalog)) {
-            tell(&client, &peer, list, catalog.generation.0);
+        for list in ListKind::ALL.into_iter().filter(|list| list.exists_in(catalog)) {
+            notify_client(&client, &peer, list, catalog.generation.0);
         }
         self.join(client, peer);
     }
@@ -122,13 +122,13 @@ impl Clients {
     }
 
     /// Tells every client that these lists changed. Waits for none of them.
-    pub(super) fn tell(&self, generation: CatalogGeneration, changed: &[List]) {
+    pub(super) fn notify_clients(&self, generation: CatalogGeneration, changed: &[ListKind]) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         for list in changed {
             self.last[*list as usize].store(generation.0, Ordering::SeqCst);
-            for Connected { client, peer } in connected.iter() {
-                tell(client, peer, *list, generation.0);
+            for ConnectedClient { client, peer } in connected.iter() {
+                notify_client(client, peer, *list, generation.0);
             }
         }
         drop(connected);
@@ -142,21 +142,21 @@ impl Clients {
     }
 }
 
-fn tell(client: &ClientState, peer: &Peer<RoleServer>, list: List, generation: u64) {
-    if list == List::Tools {
+fn notify_client(client: &ClientState, peer: &Peer<RoleServer>, list: ListKind, generation: u64) {
+    if list == ListKind::Tools {
         client.told.store(generation, Ordering::Relaxed);
         client.told_at.store(now_ms(), Ordering::Relaxed);
     }
     let peer = peer.clone();
     tokio::spawn(async move {
-        if !tokio::time::timeout(PATIENCE, list.tell(&peer)).await.unwrap_or_default() {
+        if !tokio::time::timeout(MAX_NOTIFY_TIME, list.notify(&peer)).await.unwrap_or_default() {
             let what = list.as_str();
             tracing::warn!("a client could not be told that its {what} changed");
         }
     });
 }
 
-fn info(Connected { client, peer }: &Connected) -> ClientInfo {
+fn info(ConnectedClient { client, peer }: &ConnectedClient) -> ClientInfo {
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|ms| *ms > 0);
     let (told_at, listed_at) = (at(&client.told_at), at(&client.listed_at));
     let said = peer.peer_info();
@@ -168,7 +168,7 @@ fn info(Connected { client, peer }: &Connected) -> ClientInfo {
         told_at,
         listed_at,
         up_to_date: client.told.load(Ordering::Relaxed)
-            <= client.listed[List::Tools as usize].load(Ordering::Relaxed),
+            <= client.listed[ListKind::Tools as usize].load(Ordering::Relaxed),
     }
 }
 

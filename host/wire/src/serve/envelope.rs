@@ -7,7 +7,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::json_text::{MAX_DEPTH, Outline};
+use super::json_text::{MAX_DEPTH, MessageOutline};
 
 /// An error of JSON-RPC, to the request with this id where one is known.
 pub(super) fn error(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Value {
@@ -23,7 +23,7 @@ pub(super) fn invalid(id: Option<Value>, why: impl Into<String>) -> Value {
 
 /// The members that tell what a message is; the rest is skipped.
 #[derive(Deserialize)]
-struct Envelope {
+struct MessageEnvelope {
     jsonrpc: Option<Value>,
     /// `Some(Value::Null)` where it is there and null.
     #[serde(default, deserialize_with = "given")]
@@ -43,7 +43,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
     let invalid = |id, why: &str| Err(invalid(id, why));
     let batch = || invalid(None, "Batches are not supported; send each message on its own");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
-    let Envelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
+    let MessageEnvelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
         Ok(envelope) if !is_batch => envelope,
         // Five values would do as the five members.
         Ok(_) => return batch(),
@@ -52,7 +52,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
             return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
         }
         Err(cause) => {
-            let outline = Outline::new(bytes);
+            let outline = MessageOutline::new(bytes);
             return Err(parse_error(outline.request_id, outline.depth, &cause));
         }
     };
@@ -78,10 +78,10 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
 /// `None` if the message is not a request: the client could take an answer to its notification or its response for
 /// the answer to a request.
 pub(super) fn unreadable(bytes: &[u8]) -> Option<Value> {
-    let Envelope { id, method, .. } = serde_json::from_slice(bytes).ok()?;
+    let MessageEnvelope { id, method, .. } = serde_json::from_slice(bytes).ok()?;
     let (id, method) = (id?, method?);
     if let Err(cause) = serde_json::from_slice::<Value>(bytes) {
-        return Some(parse_error(Some(id), Outline::new(bytes).depth, &cause));
+        return Some(parse_error(Some(id), MessageOutline::new(bytes).depth, &cause));
     }
     let why = format!("Invalid params for {}", quoted(method.as_str()?, 64));
     Some(error(Some(id), ErrorCode::INVALID_PARAMS, why))

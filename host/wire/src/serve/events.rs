@@ -14,25 +14,25 @@ use tokio::sync::watch;
 
 use gatehouse_core::{json::encoded_len, lock};
 
-use super::{lists::List, session::Session};
+use super::{lists::ListKind, session::HttpSession};
 
 /// Messages of one stream that wait for a reader; older ones, which tell of progress, give way.
-const WAITING: usize = 64;
+const MAX_WAITING_MESSAGES: usize = 64;
 
 /// Bytes of replies that are kept for clients which may ask for them again, of the whole host.
-const KEPT_BYTES: usize = 32 << 20;
+const MAX_RETAINED_BYTES: usize = 32 << 20;
 
 /// How long a reply is kept.
-pub(super) const KEPT_TIME: Duration = Duration::from_secs(5 * 60);
+pub(super) const REPLY_RETENTION: Duration = Duration::from_secs(5 * 60);
 
 /// The longest request id that travels in event ids.
 const MAX_ID: usize = 64;
 
 /// What a stream takes beside the text of its reply, in bytes.
-const OVERHEAD: usize = 512;
+const STREAM_OVERHEAD: usize = 512;
 
 /// What goes over the stream.
-pub(super) type Message = Arc<ServerJsonRpcMessage>;
+pub(super) type StreamMessage = Arc<ServerJsonRpcMessage>;
 
 /// Names one event. It carries the id of the request that its stream answers, so that a host which knows
 /// nothing of the stream any more can still tell the client that this request has no answer.
@@ -73,12 +73,12 @@ impl EventId {
 }
 
 /// The messages of one stream.
-pub(super) struct Stream {
+pub(super) struct MessageStream {
     /// The request that it answers; none for the stream that tells of changes.
     pub(super) request: Option<RequestId>,
     /// Under which the request's progress is told.
     pub(super) token: Option<ProgressToken>,
-    messages: VecDeque<Message>,
+    messages: VecDeque<StreamMessage>,
     /// The number of the first of them.
     first: u64,
     pub(super) readers: usize,
@@ -89,14 +89,14 @@ pub(super) struct Stream {
     wake: watch::Sender<()>,
 }
 
-impl Stream {
+impl MessageStream {
     pub(super) fn new(request: Option<RequestId>, token: Option<ProgressToken>, known: bool) -> Self {
         let wake = watch::Sender::new(());
         Self { request, token, messages: VecDeque::new(), first: 1, readers: 0, known, over: false, wake }
     }
 
-    pub(super) fn push(&mut self, message: Message) {
-        if self.messages.len() >= WAITING {
+    pub(super) fn push(&mut self, message: StreamMessage) {
+        if self.messages.len() >= MAX_WAITING_MESSAGES {
             self.messages.pop_front();
             self.first += 1;
         }
@@ -110,17 +110,17 @@ impl Stream {
     }
 
     /// The first message from this number on that is there.
-    pub(super) fn read(&self, number: u64) -> Option<(u64, Message)> {
+    pub(super) fn read(&self, number: u64) -> Option<(u64, StreamMessage)> {
         let number = number.max(self.first);
         let at = usize::try_from(number - self.first).ok()?;
         Some((number, Arc::clone(self.messages.get(at)?)))
     }
 
     /// Whether a message from this number on says of a list what this one says; what says nothing of a list is no news.
-    pub(super) fn tells(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
-        let Some(list) = List::in_message(message) else { return true };
+    pub(super) fn announces_list(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
+        let Some(list) = ListKind::in_message(message) else { return true };
         let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.messages.iter().skip(before).any(|told| List::in_message(told) == Some(list))
+        self.messages.iter().skip(before).any(|told| ListKind::in_message(told) == Some(list))
     }
 
     pub(super) fn wake(&self) {
@@ -144,21 +144,21 @@ fn size(message: &ServerJsonRpcMessage) -> usize {
     let block =
         |block: &ContentBlock| block.as_text().map_or_else(|| encoded_len(block), |text| text.text.len());
     let data = result.structured_content.as_ref().map_or(0, encoded_len);
-    result.content.iter().map(block).sum::<usize>() + data + OVERHEAD
+    result.content.iter().map(block).sum::<usize>() + data + STREAM_OVERHEAD
 }
 
 /// Ended streams that a client may still ask for, of all sessions of the host: the oldest give way.
 #[derive(Default)]
-pub(super) struct ReplyStore(Mutex<Queue>);
+pub(super) struct ReplyStore(Mutex<EndedStreams>);
 
 #[derive(Default)]
-struct Queue {
+struct EndedStreams {
     bytes: usize,
-    streams: VecDeque<Ended>,
+    streams: VecDeque<EndedStream>,
 }
 
-struct Ended {
-    session: Weak<Session>,
+struct EndedStream {
+    session: Weak<HttpSession>,
     stream: u64,
     bytes: usize,
     since: Instant,
@@ -166,8 +166,8 @@ struct Ended {
 
 impl ReplyStore {
     /// Keeps a stream that has ended. The caller must not hold the session's state.
-    pub(super) fn keep(&self, session: &Arc<Session>, stream: u64, bytes: usize, now: Instant) {
-        let ended = Ended { session: Arc::downgrade(session), stream, bytes, since: now };
+    pub(super) fn keep(&self, session: &Arc<HttpSession>, stream: u64, bytes: usize, now: Instant) {
+        let ended = EndedStream { session: Arc::downgrade(session), stream, bytes, since: now };
         let mut queue = lock(&self.0);
         queue.bytes += bytes;
         queue.streams.push_back(ended);
@@ -179,8 +179,8 @@ impl ReplyStore {
     pub(super) fn sweep(&self, now: Instant) {
         loop {
             let mut queue = lock(&self.0);
-            let full = queue.bytes > KEPT_BYTES;
-            let old = |ended: &Ended| now.saturating_duration_since(ended.since) > KEPT_TIME;
+            let full = queue.bytes > MAX_RETAINED_BYTES;
+            let old = |ended: &EndedStream| now.saturating_duration_since(ended.since) > REPLY_RETENTION;
             let Some(ended) = queue.streams.pop_front_if(|ended| full || old(ended)) else { return };
             queue.bytes -= ended.bytes;
             drop(queue);

@@ -21,13 +21,13 @@ use serde_json::Value;
 
 use super::{
     ServedPreset, ServedPresets,
-    asks::one_page,
-    calls::Requested,
+    calls::ToolCallParams,
     clients::ClientState,
-    lists::{List, was_taken_away},
-    reply::{self, Data},
+    lists::{ListKind, is_removed_method},
+    reply::{self, StructuredMode},
     request::principal,
-    watching::{self, Watch},
+    resource_requests::one_page,
+    subscriptions::{self, ResourceWatch},
 };
 
 /// How long a client may keep a list without asking again.
@@ -57,7 +57,7 @@ impl Handler {
     }
 
     /// The client gets this list.
-    pub(super) fn lists(&self, list: List, catalog: &Catalog) {
+    pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
         self.client.lists(list, catalog.generation);
         self.served.clients.changed();
     }
@@ -66,10 +66,10 @@ impl Handler {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = if self.presets.composed.is_cancelled() {
-            List::capabilities(&self.served.catalog())
+            ListKind::capabilities(&self.served.catalog())
         } else {
             self.served.promise_all();
-            List::all_capabilities()
+            ListKind::all_capabilities()
         };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
@@ -89,8 +89,9 @@ impl ServerHandler for Handler {
         let catalog = self.served.catalog();
         let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
         let watched = requested.resource_subscriptions.as_ref();
-        let watched = watched.map(|all| all.iter().filter(known).take(watching::MOST).cloned().collect());
-        let mut accepted = List::subscribed(requested);
+        let watched = watched
+            .map(|all| all.iter().filter(known).take(subscriptions::MAX_SUBSCRIPTIONS).cloned().collect());
+        let mut accepted = ListKind::subscribed(requested);
         accepted.resource_subscriptions = watched;
         Some(accepted)
     }
@@ -102,7 +103,7 @@ impl ServerHandler for Handler {
         let principal = principal(&context.request_context().extensions);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(Watch::new(uri.clone()).changed(self, &principal));
+            watched.push(ResourceWatch::new(uri.clone()).changed(self, &principal));
         }
         loop {
             tokio::select! {
@@ -117,8 +118,8 @@ impl ServerHandler for Handler {
                 }
                 changed = changes.changed() => {
                     let now = *changes.borrow_and_update();
-                    for list in List::ALL.into_iter().filter(|list| seen[*list as usize] != now[*list as usize]) {
-                        if !list.tell_subscriber(context.sink()).await {
+                    for list in ListKind::ALL.into_iter().filter(|list| seen[*list as usize] != now[*list as usize]) {
+                        if !list.notify_subscriber(context.sink()).await {
                             return Ok(());
                         }
                     }
@@ -186,7 +187,7 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.with::<SubscribeRequestMethod>(List::Resources).await?;
+        self.catalog_with_list::<SubscribeRequestMethod>(ListKind::Resources).await?;
         let principal = principal(&context.extensions);
         self.client.watched.begin(self, principal, context.peer, request.uri).await
     }
@@ -196,7 +197,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.with::<UnsubscribeRequestMethod>(List::Resources).await?;
+        self.catalog_with_list::<UnsubscribeRequestMethod>(ListKind::Resources).await?;
         self.client.watched.end(&request.uri);
         Ok(())
     }
@@ -208,8 +209,11 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
         let catalog = self.answer(async { Ok(self.served.settled_catalog().await) }).await?;
-        let tools = reply::tools_with(&catalog, Data::of(&catalog, &context, is_since_2026(&context)));
-        self.lists(List::Tools, &catalog);
+        let tools = reply::tools_with(
+            &catalog,
+            StructuredMode::for_request(&catalog, &context, is_since_2026(&context)),
+        );
+        self.record_listed(ListKind::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -227,7 +231,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let requested = Requested {
+        let requested = ToolCallParams {
             name: request.name.into_owned(),
             arguments: request.arguments.map_or(Value::Null, Value::Object),
             state: request.request_state,
@@ -261,8 +265,8 @@ impl ServerHandler for Handler {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
         let legacy = !is_since_2026(&context);
-        let known = List::is_known(&request.method, &catalog);
-        if !known || (!legacy && was_taken_away(&request.method)) {
+        let known = ListKind::is_known(&request.method, &catalog);
+        if !known || (!legacy && is_removed_method(&request.method)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!("Unknown method: '{method}'"),
@@ -276,7 +280,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
         };
         let member = |key| params.get(key).cloned();
-        let requested = Requested {
+        let requested = ToolCallParams {
             name: name.to_owned(),
             arguments: member("arguments").unwrap_or(Value::Null),
             state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),

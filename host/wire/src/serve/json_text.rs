@@ -43,7 +43,7 @@ fn code_unit(text: &[u8], at: usize) -> Option<u16> {
 
 /// Outline of a message, read from its punctuation: its values need not be valid.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Outline {
+pub(super) struct MessageOutline {
     /// Id of the request. `None` if there is no method, no id, or more than one.
     pub(super) request_id: Option<Value>,
     /// Id of the request that the message answers. `None` if there is a method, no id, or more than one.
@@ -52,7 +52,7 @@ pub(super) struct Outline {
     pub(super) depth: usize,
 }
 
-impl Outline {
+impl MessageOutline {
     pub(super) fn new(text: &[u8]) -> Self {
         let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
         let (mut ids, mut has_method) = (Vec::new(), false);
@@ -89,7 +89,7 @@ impl Outline {
 
 /// Returns the id of the request that a message answers, read from its punctuation.
 pub(crate) fn response_id(text: &[u8]) -> Option<Value> {
-    Outline::new(text).response_id
+    MessageOutline::new(text).response_id
 }
 
 /// Returns the position of the quote that ends the string, or the end of the text.
@@ -152,13 +152,13 @@ mod tests {
             (r#"{"method":"m","params":{"id":7}}"#, None),
             ("}}]]\"", None),
         ] {
-            assert_eq!(Outline::new(text.as_bytes()).request_id, id, "{text}");
+            assert_eq!(MessageOutline::new(text.as_bytes()).request_id, id, "{text}");
         }
         let broken = r#"{"result":{"id":1,"a":[NaN,{"id":2}]},"id":7}"#;
         assert_eq!(response_id(broken.as_bytes()), Some(json!(7)));
         assert_eq!(response_id(br#"{"id":7,"method":"m"}"#), None);
         let nested = format!("{}\"[[\"{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
-        assert_eq!(Outline::new(nested.as_bytes()).depth, MAX_DEPTH);
+        assert_eq!(MessageOutline::new(nested.as_bytes()).depth, MAX_DEPTH);
         assert!(serde_json::from_str::<Value>(&nested).is_ok());
         assert!(serde_json::from_str::<Value>(&format!("[{nested}]")).is_err());
     }

@@ -9,31 +9,31 @@ use rmcp::{
 
 use super::{
     prompts,
-    reply::{self, Data},
+    reply::{self, StructuredMode},
     resources,
 };
 
 /// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
 /// with the list that the preset must have.
-const METHODS: [(&str, List); 14] = [
-    ("initialize", List::Tools),
-    ("logging/setLevel", List::Tools),
-    ("ping", List::Tools),
-    ("prompts/get", List::Prompts),
-    ("prompts/list", List::Prompts),
-    ("resources/list", List::Resources),
-    ("resources/read", List::Resources),
-    ("resources/subscribe", List::Resources),
-    ("resources/templates/list", List::Resources),
-    ("resources/unsubscribe", List::Resources),
-    ("server/discover", List::Tools),
-    ("subscriptions/listen", List::Tools),
-    ("tools/call", List::Tools),
-    ("tools/list", List::Tools),
+const METHODS: [(&str, ListKind); 14] = [
+    ("initialize", ListKind::Tools),
+    ("logging/setLevel", ListKind::Tools),
+    ("ping", ListKind::Tools),
+    ("prompts/get", ListKind::Prompts),
+    ("prompts/list", ListKind::Prompts),
+    ("resources/list", ListKind::Resources),
+    ("resources/read", ListKind::Resources),
+    ("resources/subscribe", ListKind::Resources),
+    ("resources/templates/list", ListKind::Resources),
+    ("resources/unsubscribe", ListKind::Resources),
+    ("server/discover", ListKind::Tools),
+    ("subscriptions/listen", ListKind::Tools),
+    ("tools/call", ListKind::Tools),
+    ("tools/list", ListKind::Tools),
 ];
 
 /// Whether a method is none any more for clients that speak 2026-07-28 or later, whatever its parameters are.
-pub(super) fn was_taken_away(method: &str) -> bool {
+pub(super) fn is_removed_method(method: &str) -> bool {
     const GONE: [&str; 5] =
         ["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
     GONE.contains(&method)
@@ -46,21 +46,21 @@ pub(super) fn may_complete(catalog: &Catalog) -> bool {
 
 /// One kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(super) enum ListKind {
     Tools,
     Prompts,
     Resources,
 }
 
-impl List {
+impl ListKind {
     pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
     /// What is declared to clients: what is not does not exist.
     pub(super) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
         let mut capabilities = Self::all_capabilities();
-        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
+        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.exists_in(catalog));
         capabilities.completions = capabilities.completions.filter(|_| may_complete(catalog));
-        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
+        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.exists_in(catalog));
         capabilities
     }
 
@@ -85,7 +85,7 @@ impl List {
         if method == "completion/complete" {
             return may_complete(catalog);
         }
-        METHODS.iter().any(|(known, list)| *known == method && list.is_in(catalog))
+        METHODS.iter().any(|(known, list)| *known == method && list.exists_in(catalog))
     }
 
     /// In a word.
@@ -98,7 +98,7 @@ impl List {
     }
 
     /// Whether a preset has such a list. One without tools says so in an empty list. A server that was never listed may have any.
-    pub(super) fn is_in(self, catalog: &Catalog) -> bool {
+    pub(super) fn exists_in(self, catalog: &Catalog) -> bool {
         let is_offered = match self {
             Self::Tools => true,
             Self::Prompts => !catalog.resources_and_prompts.prompts().is_empty(),
@@ -111,7 +111,9 @@ impl List {
     /// and families of addresses do not.
     fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
-            Self::Tools => serde_json::to_vec(&reply::tools_with(catalog, Data::for_programs(catalog))),
+            Self::Tools => {
+                serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog)))
+            }
             Self::Prompts => serde_json::to_vec(&prompts::listed(catalog)),
             Self::Resources => {
                 let sources = catalog.resources_and_prompts.resource_sources().iter();
@@ -128,7 +130,7 @@ impl List {
     }
 
     /// Tells a client with a session that it changed; true where that was taken.
-    pub(super) async fn tell(self, peer: &Peer<RoleServer>) -> bool {
+    pub(super) async fn notify(self, peer: &Peer<RoleServer>) -> bool {
         let told = match self {
             Self::Tools => peer.notify_tool_list_changed().await,
             Self::Prompts => peer.notify_prompt_list_changed().await,
@@ -138,7 +140,7 @@ impl List {
     }
 
     /// Tells a client that subscribed, if it subscribed to this; false where it is gone.
-    pub(super) async fn tell_subscriber(self, sink: &SubscriptionSink) -> bool {
+    pub(super) async fn notify_subscriber(self, sink: &SubscriptionSink) -> bool {
         if !self.is_wanted(sink.accepted()) {
             return true;
         }

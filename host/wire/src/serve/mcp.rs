@@ -17,15 +17,15 @@ use super::{
 const SESSION: &str = "mcp-session-id";
 
 /// An answer on its way.
-pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(super) type McpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// A preset as it is served over HTTP.
-pub(super) struct Mcp {
+pub(super) struct McpService {
     service: StreamableHttpService<Handler, Sessions>,
     sessions: Arc<Sessions>,
 }
 
-impl Mcp {
+impl McpService {
     /// Must be called inside the runtime. `kept` is shared by all presets of the host.
     pub(super) fn new(
         presets: &Arc<ServedPresets>,
@@ -44,7 +44,7 @@ impl Mcp {
     }
 
     /// Answers one request; its body has been read.
-    pub(super) async fn answer(&self, request: Request<Bytes>) -> Answer {
+    pub(super) async fn answer(&self, request: Request<Bytes>) -> McpResponse {
         let method = request.method().clone();
         let is_json = is_json(request.headers());
         if method == Method::POST
@@ -82,7 +82,7 @@ impl Mcp {
     /// Whether the request names a session that there is or could be, or none at all.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
-        named.is_none_or(|id| self.sessions.knows(id))
+        named.is_none_or(|id| self.sessions.is_known(id))
     }
 }
 
@@ -92,14 +92,14 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// An answer that is JSON.
-pub(super) fn json(status: StatusCode, value: &Value) -> Answer {
+pub(super) fn json(status: StatusCode, value: &Value) -> McpResponse {
     let mut response = plain(status, value.to_string());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 /// An answer that is text, or empty.
-pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> McpResponse {
     let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;
     response

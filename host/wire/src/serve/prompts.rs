@@ -28,7 +28,7 @@ fn prompt(entry: &PromptEntry) -> Prompt {
     let arguments = (!arguments.is_empty()).then_some(arguments);
     let mut prompt = Prompt::new(entry.name.as_str(), spec.description.clone(), arguments);
     prompt.title.clone_from(&spec.title);
-    prompt.icons = icons::told(&spec.icons);
+    prompt.icons = icons::to_mcp(&spec.icons);
     prompt
 }
 

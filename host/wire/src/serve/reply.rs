@@ -18,28 +18,28 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::icons;
-pub use super::reply_data::Data;
+pub use super::reply_data::StructuredMode;
 
 /// How bytes travel.
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
 /// Where a result's `_meta` carries the fault as data.
-const FAULT: &str = "gatehouse/error";
+const FAULT_KEY: &str = "gatehouse/error";
 
 /// What the keys begin with that are the host's own.
-const OWN: &str = "gatehouse/";
+const OWN_PREFIX: &str = "gatehouse/";
 
 /// Returns what tools/list says to clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    tools_with(catalog, Data::for_client(catalog, None, true))
+    tools_with(catalog, StructuredMode::for_client(catalog, None, true))
 }
 
 /// The same with the schemas that a client gets.
-pub(super) fn tools_with(catalog: &Catalog, data: Data) -> Vec<Tool> {
+pub(super) fn tools_with(catalog: &Catalog, data: StructuredMode) -> Vec<Tool> {
     catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
 }
 
-fn tool(entry: &ToolEntry, data: Data) -> Tool {
+fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
     let spec = &entry.spec;
     let hints = entry.annotations();
     let annotations = ToolAnnotations::new()
@@ -52,8 +52,8 @@ fn tool(entry: &ToolEntry, data: Data) -> Tool {
     if let Some(title) = &spec.title {
         tool = tool.with_title(title.clone());
     }
-    tool.icons = icons::told(&spec.icons);
-    tool.meta = spec.meta.as_ref().and_then(|meta| foreign((**meta).clone())).map(MetaObject);
+    tool.icons = icons::to_mcp(&spec.icons);
+    tool.meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone())).map(MetaObject);
     match entry.client_output_schema() {
         Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,
@@ -61,7 +61,7 @@ fn tool(entry: &ToolEntry, data: Data) -> Tool {
 }
 
 /// A result, or an error where the protocol wants one.
-pub(super) fn result(outcome: Outcome, data: Data) -> Result<CallToolResult, ErrorData> {
+pub(super) fn result(outcome: Outcome, data: StructuredMode) -> Result<CallToolResult, ErrorData> {
     match outcome.and_then(|reply| success(reply, data)) {
         Ok(result) => Ok(result),
         // The specification wants an error, not a result, for a tool that does not exist.
@@ -73,14 +73,14 @@ pub(super) fn result(outcome: Outcome, data: Data) -> Result<CallToolResult, Err
 }
 
 /// The result of a call as a client gets it, for whoever calls without one.
-pub fn call_result(outcome: Outcome, data: Data) -> Value {
+pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
     match result(outcome, data) {
         Ok(result) => json!(result),
         Err(error) => json!({ "error": error }),
     }
 }
 
-fn success(reply: Reply, wanted: Data) -> Result<CallToolResult, Fault> {
+fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault> {
     let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
         // A gate that sends nothing but data: without this, most clients' models would see an empty reply.
@@ -90,13 +90,13 @@ fn success(reply: Reply, wanted: Data) -> Result<CallToolResult, Fault> {
     // Never on an error: clients check it against the output schema and show that complaint in its place.
     result.structured_content = reply.structured.filter(|data| wanted.has(data) && !reply.is_error);
     result.is_error = Some(reply.is_error);
-    result.meta = reply.meta.and_then(foreign).map(MetaObject);
+    result.meta = reply.meta.and_then(without_own_meta).map(MetaObject);
     Ok(result)
 }
 
 /// What others may say in `_meta`: everything but what the host says there.
-fn foreign(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
-    meta.retain(|key, _| !key.starts_with(OWN));
+fn without_own_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    meta.retain(|key, _| !key.starts_with(OWN_PREFIX));
     (!meta.is_empty()).then_some(meta)
 }
 
@@ -110,12 +110,12 @@ fn failure(fault: Fault) -> CallToolResult {
         None => format!("{} [{kind}]", fault.message),
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
-    result.meta = Some(MetaObject(Map::from_iter([(FAULT.to_owned(), in_parts(&fault))])));
+    result.meta = Some(MetaObject(Map::from_iter([(FAULT_KEY.to_owned(), fault_to_json(&fault))])));
     result
 }
 
 /// A fault as data, for programs.
-pub(super) fn in_parts(fault: &Fault) -> Value {
+pub(super) fn fault_to_json(fault: &Fault) -> Value {
     json!({
         "type": fault.kind.error_type(),
         "message": fault.message,
@@ -126,7 +126,7 @@ pub(super) fn in_parts(fault: &Fault) -> Value {
 
 /// What an error of the protocol carries as data, with the address that it is about.
 pub(super) fn fault_data(fault: &Fault, uri: Option<&str>) -> Value {
-    Value::Object(present([("uri", uri.map(Into::into)), (FAULT, Some(in_parts(fault)))]))
+    Value::Object(present([("uri", uri.map(Into::into)), (FAULT_KEY, Some(fault_to_json(fault)))]))
 }
 
 /// A block of content as the protocol has it.
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn wire(outcome: Outcome) -> Value {
-        serde_json::to_value(result(outcome, Data::Anything).expect("a result")).expect("JSON")
+        serde_json::to_value(result(outcome, StructuredMode::Any).expect("a result")).expect("JSON")
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(value["content"][0]["text"], "Page not found: 'x' [MCP_ERROR]\nTry search_knowledge.");
         assert!(value.get("structuredContent").is_none(), "{value}");
         assert_eq!(
-            value["_meta"][FAULT],
+            value["_meta"][FAULT_KEY],
             json!({"type": "MCP_ERROR", "message": "Page not found: 'x'", "recoverable": false, "suggestion": "Try search_knowledge."})
         );
     }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn an_unknown_tool_is_a_protocol_error() {
         let fault = Fault::new(FaultKind::UnknownTool, "Unknown tool: 'x'.");
-        assert_eq!(result(Err(fault), Data::Nothing).expect_err("an error").code.0, -32602);
+        assert_eq!(result(Err(fault), StructuredMode::None).expect_err("an error").code.0, -32602);
     }
 
     #[test]
@@ -208,16 +208,20 @@ mod tests {
             let text = result.content[0].as_text().expect("text").text.clone();
             (text, result.structured_content.is_some())
         };
-        for wanted in [Data::Anything, Data::Objects] {
+        for wanted in [StructuredMode::Any, StructuredMode::Objects] {
             assert_eq!(sent(reply(text(), false), wanted), ("one".into(), true));
             assert_eq!(sent(reply(text(), true), wanted), ("one".into(), false));
         }
-        assert_eq!(sent(reply(text(), false), Data::Nothing), ("one".into(), false));
-        let alone = sent(reply(vec![], false), Data::Nothing);
+        assert_eq!(sent(reply(text(), false), StructuredMode::None), ("one".into(), false));
+        let alone = sent(reply(vec![], false), StructuredMode::None);
         assert_eq!(alone, ("{\"n\":1}".into(), false), "data alone is shown");
         let list = || Ok(Reply { structured: Some(json!([1, 2])), ..Reply::default() });
-        assert_eq!(sent(list(), Data::Anything), ("[1,2]".into(), true));
-        assert_eq!(sent(list(), Data::Objects), ("[1,2]".into(), false), "older versions know objects alone");
+        assert_eq!(sent(list(), StructuredMode::Any), ("[1,2]".into(), true));
+        assert_eq!(
+            sent(list(), StructuredMode::Objects),
+            ("[1,2]".into(), false),
+            "older versions know objects alone"
+        );
     }
 
     #[test]
@@ -246,7 +250,7 @@ mod tests {
             ],
             structured: None,
             is_error: false,
-            meta: json!({"example.com/n": [1], FAULT: "no fault"}).as_object().cloned(),
+            meta: json!({"example.com/n": [1], FAULT_KEY: "no fault"}).as_object().cloned(),
         };
         let value = wire(Ok(reply));
         let blocks = value["content"].as_array().expect("blocks");

@@ -11,16 +11,16 @@ const CLIENTS_WITH_DATA: [&str; 3] = ["mcp", "inspector-client", "inspector-cli"
 
 /// Which data of replies clients get beside their text, and which schemas of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Data {
+pub enum StructuredMode {
     /// None.
-    Nothing,
+    None,
     /// That which is an object: versions before 2026-07-28 know no other.
     Objects,
     /// Any.
-    Anything,
+    Any,
 }
 
-impl Data {
+impl StructuredMode {
     /// Returns what a client of this name and version gets under a preset. `client` is its `clientInfo.name`.
     ///
     /// A session from before a restart of the host has lost the name. It gets the data, because its client may know the
@@ -29,35 +29,38 @@ impl Data {
         let wants = match catalog.structured {
             StructuredOutputMode::Off => false,
             StructuredOutputMode::On => true,
-            StructuredOutputMode::Auto => {
-                client.is_some_and(|name| name == wire_id::UNKNOWN || CLIENTS_WITH_DATA.contains(&name))
-            }
+            StructuredOutputMode::Auto => client
+                .is_some_and(|name| name == wire_id::UNKNOWN_CLIENT || CLIENTS_WITH_DATA.contains(&name)),
         };
         match (wants, since_2026) {
-            (false, _) => Self::Nothing,
+            (false, _) => Self::None,
             (true, false) => Self::Objects,
-            (true, true) => Self::Anything,
+            (true, true) => Self::Any,
         }
     }
 
     /// The same for the client of this request.
-    pub(super) fn of(catalog: &Catalog, context: &RequestContext<RoleServer>, since_2026: bool) -> Self {
+    pub(super) fn for_request(
+        catalog: &Catalog,
+        context: &RequestContext<RoleServer>,
+        since_2026: bool,
+    ) -> Self {
         let client = context.client_info();
         Self::for_client(catalog, client.as_ref().map(|client| client.name.as_str()), since_2026)
     }
 
     /// Returns what programs get under a preset that speak no MCP.
     pub fn for_programs(catalog: &Catalog) -> Self {
-        if catalog.structured == StructuredOutputMode::Off { Self::Nothing } else { Self::Anything }
+        if catalog.structured == StructuredOutputMode::Off { Self::None } else { Self::Any }
     }
 
     pub(super) fn has(self, data: &Value) -> bool {
-        self == Self::Anything || (self == Self::Objects && data.is_object())
+        self == Self::Any || (self == Self::Objects && data.is_object())
     }
 
     pub(super) fn has_schema(self, schema: &Map<String, Value>) -> bool {
         let is_object = || schema.get("type").and_then(Value::as_str) == Some("object");
-        self == Self::Anything || (self == Self::Objects && is_object())
+        self == Self::Any || (self == Self::Objects && is_object())
     }
 }
 

@@ -18,7 +18,7 @@ use super::reply::{self, BASE64 as STANDARD};
 
 /// From so many resources on, the next source begins a page of its own. Clients that read no further than the first page
 /// see those of every source, where there are few.
-const PAGE: usize = 100;
+const MIN_FULL_PAGE: usize = 100;
 
 /// The longest cursor of a source, in bytes.
 const MAX_CURSOR: usize = 2 * 1024;
@@ -39,27 +39,27 @@ pub(super) fn templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
 }
 
 /// A page of the list in the making: it says whom to ask next, and takes what was said.
-pub(super) struct Page<'a> {
+pub(super) struct ListPage<'a> {
     sources: &'a [ResourceSource],
-    at: Position,
+    at: ListCursor,
     listed: Vec<Resource>,
     full: bool,
 }
 
 /// Where a list goes on: at a source, from its own cursor on. Clients get it as text that means nothing to them; it is not
 /// signed, for it leads nowhere that the list itself does not.
-struct Position {
+struct ListCursor {
     source: usize,
     cursor: Option<String>,
 }
 
-impl Position {
+impl ListCursor {
     fn write(&self, sources: &[ResourceSource]) -> Option<String> {
         let id = sources.get(self.source)?.source.id();
         Some(BASE64.encode(serde_json::to_vec(&(id, &self.cursor)).ok()?))
     }
 
-    /// Reads what [`Position::write`] wrote; none where it is anything else, or names a source that is gone.
+    /// Reads what [`ListCursor::write`] wrote; none where it is anything else, or names a source that is gone.
     fn read(text: &str, sources: &[ResourceSource]) -> Option<Self> {
         // Base64 is longer than what it stands for, and so is text in JSON.
         if text.len() > MAX_CURSOR * 9 {
@@ -75,12 +75,12 @@ fn invalid() -> ErrorData {
     ErrorData::invalid_params("Invalid cursor: begin the list anew", None)
 }
 
-impl<'a> Page<'a> {
+impl<'a> ListPage<'a> {
     /// A page from the client's cursor on.
     pub(super) fn new(sources: &'a [ResourceSource], cursor: Option<&str>) -> Result<Self, ErrorData> {
         let at = match cursor {
-            Some(cursor) => Position::read(cursor, sources).ok_or_else(invalid)?,
-            None => Position { source: 0, cursor: None },
+            Some(cursor) => ListCursor::read(cursor, sources).ok_or_else(invalid)?,
+            None => ListCursor { source: 0, cursor: None },
         };
         Ok(Self { sources, at, listed: Vec::new(), full: false })
     }
@@ -113,8 +113,8 @@ impl<'a> Page<'a> {
                 tracing::warn!("{} is left out of the list of resources: {fault}", known.source.id())
             }
         }
-        self.at = Position { source: self.at.source + 1, cursor: None };
-        self.full = self.listed.len() >= PAGE;
+        self.at = ListCursor { source: self.at.source + 1, cursor: None };
+        self.full = self.listed.len() >= MIN_FULL_PAGE;
         Ok(())
     }
 

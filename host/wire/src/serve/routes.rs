@@ -6,7 +6,7 @@ use rmcp::{
     service::OriginatingRequestId,
 };
 
-use super::session::{CHANGES, State};
+use super::session::{CHANGES_STREAM, State};
 
 impl State {
     /// The number of its stream; none where its request is over.
@@ -15,21 +15,21 @@ impl State {
             ServerJsonRpcMessage::Response(response) => self.requests.get(&response.id).copied(),
             ServerJsonRpcMessage::Error(error) => match &error.id {
                 Some(id) => self.requests.get(id).copied(),
-                None => Some(CHANGES),
+                None => Some(CHANGES_STREAM),
             },
             ServerJsonRpcMessage::Notification(told) => Some(match &told.notification {
                 ServerNotification::ProgressNotification(progress) => {
-                    self.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES)
+                    self.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES_STREAM)
                 }
-                said => self.stream_behind(said.extensions()),
+                said => self.related_stream(said.extensions()),
             }),
-            ServerJsonRpcMessage::Request(asked) => Some(self.stream_behind(asked.request.extensions())),
+            ServerJsonRpcMessage::Request(asked) => Some(self.related_stream(asked.request.extensions())),
         }
     }
 
     /// The stream of the request on account of which something is said.
-    fn stream_behind(&self, said: &Extensions) -> u64 {
+    fn related_stream(&self, said: &Extensions) -> u64 {
         let request = said.get::<OriginatingRequestId>();
-        request.and_then(|request| self.requests.get(&request.0)).copied().unwrap_or(CHANGES)
+        request.and_then(|request| self.requests.get(&request.0)).copied().unwrap_or(CHANGES_STREAM)
     }
 }

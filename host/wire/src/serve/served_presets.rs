@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    asking::OpenQuestions,
-    clients::{ClientInfo, Clients},
-    lists::List,
-    parked::Parked,
+    clients::{ClientInfo, PresetClients},
+    lists::ListKind,
+    paused_calls::PausedCalls,
+    server_requests::OpenQuestions,
     shutdown::Shutdown,
 };
 
@@ -36,11 +36,11 @@ pub struct ServedPreset {
     instructions: Mutex<Option<String>>,
     /// True once a client was answered before the preset was composed, and was told of every list.
     promised_all: AtomicBool,
-    /// Counts the changes that clients were told of, by [`List`].
+    /// Counts the changes that clients were told of, by [`ListKind`].
     changes: watch::Sender<[u64; 3]>,
     /// Counts the catalogs that were put in place.
     swaps: watch::Sender<u64>,
-    pub(super) clients: Clients,
+    pub(super) clients: PresetClients,
 }
 
 impl ServedPreset {
@@ -51,7 +51,7 @@ impl ServedPreset {
             promised_all: AtomicBool::new(false),
             changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
-            clients: Clients::new(news.clone()),
+            clients: PresetClients::new(news.clone()),
         }
     }
 
@@ -109,12 +109,12 @@ impl ServedPreset {
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
         self.swaps.send_modify(|swaps| *swaps += 1);
-        let changed = List::changed(&before, &catalog);
+        let changed = ListKind::changed(&before, &catalog);
         if changed.is_empty() {
             return false;
         }
         self.changes.send_modify(|counts| changed.iter().for_each(|list| counts[*list as usize] += 1));
-        self.clients.tell(catalog.generation, &changed);
+        self.clients.notify_clients(catalog.generation, &changed);
         true
     }
 
@@ -142,7 +142,7 @@ pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     /// Calls that wait for answers, whoever they were asked for.
     pub(super) open_questions: Arc<OpenQuestions>,
-    pub(super) parked: Arc<Parked>,
+    pub(super) parked: Arc<PausedCalls>,
     pub(super) shutdown: Arc<Shutdown>,
     /// What clients get that name no preset.
     pub(super) default: Arc<ServedPreset>,
@@ -250,7 +250,7 @@ impl ServedPresets {
     }
 
     /// Wakes when [`ServedPresets::clients`] has something new to say.
-    pub fn news(&self) -> watch::Receiver<()> {
+    pub fn client_changes(&self) -> watch::Receiver<()> {
         self.news.subscribe()
     }
 }

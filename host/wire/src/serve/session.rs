@@ -19,23 +19,23 @@ use rmcp::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    events::{EventId, ReplyStore, Stream},
-    follow::EventReader,
+    event_reader::EventReader,
+    events::{EventId, MessageStream, ReplyStore},
     session_transport::SessionTransport,
-    sessions::EvictionRank,
+    sessions::SessionRank,
 };
 
 /// Messages of the client that may wait for the handler.
-const INBOX: usize = 16;
+const MAX_INBOX: usize = 16;
 
 /// The stream that tells of changes; requests have the later numbers.
-pub(super) const CHANGES: u64 = 0;
+pub(super) const CHANGES_STREAM: u64 = 0;
 
 #[derive(Debug, thiserror::Error)]
 #[error("there is no such session")]
 pub(super) struct NoSession;
 
-pub(super) struct Session {
+pub(super) struct HttpSession {
     pub(super) id: SessionId,
     /// Whether it stands for one that this host, or one before it, let go of.
     pub(super) restored: bool,
@@ -53,7 +53,7 @@ pub(super) struct State {
     version: ProtocolVersion,
     initialized: bool,
     used: Instant,
-    pub(super) streams: BTreeMap<u64, Stream>,
+    pub(super) streams: BTreeMap<u64, MessageStream>,
     last_stream: u64,
     /// Which stream answers a request, and which tells of its progress.
     pub(super) requests: HashMap<RequestId, u64>,
@@ -67,28 +67,28 @@ pub(super) struct State {
 
 impl State {
     /// Adds a stream and gives its number.
-    pub(super) fn add(&mut self, stream: Stream) -> u64 {
+    pub(super) fn add(&mut self, stream: MessageStream) -> u64 {
         self.last_stream += 1;
         self.streams.insert(self.last_stream, stream);
         self.last_stream
     }
 }
 
-impl Session {
+impl HttpSession {
     /// A session and the handler's end of it. One that is restored knows its version and was initialized.
     pub(super) fn new(
         id: SessionId,
         kept: Arc<ReplyStore>,
         restored: Option<ProtocolVersion>,
     ) -> (Arc<Self>, SessionTransport) {
-        let (inbox, receiver) = mpsc::channel(INBOX);
+        let (inbox, receiver) = mpsc::channel(MAX_INBOX);
         let state = State {
             inbox: Some(inbox),
             opening: None,
             initialized: restored.is_some(),
             used: Instant::now(),
-            streams: BTreeMap::from([(CHANGES, Stream::new(None, None, true))]),
-            last_stream: CHANGES,
+            streams: BTreeMap::from([(CHANGES_STREAM, MessageStream::new(None, None, true))]),
+            last_stream: CHANGES_STREAM,
             requests: HashMap::new(),
             tokens: HashMap::new(),
             listeners: Vec::new(),
@@ -111,9 +111,9 @@ impl Session {
         self.state().version.clone()
     }
 
-    pub(super) fn eviction_rank(&self) -> EvictionRank {
+    pub(super) fn eviction_rank(&self) -> SessionRank {
         let state = self.state();
-        EvictionRank {
+        SessionRank {
             runs: !state.requests.is_empty(),
             initialized: state.initialized,
             listens: !state.listeners.is_empty(),
@@ -127,7 +127,7 @@ impl Session {
 
     /// Whether streams of this session begin with an event that names them and says nothing. Clients of
     /// earlier versions take it for a message, and break.
-    pub(super) fn primes(&self) -> bool {
+    pub(super) fn sends_priming_event(&self) -> bool {
         self.state().version >= ProtocolVersion::V_2025_11_25
     }
 
@@ -135,7 +135,7 @@ impl Session {
         EventId { epoch: self.epoch, stream, number, request }.to_string()
     }
 
-    async fn hand_over(&self, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+    async fn forward_to_handler(&self, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         let inbox = self.state().inbox.clone().ok_or(NoSession)?;
         inbox.send(message).await.map_err(|_| NoSession)
     }
@@ -147,7 +147,7 @@ impl Session {
     ) -> Result<ServerJsonRpcMessage, NoSession> {
         let (opening, answer) = oneshot::channel();
         self.state().opening = Some(opening);
-        self.hand_over(message).await?;
+        self.forward_to_handler(message).await?;
         answer.await.map_err(|_| NoSession)
     }
 
@@ -158,16 +158,16 @@ impl Session {
     ) -> Result<EventReader, NoSession> {
         let ClientJsonRpcMessage::Request(request) = &message else { return Err(NoSession) };
         let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
-        let primes = self.primes();
+        let primes = self.sends_priming_event();
         let follow = {
             let mut state = self.state();
             state.initialized = true;
-            let number = state.add(Stream::new(Some(id.clone()), token.clone(), primes));
+            let number = state.add(MessageStream::new(Some(id.clone()), token.clone(), primes));
             state.requests.insert(id, number);
             state.tokens.extend(token.map(|token| (token, number)));
             EventReader::from_start(self, &mut state, number, primes)
         };
-        self.hand_over(message).await?;
+        self.forward_to_handler(message).await?;
         Ok(follow)
     }
 
@@ -185,12 +185,12 @@ impl Session {
                 _ => {}
             }
         }
-        self.hand_over(message).await
+        self.forward_to_handler(message).await
     }
 
     /// Follows what changes, beginning with what nobody was told.
     pub(super) fn listen(self: &Arc<Self>) -> EventReader {
-        let primes = self.primes();
+        let primes = self.sends_priming_event();
         EventReader::changes(self, &mut self.state(), None, primes)
     }
 
@@ -207,9 +207,9 @@ impl Session {
                         .get(&after.stream)
                         .is_some_and(|s| s.request.as_ref() == Some(request)) =>
             {
-                EventReader::from(self, &mut state, after.stream, after.number + 1)
+                EventReader::from_number(self, &mut state, after.stream, after.number + 1)
             }
-            Some(request) => EventReader::lost(self, &mut state, request.clone()),
+            Some(request) => EventReader::for_lost_reply(self, &mut state, request.clone()),
         }
     }
 
@@ -236,7 +236,8 @@ impl Session {
         let untold = state.untold;
         let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
         // One change of a list that nobody was told yet stands for all that follow.
-        if number == Some(CHANGES) && stream.next() > untold && stream.tells(untold, &message) {
+        if number == Some(CHANGES_STREAM) && stream.next() > untold && stream.announces_list(untold, &message)
+        {
             return;
         }
         stream.known |= answered.is_none();
@@ -286,6 +287,6 @@ impl Session {
         state.opening = None;
         let streams = std::mem::take(&mut state.streams);
         drop(state);
-        streams.values().for_each(Stream::wake);
+        streams.values().for_each(MessageStream::wake);
     }
 }

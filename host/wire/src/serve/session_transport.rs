@@ -10,11 +10,11 @@ use rmcp::{
 };
 use tokio::sync::mpsc;
 
-use super::session::Session;
+use super::session::HttpSession;
 
 /// Takes what the client posts, and gives what the handler says to the session.
 pub(super) struct SessionTransport {
-    pub(super) session: Arc<Session>,
+    pub(super) session: Arc<HttpSession>,
     pub(super) receiver: mpsc::Receiver<ClientJsonRpcMessage>,
 }
 

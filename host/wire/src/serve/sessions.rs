@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     events::{EventId, ReplyStore},
     handler::Handler,
-    session::{NoSession, Session},
+    session::{HttpSession, NoSession},
     session_transport::SessionTransport,
     wire_id::WireId,
 };
@@ -35,38 +35,38 @@ use super::{
 const MAX_SESSIONS: usize = 1_000;
 
 /// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
-const REST: Duration = Duration::from_secs(12 * 3600);
+const MAX_IDLE: Duration = Duration::from_secs(12 * 3600);
 
 /// How long one may rest whose client never said that it is ready.
-const UNREADY: Duration = Duration::from_secs(60);
+const MAX_UNINITIALIZED: Duration = Duration::from_secs(60);
 
 /// How often sessions and kept replies are looked at.
-const SWEEP: Duration = Duration::from_secs(10);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Ids of sessions that their clients have ended; a session that is ended stays so.
-const MAX_ENDED: usize = 1_000;
+const MAX_ENDED_IDS: usize = 1_000;
 
 /// How much a session is needed; the least needed one makes room for another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EvictionRank {
+pub(super) struct SessionRank {
     pub(super) runs: bool,
     pub(super) initialized: bool,
     pub(super) listens: bool,
     pub(super) used: Instant,
 }
 
-impl EvictionRank {
+impl SessionRank {
     /// Whether it rested too long.
     fn is_over(&self, now: Instant) -> bool {
         let idle = now.saturating_duration_since(self.used);
-        let rest = if self.initialized { REST } else { UNREADY };
+        let rest = if self.initialized { MAX_IDLE } else { MAX_UNINITIALIZED };
         !self.runs && !self.listens && idle > rest
     }
 }
 
 /// See the module.
 pub(super) struct Sessions {
-    open: Mutex<Open>,
+    open: Mutex<SessionTable>,
     /// Made anew for each session that is restored.
     handler: Handler,
     kept: Arc<ReplyStore>,
@@ -75,14 +75,14 @@ pub(super) struct Sessions {
 }
 
 #[derive(Default)]
-struct Open {
-    sessions: HashMap<SessionId, Arc<Session>>,
+struct SessionTable {
+    sessions: HashMap<SessionId, Arc<HttpSession>>,
     ended: VecDeque<SessionId>,
 }
 
-impl Open {
+impl SessionTable {
     /// Takes out the session that is needed least, if there is no room for another.
-    fn make_room(&mut self) -> Option<Arc<Session>> {
+    fn make_room(&mut self) -> Option<Arc<HttpSession>> {
         if self.sessions.len() < MAX_SESSIONS {
             return None;
         }
@@ -95,8 +95,8 @@ impl Open {
     }
 
     /// Takes out those that rested too long.
-    fn resting(&mut self, now: Instant) -> Vec<Arc<Session>> {
-        let resting = |_: &SessionId, session: &mut Arc<Session>| session.eviction_rank().is_over(now);
+    fn take_expired(&mut self, now: Instant) -> Vec<Arc<HttpSession>> {
+        let resting = |_: &SessionId, session: &mut Arc<HttpSession>| session.eviction_rank().is_over(now);
         self.sessions.extract_if(resting).map(|(_, session)| session).collect()
     }
 }
@@ -110,7 +110,7 @@ impl Sessions {
         sessions
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, SessionTable> {
         gatehouse_core::lock(&self.open)
     }
 
@@ -121,12 +121,12 @@ impl Sessions {
     }
 
     /// Whether this is the name of a session that is here, or may be restored.
-    pub(super) fn knows(&self, id: &str) -> bool {
+    pub(super) fn is_known(&self, id: &str) -> bool {
         WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
     }
 
     /// The session that a client names, restored if need be.
-    pub(super) fn find(&self, id: &str) -> Result<Arc<Session>, NoSession> {
+    pub(super) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
         let wire = WireId::parse(id).ok_or(NoSession)?;
         let mut open = self.open();
         if let Some(session) = open.sessions.get(wire.id) {
@@ -138,7 +138,7 @@ impl Sessions {
         }
         let room = open.make_room();
         let (session, line) =
-            Session::new(wire.id.into(), Arc::clone(&self.kept), Some(wire.version.clone()));
+            HttpSession::new(wire.id.into(), Arc::clone(&self.kept), Some(wire.version.clone()));
         open.sessions.insert(session.id.clone(), Arc::clone(&session));
         drop(open);
         self.release(room);
@@ -147,7 +147,7 @@ impl Sessions {
     }
 
     /// Serves a restored session to its end.
-    fn serve(&self, session: Arc<Session>, line: SessionTransport, wire: &WireId<'_>) {
+    fn serve(&self, session: Arc<HttpSession>, line: SessionTransport, wire: &WireId<'_>) {
         let handler = self.handler.for_another_client();
         let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
             handler,
@@ -168,7 +168,7 @@ impl Sessions {
         });
     }
 
-    fn release(&self, room: impl IntoIterator<Item = Arc<Session>>) {
+    fn release(&self, room: impl IntoIterator<Item = Arc<HttpSession>>) {
         for session in room {
             tracing::debug!(session = %session.id, "a session made room or rested too long");
             session.close();
@@ -179,10 +179,10 @@ impl Sessions {
 /// Looks at the sessions every now and then, for as long as there are any.
 async fn sweep(sessions: Weak<Sessions>) {
     loop {
-        tokio::time::sleep(SWEEP).await;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
         let Some(sessions) = sessions.upgrade() else { return };
         let now = Instant::now();
-        let resting = sessions.open().resting(now);
+        let resting = sessions.open().take_expired(now);
         sessions.release(resting);
         sessions.kept.sweep(now);
     }
@@ -193,7 +193,7 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
-        let (session, line) = Session::new(session_id(), Arc::clone(&self.kept), None);
+        let (session, line) = HttpSession::new(session_id(), Arc::clone(&self.kept), None);
         let mut open = self.open();
         let room = open.make_room();
         open.sessions.insert(session.id.clone(), Arc::clone(&session));
@@ -221,13 +221,13 @@ impl SessionManager for Sessions {
         let wire = WireId::parse(id);
         let mut open = self.open();
         let known = wire.as_ref().map_or(&**id, |wire| wire.id);
-        let created = |session: &Arc<Session>| wire.is_some() || !session.restored;
+        let created = |session: &Arc<HttpSession>| wire.is_some() || !session.restored;
         let session = open.sessions.get(known).filter(|session| created(session)).cloned();
         if let Some(session) = &session {
             open.sessions.remove(&session.id);
         }
         if let Some(wire) = wire {
-            open.ended.truncate(MAX_ENDED - 1);
+            open.ended.truncate(MAX_ENDED_IDS - 1);
             open.ended.push_front(wire.id.into());
         }
         drop(open);
@@ -277,7 +277,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let eviction_rank =
-            |runs, initialized, listens, used| EvictionRank { runs, initialized, listens, used: at(used) };
+            |runs, initialized, listens, used| SessionRank { runs, initialized, listens, used: at(used) };
         let order = [
             eviction_rank(false, false, false, 9),
             eviction_rank(false, true, false, 1),

@@ -13,7 +13,7 @@ use tokio_util::{
 use super::{handler::Handler, reply::fault_data};
 
 /// How long requests are still taken once the host is to end, if some run.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+const MAX_OPEN_TIME: Duration = Duration::from_secs(5);
 
 /// The parts of the time that running requests have.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ pub(super) struct Drain {
 
 impl Drain {
     pub(super) fn new(time: Duration) -> Self {
-        let open = time.min(LAST_REQUESTS);
+        let open = time.min(MAX_OPEN_TIME);
         Self { open, closed: time - open }
     }
 }
@@ -59,7 +59,7 @@ impl Shutdown {
     }
 
     /// Waits until no request runs. There may be new ones later.
-    pub(super) async fn quiet(&self) {
+    pub(super) async fn wait_until_idle(&self) {
         self.running.close();
         self.running.wait().await;
     }
@@ -74,7 +74,7 @@ impl Shutdown {
     }
 
     /// Answers requests that still run with an error.
-    pub(super) fn cut(&self) {
+    pub(super) fn abort(&self) {
         tracing::warn!(
             running = self.running.len(),
             "ended with calls that still ran; they are answered with an error"
@@ -84,7 +84,7 @@ impl Shutdown {
     }
 
     /// Waits until requests that still run are to be answered with an error.
-    pub(super) fn over(&self) -> WaitForCancellationFuture<'_> {
+    pub(super) fn wait_until_over(&self) -> WaitForCancellationFuture<'_> {
         self.over.cancelled()
     }
 
@@ -94,13 +94,13 @@ impl Shutdown {
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         if self.refusing.is_cancelled() {
-            return Err(error(&refused()));
+            return Err(error(&refused_fault()));
         }
         let _running = self.running();
         tokio::select! {
             biased;
             answer = work => answer,
-            () = self.over() => Err(error(&cut())),
+            () = self.wait_until_over() => Err(error(&aborted_fault())),
         }
     }
 }
@@ -116,13 +116,13 @@ impl Handler {
 }
 
 /// The fault of a request that came too late.
-pub(super) fn refused() -> Fault {
+pub(super) fn refused_fault() -> Fault {
     Fault::unavailable("the host is shutting down and takes no further requests")
         .hint("Connect again in a moment, and repeat the request.")
 }
 
 /// The fault of a request that had no time to end.
-pub(super) fn cut() -> Fault {
+pub(super) fn aborted_fault() -> Fault {
     let mut fault = Fault::unavailable("the host shut down before this request ended")
         .hint("It may have taken effect: check, then repeat it once the host is back.");
     fault.retryable = false;
@@ -144,17 +144,17 @@ mod tests {
         let shutdown = Shutdown::default();
         let answered = shutdown.answer(ready(Ok(1))).await;
         assert_eq!(answered.expect("an answer"), 1);
-        shutdown.quiet().await;
+        shutdown.wait_until_idle().await;
         let (cut, ()) = tokio::join!(shutdown.answer(pending::<Result<(), _>>()), async {
             assert_eq!(shutdown.running.len(), 1);
-            shutdown.cut();
+            shutdown.abort();
         });
         let cut = cut.expect_err("cut");
         assert!(cut.message.starts_with("the host shut down before this request ended"), "{cut:?}");
         assert_eq!(cut.data.expect("parts")["gatehouse/error"]["recoverable"], false);
         let late = shutdown.answer(ready(Ok(1))).await.expect_err("late");
         assert!(late.message.contains("takes no further requests"), "{late:?}");
-        shutdown.quiet().await;
+        shutdown.wait_until_idle().await;
     }
 
     #[test]

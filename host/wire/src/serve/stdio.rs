@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ServedPresets,
     handler::Handler,
-    in_place::{self, InPlace},
-    lines::Lines,
-    opening::Opening,
-    pending::{Counted, Pending},
+    in_flight::{CountingTransport, InFlightRequests},
+    inline_calls::{self, InlineCalls},
     shutdown::Drain,
+    startup_transport::StartupTransport,
+    stdio_framing::LineTransport,
     workers::Workers,
 };
 
@@ -36,11 +36,11 @@ pub async fn serve_stdio(
     drain: Duration,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let (pending, workers) = (Arc::new(Pending::default()), Workers::default());
+    let (pending, workers) = (Arc::new(InFlightRequests::default()), Workers::default());
     let shutdown = Arc::clone(&presets.shutdown);
     let served = tokio::select! {
         served = serve(presets, Arc::clone(&pending), stdio_pipes(), workers.clone()) => served,
-        () = pending.over(&stop, Drain::new(drain), &shutdown) => Ok(()),
+        () = pending.wait_until_over(&stop, Drain::new(drain), &shutdown) => Ok(()),
     };
     workers.end().await;
     served
@@ -49,7 +49,7 @@ pub async fn serve_stdio(
 /// Serves the client at the other end of these pipes until it is gone.
 pub(super) async fn serve<R, W>(
     presets: Arc<ServedPresets>,
-    pending: Arc<Pending>,
+    pending: Arc<InFlightRequests>,
     pipes: (R, W),
     workers: Workers,
 ) -> Result<(), StdioError>
@@ -60,10 +60,10 @@ where
     let served = Arc::clone(&presets.default);
     let composed = presets.composed.clone();
     let handler = Handler::new(presets, served);
-    let client = in_place::Client::default();
-    let lines = Counted::new(Lines::new(pipes), pending);
-    let lines = Opening::new(lines, composed);
-    let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client), workers);
+    let client = inline_calls::ClientPeer::default();
+    let lines = CountingTransport::new(LineTransport::new(pipes), pending);
+    let lines = StartupTransport::new(lines, composed);
+    let transport = InlineCalls::new(lines, handler.clone(), Arc::clone(&client), workers);
     let running = match handler.serve(transport).await {
         Ok(running) => running,
         // A client that leaves before it has said anything has asked for nothing.

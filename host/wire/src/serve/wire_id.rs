@@ -5,10 +5,10 @@ use std::fmt;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 
 /// The length of the random part, a UUID.
-const ID: usize = 36;
+const ID_LENGTH: usize = 36;
 
 /// Name of a client whose session was opened before the host was restarted.
-pub(super) const UNKNOWN: &str = "unknown";
+pub(super) const UNKNOWN_CLIENT: &str = "unknown";
 
 /// `<random>.<protocol version>`
 #[derive(Debug, PartialEq)]
@@ -26,7 +26,8 @@ impl<'a> WireId<'a> {
     /// Reads what [`WireId`] wrote, and nothing else.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (id, version) = text.split_once('.')?;
-        let shaped = id.len() == ID && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
+        let shaped =
+            id.len() == ID_LENGTH && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
         let known = |known: &&ProtocolVersion| known.as_str() == version && known.has_initialize();
         let version = ProtocolVersion::KNOWN_VERSIONS.iter().find(known)?.clone();
         shaped.then_some(Self { id, version })
@@ -34,7 +35,7 @@ impl<'a> WireId<'a> {
 
     /// The client as far as it is known here.
     pub(super) fn client(&self) -> InitializeRequestParams {
-        let info = Implementation::new(UNKNOWN, UNKNOWN);
+        let info = Implementation::new(UNKNOWN_CLIENT, UNKNOWN_CLIENT);
         let client = InitializeRequestParams::new(ClientCapabilities::default(), info);
         client.with_protocol_version(self.version.clone())
     }

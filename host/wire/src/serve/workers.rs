@@ -19,10 +19,10 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// As many threads as there are cores, started by the first call that needs them. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Workers(Arc<Threads>);
+pub(super) struct Workers(Arc<WorkerThreads>);
 
 #[derive(Default)]
-struct Threads(Mutex<State>);
+struct WorkerThreads(Mutex<State>);
 
 #[derive(Default)]
 enum State {
@@ -68,7 +68,7 @@ fn start() -> State {
     }
 }
 
-impl Drop for Threads {
+impl Drop for WorkerThreads {
     /// Does not wait for the threads, as dropping a runtime does: a thread of another runtime must not.
     fn drop(&mut self) {
         let state = std::mem::replace(&mut *lock(&self.0), State::None);

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
-use gatehouse_wire::registry::{Published, Purpose, Reference, Registry};
+use gatehouse_wire::registry::{OciReference, PublishedArtifact, RegistryAccess, RegistryClient};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -48,8 +48,8 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
         None => missing(&installer, &arguments).await,
-        Some(reference) if Reference::is_one(reference) => {
-            let reference: Reference =
+        Some(reference) if OciReference::is_oci(reference) => {
+            let reference: OciReference =
                 reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
             let same = |gate: &GateConfig| {
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
             let fetched = fetch(&installer, &reference, true, pin, arguments.insecure).await?;
             let gate = NewGate {
                 name,
-                component: reference.found_as(&fetched.digest).to_string(),
+                component: reference.with_digest(&fetched.digest).to_string(),
                 file: component::installed(&installer.config.state, &fetched.info.digest),
                 info: fetched.info,
                 wasm: fetched.wasm,
@@ -84,12 +84,12 @@ pub(super) struct Fetched {
 /// and not a file that may come from somebody else.
 async fn fetch(
     installer: &Installer<'_>,
-    reference: &Reference,
+    reference: &OciReference,
     named: bool,
     pin: Option<&str>,
     insecure: bool,
 ) -> Result<Fetched, Failure> {
-    let mut registry = remote::registry(reference, Purpose::Pull, named, insecure, installer.env)?;
+    let mut registry = remote::registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
     bring(installer, &mut registry, reference, published, pin).await
 }
@@ -97,9 +97,9 @@ async fn fetch(
 /// Brings what a registry says it has, unless its file is here already.
 pub(super) async fn bring(
     installer: &Installer<'_>,
-    registry: &mut Registry,
-    reference: &Reference,
-    published: Published,
+    registry: &mut RegistryClient,
+    reference: &OciReference,
+    published: PublishedArtifact,
     pin: Option<&str>,
 ) -> Result<Fetched, Failure> {
     let layer = &published.layer;

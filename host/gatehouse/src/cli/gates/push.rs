@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use clap::Args;
 use gatehouse_core::Source as _;
 use gatehouse_sandbox::ComponentInfo;
-use gatehouse_wire::registry::{Package, Purpose, Reference};
+use gatehouse_wire::registry::{GatePackage, OciReference, RegistryAccess};
 use serde_json::{Map, json};
 
 use super::{
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Push {
 }
 
 pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(), Failure> {
-    let reference: Reference =
+    let reference: OciReference =
         arguments.reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
     if reference.digest.is_some() {
         let message = "the digest comes from what is published; leave @sha256:… away";
@@ -47,7 +47,7 @@ pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(),
         return Err(failed("was replaced while it was looked at; run the command again".into()));
     }
     let sha256 = info.digest;
-    let package = Package {
+    let package = GatePackage {
         wasm: wasm.into(),
         imports: info.imports,
         exports: info.exports,
@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(),
         version: listing.version.clone(),
         description: listing.summary.clone(),
     };
-    let mut registry = remote::registry(&reference, Purpose::Push, true, arguments.insecure, env)?;
+    let mut registry = remote::registry(&reference, RegistryAccess::Push, true, arguments.insecure, env)?;
     let digest = registry.publish(&package).await.map_err(remote::failed)?;
     let pinned = reference.pinned(&digest);
     let tag = reference.tag.as_deref().unwrap_or("latest");

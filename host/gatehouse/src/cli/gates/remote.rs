@@ -1,6 +1,6 @@
 //! Registries as the command line meets them: with the operator's credentials.
 
-use gatehouse_wire::registry::{Credentials, Purpose, Reference, Registry, RegistryError};
+use gatehouse_wire::registry::{Credentials, OciReference, RegistryAccess, RegistryClient, RegistryError};
 
 use super::super::Failure;
 use crate::config::{Env, docker};
@@ -8,17 +8,17 @@ use crate::config::{Env, docker};
 /// The registry of a reference. The variables' password goes only to a registry that the operator `named`
 /// in this very command; what Docker keeps is bound to its registry anyway.
 pub(super) fn registry(
-    reference: &Reference,
-    purpose: Purpose,
+    reference: &OciReference,
+    purpose: RegistryAccess,
     named: bool,
     insecure: bool,
     env: &Env,
-) -> Result<Registry, Failure> {
+) -> Result<RegistryClient, Failure> {
     let credentials = match env.registry()?.filter(|_| named) {
         Some((user, password)) => Some(Credentials { user: user.into(), password: password.into() }),
         None => docker::credentials(&reference.registry)?,
     };
-    Registry::new(reference, purpose, credentials, insecure).map_err(failed)
+    RegistryClient::new(reference, purpose, credentials, insecure).map_err(failed)
 }
 
 /// What went wrong, with the way to credentials where they could help.

@@ -9,7 +9,7 @@ use gatehouse_core::{
     names::did_you_mean,
 };
 use gatehouse_sandbox::MAX_FILE;
-use gatehouse_wire::registry::{Published, Purpose, Reference};
+use gatehouse_wire::registry::{OciReference, PublishedArtifact, RegistryAccess};
 use serde_json::{Value, json};
 
 use super::{
@@ -45,9 +45,9 @@ pub(in crate::cli) struct Update {
 struct Origin {
     name: String,
     /// What presets.toml says.
-    pinned: Reference,
+    pinned: OciReference,
     /// What is asked for.
-    tagged: Reference,
+    tagged: OciReference,
 }
 
 pub(super) async fn run(arguments: &Update, place: &Place, env: &Env) -> Result<(), Failure> {
@@ -85,7 +85,7 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
     let gates = &installer.config.gates;
     let from = |name: &str, tag: Option<&str>| {
         let pinned = gates.get(name)?.origin.clone()?;
-        let tagged = pinned.tagged(tag.or(pinned.tag.as_deref())?);
+        let tagged = pinned.with_tag(tag.or(pinned.tag.as_deref())?);
         Some(Origin { name: name.to_owned(), pinned, tagged })
     };
     let Some(name) = arguments.gate.as_deref() else {
@@ -113,12 +113,13 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
 async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) -> Result<Value, Failure> {
     let Origin { name, pinned, tagged } = origin;
     // What presets.toml names may be somebody else's choice: it gets no password that is for another registry.
-    let mut registry = remote::registry(tagged, Purpose::Pull, false, arguments.insecure, installer.env)?;
+    let mut registry =
+        remote::registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
     let tag = tagged.tag.as_deref().unwrap_or_default();
     let version = published.version.clone();
     let mut told = json!({"name": name, "tag": tag, "version": version, "changed": false});
-    let component = tagged.found_as(&published.digest).to_string();
+    let component = tagged.with_digest(&published.digest).to_string();
     if component == pinned.to_string() {
         if !arguments.json {
             let version = version.map(|version| format!(" ({version})")).unwrap_or_default();
@@ -183,8 +184,8 @@ async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) 
 }
 
 /// The version that is in use, where its registry still tells.
-async fn before(installer: &Installer<'_>, pinned: &Reference, insecure: bool) -> Option<String> {
-    let mut registry = remote::registry(pinned, Purpose::Pull, false, insecure, installer.env).ok()?;
-    let Published { version, .. } = registry.find(MAX_FILE).await.ok()?;
+async fn before(installer: &Installer<'_>, pinned: &OciReference, insecure: bool) -> Option<String> {
+    let mut registry = remote::registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
+    let PublishedArtifact { version, .. } = registry.find(MAX_FILE).await.ok()?;
     version
 }

@@ -5,7 +5,7 @@ use std::{process::Stdio, sync::Arc};
 use async_trait::async_trait;
 use clap::Args;
 use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
-use gatehouse_wire::login::{Endpoints, LoggedOut, LoginDialog, LoginState, Url};
+use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginState, LogoutOutcome, Url};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -55,7 +55,7 @@ struct Terminal<'a>(&'a Login);
 
 #[async_trait]
 impl LoginDialog for Terminal<'_> {
-    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
+    async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool> {
         let origins = endpoints.origins.iter().map(|(name, origin)| format!("  {name:14} {origin}\n"));
         let question = format!(
             "The authorization server {} of '{}' has endpoints at other hosts:\n\n{}\nEach of them gets a part of the \
@@ -83,9 +83,9 @@ pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) ->
     // A server that is not declared any more may have left a login behind.
     let logins = logins(&place.config(env)?);
     let (revoked, why) = match logins.log_out(name).await? {
-        LoggedOut::NoLogin => return Err(Failure::Failed(format!("there is no login to '{name}'"))),
-        LoggedOut::Revoked => (true, None),
-        LoggedOut::Forgotten(why) => (false, Some(why)),
+        LogoutOutcome::NoLogin => return Err(Failure::Failed(format!("there is no login to '{name}'"))),
+        LogoutOutcome::Revoked => (true, None),
+        LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
     if json {
         out::json(&json!({"server": name, "logged_in": false, "revoked": revoked, "why": why}));

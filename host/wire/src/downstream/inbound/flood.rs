@@ -13,14 +13,14 @@ pub(super) const MAX_SECONDS: u32 = 10;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Counts these messages.
-pub(super) struct Flood {
+pub(super) struct FloodDetector {
     second: Instant,
     count: u32,
     /// Full seconds in a row with more than [`MAX_PER_SECOND`].
     seconds: u32,
 }
 
-impl Flood {
+impl FloodDetector {
     pub(super) fn new(now: Instant) -> Self {
         Self { second: now, count: 0, seconds: 0 }
     }
@@ -45,7 +45,7 @@ mod tests {
     /// Whether so many notifications in each of these seconds are a flood at the end.
     fn is_flood(seconds: &[u32]) -> bool {
         let begin = Instant::now();
-        let mut flood = Flood::new(begin);
+        let mut flood = FloodDetector::new(begin);
         let mut is_flood = false;
         for (second, count) in (0_u32..).zip(seconds) {
             for index in 0..*count {

@@ -2,9 +2,9 @@
 //! anything is parsed, and large messages are parsed outside of the async runtime. A response that is not read fails its own
 //! request, with the reason, and nothing else.
 
-mod awaited;
 mod flood;
-mod incoming;
+mod message_reader;
+mod pending_responses;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -32,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
 use crate::serve::response_id;
-use awaited::Awaited;
-pub(super) use awaited::{Arrival, Memory};
-use flood::{Flood, MAX_PER_SECOND, MAX_SECONDS};
-pub(super) use incoming::Incoming;
-pub(super) use progress::Watchers;
+use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
+pub(super) use message_reader::MessageReader;
+use pending_responses::PendingResponses;
+pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
+pub(super) use progress::ProgressWatchers;
 pub(super) use transport::GuardedTransport;
 
 /// A message as the protocol library has it.
@@ -49,13 +49,13 @@ pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 const MAX_MEMORY: usize = 100 << 20;
 
 /// Messages of this many bytes and more are parsed outside of the async runtime.
-const LARGE: usize = 64 << 10;
+const MIN_LARGE_MESSAGE: usize = 64 << 10;
 
 /// Messages of fewer bytes are not counted: they hold 2,048 values at most.
-const SMALL: usize = 4 << 10;
+const MIN_COUNTED_MESSAGE: usize = 4 << 10;
 
 /// The unit in which memory is counted, in bytes.
-const UNIT: usize = 1 << 10;
+const MEMORY_UNIT: usize = 1 << 10;
 
 /// Limits of one server, shared by all connections to it.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ pub(crate) struct InboundLimits {
 impl InboundLimits {
     /// Limits of a server whose messages are shown without what `redactor` finds.
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / UNIT)) }
+        Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / MEMORY_UNIT)) }
     }
 
     pub(super) fn redactor(&self) -> Arc<Redactor> {
@@ -77,30 +77,30 @@ impl InboundLimits {
 
 /// The reader of one connection.
 #[derive(Clone)]
-pub(crate) struct Inbound {
+pub(crate) struct InboundReader {
     limits: InboundLimits,
-    awaited: Awaited,
-    flood: Arc<Mutex<Flood>>,
+    awaited: PendingResponses,
+    flood: Arc<Mutex<FloodDetector>>,
     ended: Arc<OnceLock<ConnectionEnd>>,
     ending: CancellationToken,
 }
 
 /// A message that is being read. Gives `None` for one that nobody waits for.
-type Reading = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
+type ReadFuture = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
 
-impl Inbound {
+impl InboundReader {
     pub(crate) fn new(limits: &InboundLimits) -> Self {
         Self {
             limits: limits.clone(),
-            awaited: Awaited::default(),
-            flood: Arc::new(Mutex::new(Flood::new(Instant::now()))),
+            awaited: PendingResponses::default(),
+            flood: Arc::new(Mutex::new(FloodDetector::new(Instant::now()))),
             ended: Arc::default(),
             ending: CancellationToken::new(),
         }
     }
 
     /// Returns a reader of the same connection that redacts this as well.
-    pub(crate) fn without(&self, secret: &Secret) -> Self {
+    pub(crate) fn with_redacted(&self, secret: &Secret) -> Self {
         let redactor = Arc::new(self.limits.redactor.with_secret(secret));
         Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
     }
@@ -114,8 +114,8 @@ impl Inbound {
     }
 
     /// Reads a message: a small one immediately, a large one in the returned future.
-    fn begin(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, Reading> {
-        let memory = if text.len() < LARGE { self.memory_now(&text) } else { None };
+    fn begin(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, ReadFuture> {
+        let memory = if text.len() < MIN_LARGE_MESSAGE { self.try_reserve_memory(&text) } else { None };
         match memory {
             Some(memory) => Ok(self.parse(text, memory)),
             None => Err(self.clone().read_when_possible(text)),
@@ -124,8 +124,8 @@ impl Inbound {
 
     /// Reads a message. A large result is kept for [`Self::arrival`], and the library gets an empty one instead: it parses what
     /// it is given on the async runtime.
-    pub(crate) async fn read_beside(&self, text: Vec<u8>) -> Option<ServerMessage> {
-        let is_large = text.len() >= LARGE;
+    pub(crate) async fn read_with_detached_result(&self, text: Vec<u8>) -> Option<ServerMessage> {
+        let is_large = text.len() >= MIN_LARGE_MESSAGE;
         match self.read(text).await {
             Some(JsonRpcMessage::Response(mut response)) if is_large && !is_for_library(&response.result) => {
                 let empty = ServerResult::empty(());
@@ -138,12 +138,12 @@ impl Inbound {
     }
 
     /// Notes that a request is sent: no other response is taken.
-    pub(crate) fn sent(&self, id: &RequestId) {
-        self.awaited.sent(id);
+    pub(crate) fn register_request(&self, id: &RequestId) {
+        self.awaited.register(id);
     }
 
     /// Takes what is known of the response to a request.
-    pub(super) fn arrival(&self, id: &RequestId) -> Arrival {
+    pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {
         self.awaited.take(id)
     }
 
@@ -154,7 +154,7 @@ impl Inbound {
     }
 
     /// Counts a message that nobody asked for. Too many of them end the connection.
-    fn unrequested(&self) {
+    fn count_unrequested(&self) {
         if lock(&self.flood).add(Instant::now()) {
             self.end(ConnectionEnd::abuse(format!(
                 "it sent more than {MAX_PER_SECOND} unrequested messages a second for {MAX_SECONDS} s"
@@ -168,16 +168,16 @@ impl Inbound {
     }
 
     /// Takes the memory for a message that is not large, if there is enough now.
-    fn memory_now(&self, text: &[u8]) -> Option<Memory> {
-        if text.len() < SMALL {
-            return Some(Memory::default());
+    fn try_reserve_memory(&self, text: &[u8]) -> Option<MessageMemory> {
+        if text.len() < MIN_COUNTED_MESSAGE {
+            return Some(MessageMemory::default());
         }
         let size = MessageSize::from_text(text);
         let permit = Arc::clone(&self.limits.memory).try_acquire_many_owned(units(size)).ok()?;
-        Some(Memory { bytes: text.len(), size, _permit: Some(permit) })
+        Some(MessageMemory { bytes: text.len(), size, _permit: Some(permit) })
     }
 
-    fn read_when_possible(self, text: Vec<u8>) -> Reading {
+    fn read_when_possible(self, text: Vec<u8>) -> ReadFuture {
         Box::pin(async move {
             let counted = spawn_blocking(move || (MessageSize::from_text(&text), text)).await;
             let (size, text) = counted.ok()?;
@@ -185,12 +185,12 @@ impl Inbound {
                 return self.refuse_text(&text, why);
             }
             let permit = Arc::clone(&self.limits.memory).acquire_many_owned(units(size)).await.ok()?;
-            let memory = Memory { bytes: text.len(), size, _permit: Some(permit) };
+            let memory = MessageMemory { bytes: text.len(), size, _permit: Some(permit) };
             spawn_blocking(move || self.parse(text, memory)).await.ok()?
         })
     }
 
-    fn parse(&self, text: Vec<u8>, memory: Memory) -> Option<ServerMessage> {
+    fn parse(&self, text: Vec<u8>, memory: MessageMemory) -> Option<ServerMessage> {
         let text = self.limits.redactor.redact_body(text);
         let parsed = match repaired(&text) {
             Some(text) => serde_json::from_slice(&text),
@@ -198,9 +198,9 @@ impl Inbound {
         };
         match parsed {
             Ok(JsonRpcMessage::Response(response)) => {
-                let is_awaited = self.awaited.arrived(&response.id, memory);
+                let is_awaited = self.awaited.record_arrival(&response.id, memory);
                 if !is_awaited {
-                    self.unrequested();
+                    self.count_unrequested();
                 }
                 is_awaited.then_some(JsonRpcMessage::Response(response))
             }
@@ -212,7 +212,7 @@ impl Inbound {
     /// Fails a request whose response is not read.
     pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {
         let why = quoted(why, 300);
-        self.awaited.refused(id, &why);
+        self.awaited.record_refusal(id, &why);
         JsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id.clone()))
     }
 
@@ -220,7 +220,7 @@ impl Inbound {
     fn refuse_text(&self, text: &[u8], why: String) -> Option<ServerMessage> {
         let id = response_id(text).and_then(|id| serde_json::from_value(id).ok());
         if id.is_none() {
-            self.unrequested();
+            self.count_unrequested();
             tracing::debug!("a message of {} bytes from a server is left out: {why}", text.len());
         }
         id.map(|id| self.refuse(&id, &why))
@@ -240,7 +240,7 @@ fn is_for_library(result: &ServerResult) -> bool {
 
 /// Returns the units of memory that a message takes. One that takes all there is may be read alone.
 fn units(size: MessageSize) -> u32 {
-    u32::try_from((size.memory / UNIT + 1).min(MAX_MEMORY / UNIT)).unwrap_or(u32::MAX)
+    u32::try_from((size.memory / MEMORY_UNIT + 1).min(MAX_MEMORY / MEMORY_UNIT)).unwrap_or(u32::MAX)
 }
 
 /// Returns why a message is not parsed.

@@ -9,11 +9,11 @@ use gatehouse_core::{call::ProgressSink, lock};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 
 /// Reports that are kept of calls nobody has asked to watch yet: a server may be quicker than whoever sent the call.
-const EARLY: usize = 64;
+const MAX_EARLY_REPORTS: usize = 64;
 
 /// Whom the progress of the calls on one connection goes to.
 #[derive(Clone, Default)]
-pub(in crate::downstream) struct Watchers(Arc<Mutex<Inner>>);
+pub(in crate::downstream) struct ProgressWatchers(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
@@ -21,7 +21,7 @@ struct Inner {
     early: VecDeque<ProgressNotificationParam>,
 }
 
-impl Watchers {
+impl ProgressWatchers {
     /// From now on the progress of this call goes there, what came already first.
     pub(in crate::downstream) fn add(&self, token: ProgressToken, sink: Arc<dyn ProgressSink>) {
         let mut inner = lock(&self.0);
@@ -45,7 +45,7 @@ impl Watchers {
         match inner.by_token.get(&progress.progress_token) {
             Some(sink) => report(&**sink, &progress),
             None => {
-                if inner.early.len() == EARLY {
+                if inner.early.len() == MAX_EARLY_REPORTS {
                     inner.early.pop_front();
                 }
                 inner.early.push_back(progress);

@@ -15,11 +15,11 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::downstream::{connection::ListChanged, followed::Followed};
+use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
 
-fn inbound(secrets: &[&str]) -> Inbound {
+fn inbound(secrets: &[&str]) -> InboundReader {
     let secrets: Vec<_> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
-    Inbound::new(&InboundLimits::new(Arc::new(Redactor::new(&secrets))))
+    InboundReader::new(&InboundLimits::new(Arc::new(Redactor::new(&secrets))))
 }
 
 /// A server whose messages are there already.
@@ -53,13 +53,13 @@ impl Transport<RoleClient> for Scripted {
 }
 
 /// Guards a server. The count is that of changes that were noticed.
-fn guarded(server: Scripted, inbound: &Inbound) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
+fn guarded(server: Scripted, inbound: &InboundReader) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     let changed: ListChanged = Arc::new(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    let (watchers, followed) = (Watchers::default(), Followed::default());
+    let (watchers, followed) = (ProgressWatchers::default(), UpstreamSubscriptions::default());
     (GuardedTransport::new(server, inbound, &watchers, &followed, &changed), count)
 }
 
@@ -68,7 +68,7 @@ async fn send_ping(transport: &mut GuardedTransport<Scripted>, id: i64) {
     transport.send(ClientJsonRpcMessage::request(ping, RequestId::Number(id))).await.expect("sent");
 }
 
-async fn read(inbound: &Inbound, text: String) -> Option<Value> {
+async fn read(inbound: &InboundReader, text: String) -> Option<Value> {
     inbound.read(text.into_bytes()).await.map(|message| serde_json::to_value(message).expect("JSON"))
 }
 
@@ -115,7 +115,7 @@ impl Transport<RoleClient> for Endless {
 async fn a_flood_of_notifications_ends_the_connection() {
     let inbound = inbound(&[]);
     let changed: ListChanged = Arc::new(|| {});
-    let (watchers, followed) = (Watchers::default(), Followed::default());
+    let (watchers, followed) = (ProgressWatchers::default(), UpstreamSubscriptions::default());
     let mut transport = GuardedTransport::new(Endless, &inbound, &watchers, &followed, &changed);
     let began = tokio::time::Instant::now();
     assert!(transport.receive().await.is_none());
@@ -167,13 +167,13 @@ async fn a_response_with_too_many_values_fails_its_request_alone() {
     let error = read(&inbound, response).await.expect("an error");
     assert_eq!(error["id"], 7);
     let why = "it has 600009 values, and at most 500000 are read";
-    assert_eq!(inbound.arrival(&RequestId::Number(7)).refused.as_deref(), Some(why));
+    assert_eq!(inbound.take_response(&RequestId::Number(7)).refused.as_deref(), Some(why));
 
     send_ping(&mut transport, 8).await;
     let objects = "{\"a\":{}},".repeat(150_000);
     let response = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"a":[{objects}0]}}}}"#);
     read(&inbound, response).await.expect("an error");
-    let why = inbound.arrival(&RequestId::Number(8)).refused.expect("a reason");
+    let why = inbound.take_response(&RequestId::Number(8)).refused.expect("a reason");
     assert!(why.ends_with("of memory as JSON, and at most 100 MiB are read"), "{why}");
 }
 
@@ -189,7 +189,7 @@ async fn an_answer_that_does_not_parse_fails_its_request() {
             Some(true),
             "{result}"
         );
-        let why = inbound.arrival(&RequestId::Number(id)).refused.expect("a reason");
+        let why = inbound.take_response(&RequestId::Number(id)).refused.expect("a reason");
         assert!(why.starts_with("it is not a message of the protocol: "), "{why}");
     }
     assert_eq!(read(&inbound, "no JSON".into()).await, None);
@@ -221,7 +221,7 @@ async fn large_messages_share_the_memory_of_their_server() {
     }
     assert!(read(&inbound, response(1)).await.is_some());
     let Err(mut second) = inbound.begin(response(2).into_bytes()) else { panic!("a large message") };
-    let first = inbound.arrival(&RequestId::Number(1));
+    let first = inbound.take_response(&RequestId::Number(1));
     assert!(first.memory.is_counted() && first.memory.bytes() > 900_000);
     // It is counted, then waits.
     let waits = tokio::time::timeout(Duration::from_millis(200), &mut second).await;
@@ -238,9 +238,10 @@ async fn a_large_result_goes_around_the_library() {
     let text = format!("s3cret-token {}", "x".repeat(100_000));
     let content = json!([{"type": "text", "text": text}]);
     let response = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).to_string();
-    let message = inbound.read_beside(response.into_bytes()).await.expect("a message");
+    let message = inbound.read_with_detached_result(response.into_bytes()).await.expect("a message");
     assert!(serde_json::to_string(&message).expect("JSON").len() < 100);
-    let Some(ServerResult::CallToolResult(result)) = inbound.arrival(&RequestId::Number(1)).result else {
+    let Some(ServerResult::CallToolResult(result)) = inbound.take_response(&RequestId::Number(1)).result
+    else {
         panic!("the result of a call");
     };
     let shown = serde_json::to_string(&result.content).expect("JSON");

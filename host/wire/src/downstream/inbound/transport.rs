@@ -11,8 +11,8 @@ use rmcp::{
 };
 use tokio::sync::Semaphore;
 
-use super::{Inbound, ServerMessage, Watchers};
-use crate::downstream::{connection::ListChanged, followed::Followed};
+use super::{InboundReader, ProgressWatchers, ServerMessage};
+use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
 
 /// Requests of a server that may be without an answer. No more is read from a server that does not take answers.
 const MAX_UNANSWERED: usize = 32;
@@ -20,9 +20,9 @@ const MAX_UNANSWERED: usize = 32;
 /// A transport that bounds what the other side can make the host do.
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
-    inbound: Inbound,
-    watchers: Watchers,
-    followed: Followed,
+    inbound: InboundReader,
+    watchers: ProgressWatchers,
+    followed: UpstreamSubscriptions,
     changed: ListChanged,
     unanswered: Arc<Semaphore>,
 }
@@ -30,9 +30,9 @@ pub(in crate::downstream) struct GuardedTransport<T> {
 impl<T> GuardedTransport<T> {
     pub(in crate::downstream) fn new(
         inner: T,
-        inbound: &Inbound,
-        watchers: &Watchers,
-        followed: &Followed,
+        inbound: &InboundReader,
+        watchers: &ProgressWatchers,
+        followed: &UpstreamSubscriptions,
         changed: &ListChanged,
     ) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl<T> GuardedTransport<T> {
 
     /// Handles a notification. Returns one that the library has to handle: what belongs to a subscription, and what it
     /// negotiates with.
-    fn notified(&self, notification: ServerNotification) -> Option<ServerNotification> {
+    fn handle_notification(&self, notification: ServerNotification) -> Option<ServerNotification> {
         if notification.get_meta().subscription_id().is_some() {
             return Some(notification);
         }
@@ -86,7 +86,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let mut answered = None;
         match &item {
-            JsonRpcMessage::Request(request) => self.inbound.sent(&request.id),
+            JsonRpcMessage::Request(request) => self.inbound.register_request(&request.id),
             JsonRpcMessage::Notification(sent) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
                     && let Some(id) = &cancelled.params.request_id
@@ -118,8 +118,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
             };
             match message {
                 JsonRpcMessage::Notification(mut message) => {
-                    self.inbound.unrequested();
-                    if let Some(notification) = self.notified(message.notification) {
+                    self.inbound.count_unrequested();
+                    if let Some(notification) = self.handle_notification(message.notification) {
                         message.notification = notification;
                         return Some(JsonRpcMessage::Notification(message));
                     }

@@ -22,12 +22,12 @@ async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHt
         // A client that has read enough closes the connection.
         let _ = socket.write_all(answer.as_bytes()).await;
     };
-    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
+    let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
     let id = RequestId::Number(7);
-    inbound.sent(&id);
+    inbound.register_request(&id);
     let message = ClientJsonRpcMessage::request(request, id);
     let client = HttpClients::default().for_url(&url.parse().expect("a url")).expect("a client").clone();
-    let sent = post(&client, &inbound, &url, &message, None, None, Headers::new());
+    let sent = post(&client, &inbound, &url, &message, None, None, RequestHeaders::new());
     let (came, ()) = tokio::join!(sent, serve);
     came.map_err(|error| cause_in_words(&error))
 }

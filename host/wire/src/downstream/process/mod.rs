@@ -1,7 +1,7 @@
 //! A server as a child process: its pipes, what it says on standard error, and its end. Between it and the host stands a
 //! supervisor, a process of this same program, which outlives neither: see [`supervise`].
 
-mod complaint;
+mod error_output;
 mod supervise;
 
 use std::{
@@ -25,19 +25,19 @@ use tokio::{
 pub use supervise::{SUPERVISE, supervise};
 
 use super::connection::ConnectFailure;
-use complaint::ErrorOutput;
+use error_output::ErrorOutput;
 
 /// How long a server may take to end when its input is closed, and how long the host then waits for its supervisor.
-const GRACE: Duration = Duration::from_secs(3);
+const END_GRACE: Duration = Duration::from_secs(3);
 
 /// A running server.
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     supervisor: Pid,
     errors: Arc<ErrorOutput>,
     exit: watch::Receiver<Option<String>>,
 }
 
-impl Process {
+impl ServerProcess {
     /// Starts a server, and gives the pipes to it.
     pub(super) fn start(
         program: &Path,
@@ -81,7 +81,7 @@ impl Process {
                 let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
                 tell.send_replace(Some(status));
             })
-            .map_err(|error| ConnectFailure::passing(format!("no thread can be had for it: {error}")))?;
+            .map_err(|error| ConnectFailure::transient(format!("no thread can be had for it: {error}")))?;
         let failed = |error: io::Error| {
             let folder = cwd.as_deref().unwrap_or(base);
             let why = if folder.is_dir() {
@@ -91,17 +91,17 @@ impl Process {
             };
             ConnectFailure::permanent(format!("'{}' cannot be started: {why}", quoted(command, 200)))
         };
-        let began = starting.recv().map_err(|_| ConnectFailure::passing("its thread ended"))?;
+        let began = starting.recv().map_err(|_| ConnectFailure::transient("its thread ended"))?;
         let (pid, input, output) = began.and_then(|pipes| pipes).map_err(failed)?;
         let (output, input) = Receiver::from_owned_fd(output)
             .and_then(|output| Ok((output, Sender::from_owned_fd(input)?)))
-            .map_err(|error| ConnectFailure::passing(format!("its pipes cannot be used: {error}")))?;
+            .map_err(|error| ConnectFailure::transient(format!("its pipes cannot be used: {error}")))?;
         Ok((Self { supervisor: pid, errors, exit }, output, input))
     }
 
     /// The error that it wrote to its standard error, or else the last lines. `None` if it wrote nothing.
-    pub(super) fn complaint(&self) -> Option<String> {
-        self.errors.complaint()
+    pub(super) fn error_summary(&self) -> Option<String> {
+        self.errors.error_summary()
     }
 
     /// Waits for its end, and says how it ended.
@@ -114,14 +114,14 @@ impl Process {
     /// Ends it and whatever it started; its input is closed already. A program that does not end by itself is ended by its
     /// supervisor, which may take longer than this waits.
     pub(super) async fn end(&self) {
-        if tokio::time::timeout(GRACE, self.ended()).await.is_err() {
+        if tokio::time::timeout(END_GRACE, self.ended()).await.is_err() {
             let _ = kill_process(self.supervisor, Signal::TERM);
-            let _ = tokio::time::timeout(GRACE, self.ended()).await;
+            let _ = tokio::time::timeout(END_GRACE, self.ended()).await;
         }
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     /// Whoever drops it has no time to wait; the supervisor has.
     fn drop(&mut self) {
         if self.exit.borrow().is_none() {

@@ -29,7 +29,7 @@ const NOT_STARTED: u8 = 127;
 const END_GRACE: Duration = Duration::from_secs(10);
 
 /// The same for processes that a server left behind when it ended by itself. The host does not know of its end before.
-const LEFT_GRACE: Duration = Duration::from_secs(2);
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a program to its end, and then ends whatever it left behind. `arguments` are those after the command's name.
 pub fn supervise(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -68,7 +68,7 @@ async fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> E
     let (code, grace) = tokio::select! {
         status = child.wait() => {
             let code = status.ok().and_then(|status| u8::try_from(status.code()?).ok());
-            (code.map_or(ExitCode::FAILURE, ExitCode::from), LEFT_GRACE)
+            (code.map_or(ExitCode::FAILURE, ExitCode::from), ORPHAN_GRACE)
         }
         _ = term.recv() => (ExitCode::FAILURE, END_GRACE),
         _ = interrupt.recv() => (ExitCode::FAILURE, END_GRACE),

@@ -8,22 +8,22 @@ use gatehouse_core::{
 };
 use tokio::time::Instant;
 
-use super::Server;
-use crate::downstream::connection::{ConnectFailure, Connection};
+use super::DownstreamServer;
+use crate::downstream::connection::{ConnectFailure, ServerConnection};
 
 /// An attempt to connect; one that is given up decides nothing.
-pub(super) struct Attempt<'a> {
-    server: &'a Server,
+pub(super) struct ConnectAttempt<'a> {
+    server: &'a DownstreamServer,
     /// Whether it is for the connection that all share, and so tells how the server does.
     shared: bool,
     decided: Cell<bool>,
 }
 
-impl<'a> Attempt<'a> {
-    pub(super) fn begin(server: &'a Server, shared: bool) -> Result<Self, Fault> {
+impl<'a> ConnectAttempt<'a> {
+    pub(super) fn begin(server: &'a DownstreamServer, shared: bool) -> Result<Self, Fault> {
         let mut inner = lock(&server.inner);
         if inner.closed {
-            return Err(server.is_gone());
+            return Err(server.closed_fault());
         }
         inner.breaker.admit(Instant::now()).map_err(|left| {
             let name = &server.definition.name;
@@ -45,13 +45,17 @@ impl<'a> Attempt<'a> {
     }
 
     /// Whether what was found is not what the server lists by now. `None` if the server was closed meanwhile.
-    pub(super) fn succeeded(&self, connection: &Arc<dyn Connection>, found: RefreshReport) -> Option<bool> {
+    pub(super) fn succeeded(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        found: RefreshReport,
+    ) -> Option<bool> {
         self.decided.set(true);
         let mut inner = lock(&self.server.inner);
         if inner.closed {
             return None;
         }
-        inner.breaker.succeeded();
+        inner.breaker.record_success();
         inner.state = ServerState::Connected;
         inner.connection = Some(Arc::clone(connection));
         inner.connected_at = Some(self.server.shared.clock.now_ms());
@@ -62,9 +66,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// One for a single call.
-    pub(super) fn succeeded_apart(&self) {
+    pub(super) fn succeeded_isolated(&self) {
         self.decided.set(true);
-        lock(&self.server.inner).breaker.succeeded();
+        lock(&self.server.inner).breaker.record_success();
     }
 
     /// Whether the circuit is open now.
@@ -76,11 +80,11 @@ impl<'a> Attempt<'a> {
             inner.state = ServerState::Failed;
         }
         inner.last_error = Some(failure.message.clone());
-        inner.breaker.told(Instant::now()).0 == CircuitState::Open
+        inner.breaker.status(Instant::now()).0 == CircuitState::Open
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for ConnectAttempt<'_> {
     fn drop(&mut self) {
         if !self.decided.get() {
             let mut inner = lock(&self.server.inner);

@@ -12,12 +12,12 @@ use gatehouse_core::{
 };
 use tokio::{sync::watch, task::AbortHandle};
 
-use super::{Attempt, LearnFailure, Server};
-use crate::downstream::connection::{ConnectFailure, Connection, ListChanged};
+use super::{ConnectAttempt, DownstreamServer, LearnFailure};
+use crate::downstream::connection::{ConnectFailure, ListChanged, ServerConnection};
 
 /// The waits before attempts to connect: doubling from the first to the longest.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(16);
+const MIN_RETRY_WAIT: Duration = Duration::from_secs(1);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(16);
 
 /// Maximum time of one attempt to connect, by default.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,18 +36,18 @@ fn default_timeout(transport: &ServerTransport) -> Duration {
 }
 
 /// What an attempt to connect ended in; none while it runs.
-type Connected = Option<Result<Arc<dyn Connection>, Fault>>;
+type ConnectOutcome = Option<Result<Arc<dyn ServerConnection>, Fault>>;
 
 /// The task that connects the server. It belongs to the server, not to those who wait for it.
-pub(super) struct Connecting {
-    pub(super) outcome: watch::Receiver<Connected>,
+pub(super) struct ConnectTask {
+    pub(super) outcome: watch::Receiver<ConnectOutcome>,
     pub(super) task: AbortHandle,
 }
 
-impl Server {
+impl DownstreamServer {
     /// Returns the connection, made if there is none. All who want it at the same time share one attempt, which goes on to its
     /// own limit whoever gives up.
-    pub(in crate::downstream) async fn connection(&self) -> Result<Arc<dyn Connection>, Fault> {
+    pub(in crate::downstream) async fn connection(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
         let ending = || Fault::unavailable("The host is ending.");
         if let Some(connection) = self.connected() {
             return Ok(connection);
@@ -64,7 +64,7 @@ impl Server {
                         sender.send_replace(Some(connected));
                     });
                     let task = task.abort_handle();
-                    *connecting = Some(Connecting { outcome: outcome.clone(), task });
+                    *connecting = Some(ConnectTask { outcome: outcome.clone(), task });
                     outcome
                 }
             }
@@ -73,21 +73,21 @@ impl Server {
         connected.clone().unwrap_or_else(|| Err(ending()))
     }
 
-    async fn connect(self: Arc<Self>) -> Result<Arc<dyn Connection>, Fault> {
+    async fn connect(self: Arc<Self>) -> Result<Arc<dyn ServerConnection>, Fault> {
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
-        let attempt = Attempt::begin(&self, true)?;
-        let mut wait = FIRST_WAIT;
+        let attempt = ConnectAttempt::begin(&self, true)?;
+        let mut wait = MIN_RETRY_WAIT;
         let mut left = self.shared.retries;
         loop {
             match self.try_once().await {
                 Ok((connection, found)) => {
                     let Some(stale) = attempt.succeeded(&connection, found) else {
                         connection.close().await;
-                        return Err(self.is_gone());
+                        return Err(self.closed_fault());
                     };
-                    self.watch(&connection);
+                    self.watch_connection(&connection);
                     if stale {
                         self.lists_changed();
                     }
@@ -102,12 +102,12 @@ impl Server {
                 }
             }
             tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            wait = (wait * 2).min(MAX_RETRY_WAIT);
         }
     }
 
     /// Connects and has it list its tools. Whoever finds a connection finds what it lists, too.
-    async fn try_once(&self) -> Result<(Arc<dyn Connection>, RefreshReport), ConnectFailure> {
+    async fn try_once(&self) -> Result<(Arc<dyn ServerConnection>, RefreshReport), ConnectFailure> {
         let weak = Weak::clone(&self.own);
         let changed: ListChanged = Arc::new(move || {
             if let Some(server) = weak.upgrade() {
@@ -119,7 +119,7 @@ impl Server {
         let connected = async {
             let connection = connecting.await?;
             let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;
-            match learned.unwrap_or_else(|_| Err(ConnectFailure::late(limit).message.into())) {
+            match learned.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
                 Ok(found) => Ok((connection, found)),
                 Err(LearnFailure::Index(fault)) => {
                     tracing::warn!(source = %self.id, "what it lists is not stored: {}", fault.in_one_line());
@@ -127,7 +127,7 @@ impl Server {
                 }
                 Err(LearnFailure::Server(why)) => {
                     connection.close().await;
-                    Err(ConnectFailure::passing(why))
+                    Err(ConnectFailure::transient(why))
                 }
             }
         };

@@ -8,10 +8,10 @@ use std::{
 use gatehouse_core::{Fault, lock, ports::servers::ServerState, source::PendingListing};
 use tokio::{sync::watch, time::Instant};
 
-use super::Server;
+use super::DownstreamServer;
 
 /// How long clients are kept waiting for the first listing of a server.
-const CLIENT_WAIT: Duration = Duration::from_secs(5);
+const MAX_CLIENT_WAIT: Duration = Duration::from_secs(5);
 
 /// The waits after a failed attempt: doubling from the first to the longest.
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -21,12 +21,12 @@ const MAX_WAIT: Duration = Duration::from_secs(300);
 pub(super) struct FirstListing {
     wanted: Weak<()>,
     began: Instant,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<ListingProgress>,
 }
 
 /// How far these attempts have come.
 #[derive(Clone)]
-enum Progress {
+enum ListingProgress {
     /// The first one runs.
     Running,
     /// The last one failed; another one follows.
@@ -43,45 +43,45 @@ pub(in crate::downstream) enum AfterListing {
     Stop,
 }
 
-impl Server {
+impl DownstreamServer {
     /// Begins to ask what the server lists, unless that is under way, and returns what is to be known meanwhile.
     pub(in crate::downstream) fn first_listing(&self, then: AfterListing) -> PendingListing {
         self.begin_first_listing(then).0
     }
 
-    fn begin_first_listing(&self, then: AfterListing) -> (PendingListing, watch::Receiver<Progress>) {
+    fn begin_first_listing(&self, then: AfterListing) -> (PendingListing, watch::Receiver<ListingProgress>) {
         let starting = || format!("{} is still starting.", self.id);
         let mut inner = lock(&self.inner);
         let under_way = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
         if let Some((wanted, first)) = under_way {
             let (why, until) = match &*first.progress.borrow() {
-                Progress::Failed(fault) => (fault.in_one_line(), None),
-                _ => (starting(), Some(first.began + CLIENT_WAIT)),
+                ListingProgress::Failed(fault) => (fault.in_one_line(), None),
+                _ => (starting(), Some(first.began + MAX_CLIENT_WAIT)),
             };
             return (PendingListing { why, until, wanted }, first.progress.subscribe());
         }
         let (wanted, began) = (Arc::new(()), Instant::now());
-        let (progress, receiver) = watch::channel(Progress::Running);
+        let (progress, receiver) = watch::channel(ListingProgress::Running);
         let weak = Arc::downgrade(&wanted);
         inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
         drop(inner);
         tokio::spawn(ask_until_listed(Weak::clone(&self.own), weak, then));
-        (PendingListing { why: starting(), until: Some(began + CLIENT_WAIT), wanted }, receiver)
+        (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
     }
 
     /// Has the server list its tools unless they are known, with those who ask at the same time, and waits for it.
-    pub(in crate::downstream) async fn listed_once(&self) -> Result<(), Fault> {
+    pub(in crate::downstream) async fn wait_until_listed(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
         }
         let (pending, mut progress) = self.begin_first_listing(AfterListing::Stop);
         if pending.until.is_none() {
             // The next attempt of the background may be minutes away.
-            return self.learn_apart().await;
+            return self.learn_isolated().await;
         }
-        let ended = progress.wait_for(|progress| !matches!(progress, Progress::Running)).await;
+        let ended = progress.wait_for(|progress| !matches!(progress, ListingProgress::Running)).await;
         match ended.as_deref() {
-            Ok(Progress::Failed(fault)) => Err(fault.clone()),
+            Ok(ListingProgress::Failed(fault)) => Err(fault.clone()),
             Ok(_) => Ok(()),
             Err(_) => Err(Fault::unavailable("The host is ending.")),
         }
@@ -94,7 +94,7 @@ impl Server {
             let inner = lock(&self.inner);
             self.definition.preconnect || inner.needed || inner.call_may_follow
         };
-        if !is_needed && self.over(&connection, ServerState::Dormant, None) {
+        if !is_needed && self.detach_connection(&connection, ServerState::Dormant, None) {
             tokio::spawn(async move { connection.close().await });
         }
     }
@@ -107,13 +107,15 @@ impl Server {
         // A connection that is made for this has listed its tools; an older one may be that of a forgotten listing.
         let connection = self.connection().await?;
         if self.known().await?.is_none() {
-            self.learn(&connection, false).await.map_err(|failure| self.not_learned(&connection, failure))?;
+            self.learn(&connection, false)
+                .await
+                .map_err(|failure| self.listing_fault(&connection, failure))?;
         }
         Ok(())
     }
 }
 
-async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, then: AfterListing) {
+async fn ask_until_listed(server: Weak<DownstreamServer>, wanted: Weak<()>, then: AfterListing) {
     let mut wait = MIN_WAIT;
     loop {
         let Some(asked) = server.upgrade() else { return };
@@ -132,13 +134,13 @@ async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, then: AfterLis
             let current = inner.first_listing.as_ref().filter(|first| Weak::ptr_eq(&first.wanted, &wanted));
             let Some(first) = current else { return };
             let before = first.progress.send_replace(match listed {
-                Ok(()) => Progress::Listed,
-                Err(fault) => Progress::Failed(fault),
+                Ok(()) => ListingProgress::Listed,
+                Err(fault) => ListingProgress::Failed(fault),
             });
             if is_listed {
                 inner.first_listing = None;
             }
-            is_listed || matches!(before, Progress::Running)
+            is_listed || matches!(before, ListingProgress::Running)
         };
         // Also where it lists nothing, or cannot be reached: clients wait for neither.
         if is_news {

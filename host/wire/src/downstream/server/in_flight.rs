@@ -3,19 +3,19 @@
 use gatehouse_core::lock;
 use tokio::time::Instant;
 
-use super::Server;
+use super::DownstreamServer;
 
 /// Something that runs on the connection: the server is not idle.
-pub(super) struct InFlight<'a>(&'a Server);
+pub(super) struct InFlightGuard<'a>(&'a DownstreamServer);
 
-impl<'a> InFlight<'a> {
-    pub(super) fn begin(server: &'a Server) -> Self {
+impl<'a> InFlightGuard<'a> {
+    pub(super) fn begin(server: &'a DownstreamServer) -> Self {
         lock(&server.inner).in_flight += 1;
         Self(server)
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         let mut inner = lock(&self.0.inner);
         inner.in_flight -= 1;

@@ -15,8 +15,8 @@ use gatehouse_core::{
     source::{Listing, MAX_TOOLS},
 };
 
-use super::{InFlight, Server, Shared};
-use crate::downstream::connection::{CallFailure, Connection};
+use super::{DownstreamServer, InFlightGuard, ServerContext};
+use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Why it is not known what a server lists.
 pub(super) enum LearnFailure {
@@ -42,25 +42,26 @@ impl From<String> for LearnFailure {
     }
 }
 
-impl Server {
+impl DownstreamServer {
     /// Asks what it lists and writes it down; what is wrong with single tools is told in the log, and they are left out.
     pub(super) async fn learn(
         &self,
-        connection: &Arc<dyn Connection>,
+        connection: &Arc<dyn ServerConnection>,
         force: bool,
     ) -> Result<RefreshReport, LearnFailure> {
-        let _in_use = InFlight::begin(self);
+        let _in_use = InFlightGuard::begin(self);
         let _learning = self.learning.lock().await;
         let limit = self.connection_timeout();
         let listed = tokio::time::timeout(limit, connection.list()).await;
         let listed =
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
-        let mut listing = listed.map_err(|failure| told(&failure))?;
+        let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
         let (source, own) = (self.id.clone(), Weak::clone(&self.own));
         let checked = checks::run(&self.id, move |_| {
             listing.clean();
-            let mut refused = own.upgrade().map(|own| own.offer(&mut listing)).unwrap_or_default();
-            refused.extend(sound(&mut listing));
+            let mut refused =
+                own.upgrade().map(|own| own.expose_resources_and_prompts(&mut listing)).unwrap_or_default();
+            refused.extend(drop_invalid_tools(&mut listing));
             (listing, refused)
         });
         let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
@@ -85,7 +86,7 @@ impl Server {
         }
         // The index alone knows what is held back, and whether another host saw the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(LearnFailure::Index)?;
-        let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| rest_of(&known.listing));
+        let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
         let held_back = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
         if tools_changed || rest(&before) != rest(&now) {
             self.shared.changes.send_modify(|changes| *changes += 1);
@@ -126,13 +127,17 @@ impl Server {
         if before.is_none() && !force {
             return Ok(lock(&self.inner).found.clone());
         }
-        self.learn(&connection, force).await.map_err(|failure| self.not_learned(&connection, failure))
+        self.learn(&connection, force).await.map_err(|failure| self.listing_fault(&connection, failure))
     }
 
     /// The fault for a listing that is not known. The connection stays unless the server is at fault.
-    pub(super) fn not_learned(&self, connection: &Arc<dyn Connection>, failure: LearnFailure) -> Fault {
+    pub(super) fn listing_fault(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        failure: LearnFailure,
+    ) -> Fault {
         match failure {
-            LearnFailure::Server(why) => self.lost(connection, &why),
+            LearnFailure::Server(why) => self.lost_connection(connection, &why),
             LearnFailure::Index(fault) => fault,
         }
     }
@@ -165,10 +170,10 @@ impl Server {
     }
 }
 
-impl Shared {
+impl ServerContext {
     /// Remembers the state of the index that clients are shown first. Asked before the index is read, so that no change falls
     /// between the two.
-    pub(super) async fn showing(&self) -> Result<(), Fault> {
+    pub(super) async fn record_shown_generation(&self) -> Result<(), Fault> {
         if lock(&self.shown).is_none() {
             let generation = self.index.generation().await?;
             lock(&self.shown).get_or_insert(generation);
@@ -177,7 +182,7 @@ impl Shared {
     }
 
     /// Counts a change where the index is not as it was shown.
-    pub(in crate::downstream) async fn look(&self) -> Result<(), Fault> {
+    pub(in crate::downstream) async fn check_for_changes(&self) -> Result<(), Fault> {
         let Some(shown) = *lock(&self.shown) else { return Ok(()) };
         let generation = self.index.generation().await?;
         if generation != shown {
@@ -189,12 +194,12 @@ impl Shared {
 }
 
 /// Returns a listing without its tools, which the index compares.
-fn rest_of(listing: &Listing) -> Listing {
+fn without_tools(listing: &Listing) -> Listing {
     Listing { tools: Vec::new(), ..listing.clone() }
 }
 
 /// What failed, for people.
-fn told(failure: &CallFailure) -> String {
+fn describe_failure(failure: &CallFailure) -> String {
     match failure {
         CallFailure::Transport(why) => why.clone(),
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
@@ -205,7 +210,7 @@ fn told(failure: &CallFailure) -> String {
 }
 
 /// Leaves out tools that no client could be shown, each with the reason: one bad tool takes no other with it.
-fn sound(listing: &mut Listing) -> Vec<String> {
+fn drop_invalid_tools(listing: &mut Listing) -> Vec<String> {
     let mut refused = Vec::new();
     // Without what else there is, which would be copied and checked for each tool.
     let alone = Listing {

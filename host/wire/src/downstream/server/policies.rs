@@ -9,14 +9,14 @@ use gatehouse_core::{
     SourceId, ToolSpec, lock, names::did_you_mean, source::Listing, tool_policy::ToolPolicy,
 };
 
-use super::Server;
+use super::DownstreamServer;
 
 /// The last listing, as the server gave it and as it is described. Entries of catalogs recognize a tool by its address in
 /// memory, so the same listing has to give the same tools.
 #[derive(Default)]
-pub(super) struct Described(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
+pub(super) struct DescribedListing(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
 
-impl Described {
+impl DescribedListing {
     /// Returns a listing as presets.toml describes it. Lines that cannot hold are logged once for each listing.
     pub(super) fn listing(
         &self,
@@ -47,7 +47,7 @@ impl Described {
     }
 }
 
-impl Server {
+impl DownstreamServer {
     /// Returns one tool as presets.toml describes it.
     pub(in crate::downstream) fn described_tool(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         match self.definition.tools.get(&*spec.name) {
@@ -90,7 +90,7 @@ mod tests {
         let policy = ToolPolicy { effect: Some(Effect::ReadOnly), ..ToolPolicy::default() };
         let policies = BTreeMap::from([("find".to_owned(), policy)]);
         let (source, listed) = (SourceId::Server("s".into()), listing());
-        let described = Described::default();
+        let described = DescribedListing::default();
         let one = described.listing(&source, &policies, Arc::clone(&listed));
         let other = described.listing(&source, &policies, Arc::clone(&listed));
         assert!(Arc::ptr_eq(&one.tools[0], &other.tools[0]));

@@ -8,7 +8,7 @@ use std::{
 use gatehouse_core::lock;
 use tokio::time::Instant;
 
-use super::Server;
+use super::DownstreamServer;
 
 /// The pauses between two listings while changes keep coming: doubling from the first to the longest.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const MAX_FAILURES: u32 = 5;
 
 /// Whether a task lists the server again.
 #[derive(Default)]
-pub(super) struct Relisting(Mutex<State>);
+pub(super) struct RelistStatus(Mutex<State>);
 
 #[derive(Default, Clone, Copy, PartialEq)]
 enum State {
@@ -30,7 +30,7 @@ enum State {
     Again,
 }
 
-impl Server {
+impl DownstreamServer {
     /// Lists the server again soon: at once if the last listing was long enough ago.
     pub(super) fn lists_changed(self: &Arc<Self>) {
         let mut state = lock(&self.relisting.0);

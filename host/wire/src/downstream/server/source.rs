@@ -20,17 +20,17 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, InFlight, Server, apart::Apart};
-use crate::downstream::connection::{CallFailure, Connection};
+use super::{AfterListing, DownstreamServer, InFlightGuard, isolated_connection::IsolatedConnection};
+use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// The connection of a call.
-enum Way<'a> {
-    Shared(Arc<dyn Connection>),
-    Apart(Apart<'a>),
+enum CallConnection<'a> {
+    Shared(Arc<dyn ServerConnection>),
+    Isolated(IsolatedConnection<'a>),
 }
 
 #[async_trait]
-impl Source for Server {
+impl Source for DownstreamServer {
     fn id(&self) -> &SourceId {
         &self.id
     }
@@ -44,17 +44,17 @@ impl Source for Server {
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        self.shared.showing().await?;
+        self.shared.record_shown_generation().await?;
         Ok(without_held(self.listing().await?))
     }
 
     async fn list_now(&self, _: &Map<String, Value>) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
-        self.shared.showing().await?;
+        self.shared.record_shown_generation().await?;
         Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(AfterListing::Keep)))
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
-        let _running = InFlight::begin(self);
+        let _running = InFlightGuard::begin(self);
         lock(&self.inner).needed |= !call.context.isolated;
         let began = Instant::now();
         let way = if call.context.isolated {
@@ -62,9 +62,9 @@ impl Source for Server {
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
             }
-            self.apart().await.map(Way::Apart)
+            self.connect_isolated().await.map(CallConnection::Isolated)
         } else {
-            self.connection().await.map(Way::Shared)
+            self.connection().await.map(CallConnection::Shared)
         };
         let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
@@ -73,12 +73,13 @@ impl Source for Server {
             return Err(Fault::invalid("The arguments are no object."));
         };
         let connection = match &way {
-            Way::Shared(connection) | Way::Apart(Apart { connection, .. }) => connection,
+            CallConnection::Shared(connection)
+            | CallConnection::Isolated(IsolatedConnection { connection, .. }) => connection,
         };
         let answer = connection.call(&tool.id.name, arguments, &call.context).await;
         let outcome = match answer {
             Ok(mut reply) => {
-                lock(&self.inner).breaker.succeeded();
+                lock(&self.inner).breaker.record_success();
                 // Where a client of this preset can read it, links lead there.
                 if call.context.catalog.resources_and_prompts.can_read_from(&self.id) {
                     reply.content.iter_mut().for_each(|block| self.addresses.map(block));
@@ -87,7 +88,7 @@ impl Source for Server {
             }
             Err(failure) => Err(self.call_failed(connection, failure)),
         };
-        if let Way::Apart(apart) = way {
+        if let CallConnection::Isolated(apart) = way {
             apart.end().await;
         }
         outcome
@@ -159,9 +160,9 @@ fn without_held(listed: ServerListing) -> Arc<Listing> {
     Arc::new(listing)
 }
 
-impl Server {
+impl DownstreamServer {
     /// What a caller is told of a call without an answer.
-    pub(super) fn call_failed(&self, connection: &Arc<dyn Connection>, failure: CallFailure) -> Fault {
+    pub(super) fn call_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
         const INVALID_PARAMS: i32 = -32602;
         const METHOD_NOT_FOUND: i32 = -32601;
         const RESOURCE_NOT_FOUND: i32 = -32002;
@@ -170,7 +171,7 @@ impl Server {
             CallFailure::Transport(why) => {
                 let why = self.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
-                self.give_up(connection, why.clone());
+                self.close_connection(connection, why.clone());
                 let mut fault = Fault::unavailable(format!("Server '{name}' gave no answer: {why}."));
                 // It may have done what it was asked before it was gone.
                 fault.retryable = false;
@@ -178,7 +179,7 @@ impl Server {
             }
             CallFailure::Refused { code, message } => {
                 let message = self.redactor.redact_text(message);
-                lock(&self.inner).breaker.succeeded();
+                lock(&self.inner).breaker.record_success();
                 let kind = match code {
                     INVALID_PARAMS => FaultKind::InvalidArguments,
                     METHOD_NOT_FOUND | RESOURCE_NOT_FOUND => FaultKind::NotFound,
@@ -189,18 +190,18 @@ impl Server {
             CallFailure::Login(fault) => {
                 let why = self.redactor.redact_text(fault.in_one_line());
                 // The next call connects again and finds the login that there is then.
-                self.give_up(connection, why);
+                self.close_connection(connection, why);
                 let message = self.redactor.redact_text(fault.message);
                 Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
             }
             CallFailure::Unreadable(why) => {
-                lock(&self.inner).breaker.succeeded();
+                lock(&self.inner).breaker.record_success();
                 let message = format!("Server '{name}' answered, and the answer is not read: {why}.");
                 Fault::exhausted(message)
                     .hint("Ask for less at once, for example for a page or for fewer fields.")
             }
             CallFailure::Unanswered(fault) => {
-                lock(&self.inner).breaker.succeeded();
+                lock(&self.inner).breaker.record_success();
                 Fault {
                     message: format!("Server '{name}' wants an answer first. {}", fault.message),
                     ..fault

@@ -108,9 +108,9 @@ impl Clock for Noon {
     }
 }
 
-fn server() -> (Arc<Server>, Arc<Scripted>) {
+fn server() -> (Arc<DownstreamServer>, Arc<Scripted>) {
     let connector = Arc::new(Scripted::default());
-    let shared = Shared {
+    let shared = ServerContext {
         connector: Arc::clone(&connector) as _,
         index: Arc::new(Known(
             Mutex::default(),
@@ -136,15 +136,15 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
         secrets: Vec::new(),
         missing: Vec::new(),
     };
-    (Server::new(definition, Arc::new(shared)), connector)
+    (DownstreamServer::new(definition, Arc::new(shared)), connector)
 }
 
-async fn call(server: &Arc<Server>, tool: &str) -> Outcome {
+async fn call(server: &Arc<DownstreamServer>, tool: &str) -> Outcome {
     call_in(server, tool, false).await
 }
 
 /// `apart`: over a connection of its own.
-async fn call_in(server: &Arc<Server>, tool: &str, apart: bool) -> Outcome {
+async fn call_in(server: &Arc<DownstreamServer>, tool: &str, apart: bool) -> Outcome {
     let listed = server.listing().await?;
     let offers = vec![gatehouse_core::catalog::SourceListing {
         source: listed.source,
@@ -261,8 +261,8 @@ async fn a_server_that_answers_with_an_error_is_well() {
 #[tokio::test(start_paused = true)]
 async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
     let (server, connector) = server();
-    server.learn_apart().await.expect("learnt");
-    server.learn_apart().await.expect("known");
+    server.learn_isolated().await.expect("learnt");
+    server.learn_isolated().await.expect("known");
     let counted = || (connector.attempts.load(Ordering::SeqCst), connector.closed.load(Ordering::SeqCst));
     assert_eq!(counted(), (1, 1), "what is known is not asked again");
     assert_eq!(server.status().state, ServerState::Configured, "it does not run");
@@ -282,7 +282,7 @@ async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
 #[tokio::test(start_paused = true)]
 async fn calls_apart_are_given_up_and_refused_like_others() {
     let (server, connector) = server();
-    server.learn_apart().await.expect("learnt");
+    server.learn_isolated().await.expect("learnt");
     connector.down.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         let fault = call_in(&server, "work", true).await.expect_err("down");

@@ -13,11 +13,11 @@ use rmcp::{
 use tokio::sync::watch;
 
 use super::{
-    super::followed::{First, Follower},
-    CallFailure, Session,
+    super::upstream_subscriptions::{FirstFollower, FollowOutcome},
+    CallFailure, ServerSession,
 };
 
-impl Session {
+impl ServerSession {
     /// Has the server tell of changes at an address; none where it does not tell.
     pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
         let info = self.peer.peer_info();
@@ -26,8 +26,8 @@ impl Session {
             return Ok(None);
         }
         let first = match self.followed.follow(uri) {
-            Follower::Joined(receiver) => return Ok(Some(receiver)),
-            Follower::First(first) => first,
+            FollowOutcome::Joined(receiver) => return Ok(Some(receiver)),
+            FollowOutcome::First(first) => first,
         };
         let receiver = first.receiver();
         let since_2026 =
@@ -42,13 +42,13 @@ impl Session {
     }
 
     #[allow(deprecated)]
-    async fn subscribe(&self, first: First, uri: &str) -> Result<(), CallFailure> {
+    async fn subscribe(&self, first: FirstFollower, uri: &str) -> Result<(), CallFailure> {
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
         self.request(request.into(), None).await?;
         let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
         tokio::spawn(async move {
             let unwanted = tokio::select! {
-                () = first.nobody() => true,
+                () = first.wait_until_unfollowed() => true,
                 _ = end.wait_for(Option::is_some) => false,
             };
             if unwanted {
@@ -60,7 +60,7 @@ impl Session {
         Ok(())
     }
 
-    async fn listen(&self, first: First, uri: &str) -> Result<(), CallFailure> {
+    async fn listen(&self, first: FirstFollower, uri: &str) -> Result<(), CallFailure> {
         let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
         let mut subscription = match self.peer.listen(filter).await {
             Ok(subscription) => subscription,
@@ -68,8 +68,8 @@ impl Session {
         };
         tokio::spawn(async move {
             tokio::select! {
-                () = first.nobody() => {}
-                () = told(&mut subscription, &first) => {}
+                () = first.wait_until_unfollowed() => {}
+                () = forward_updates(&mut subscription, &first) => {}
             }
             let _ = subscription.cancel().await;
         });
@@ -78,7 +78,7 @@ impl Session {
 }
 
 /// Passes on what a subscription tells, until it is over.
-async fn told(subscription: &mut Subscription, first: &First) {
+async fn forward_updates(subscription: &mut Subscription, first: &FirstFollower) {
     while let Ok(Some(_)) = subscription.next().await {
         first.changed();
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::CallFailure;
-use crate::downstream::inbound::Memory;
+use crate::downstream::inbound::MessageMemory;
 
 /// Maximum size of everything that a server lists at a time.
 const MAX_LISTING_BYTES: usize = 4 << 20;
@@ -21,7 +21,7 @@ impl ListingBudget {
     ///
     /// # Errors
     /// If there is too much with it.
-    pub(super) fn take(&self, method: &str, page: &Memory) -> Result<(), CallFailure> {
+    pub(super) fn take(&self, method: &str, page: &MessageMemory) -> Result<(), CallFailure> {
         let size = page.size();
         let bytes = self.bytes.fetch_add(page.bytes(), Ordering::Relaxed) + page.bytes();
         let values = self.values.fetch_add(size.values, Ordering::Relaxed) + size.values;

@@ -5,13 +5,13 @@ use gatehouse_core::names::quoted;
 use rmcp::model::{CustomResult, ListToolsRequest, ServerResult, Tool};
 use serde_json::Value;
 
-use super::{CallFailure, ListingBudget, MAX_TOOLS, Session};
+use super::{CallFailure, ListingBudget, MAX_TOOLS, ServerSession};
 use crate::downstream::server_text::is_task_only;
 
 /// Maximum number of tools that the log names.
-const MAX_NAMED: usize = 8;
+const MAX_LOGGED_TOOLS: usize = 8;
 
-impl Session {
+impl ServerSession {
     /// Returns all pages of the list.
     pub(super) async fn tools(&self, budget: &ListingBudget) -> Result<Vec<Tool>, CallFailure> {
         let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
@@ -20,13 +20,13 @@ impl Session {
                 Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
             }
             // The library reads all tools of a page or none.
-            ServerResult::CustomResult(CustomResult(page)) => one_by_one(page),
+            ServerResult::CustomResult(CustomResult(page)) => parse_tools(page),
             _ => None,
         };
         let listed = self.pages("tools/list", budget, MAX_TOOLS, ask, take).await?;
         let (tools, refused): (Vec<_>, Vec<_>) =
             listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
-        for why in refused.into_iter().filter_map(Result::err).take(MAX_NAMED) {
+        for why in refused.into_iter().filter_map(Result::err).take(MAX_LOGGED_TOOLS) {
             tracing::warn!(source = %self.server, "something it lists is left out: {why}");
         }
         Ok(tools.into_iter().flatten().collect())
@@ -44,10 +44,10 @@ fn callable(tool: Tool) -> Result<Tool, String> {
 }
 
 /// A tool, or the reason why it cannot be read.
-type ReadTool = Result<Tool, String>;
+type ToolResult = Result<Tool, String>;
 
 /// Reads the tools of a page each by itself. `None` if the page has no list of tools.
-fn one_by_one(mut page: Value) -> Option<(Vec<ReadTool>, Option<String>)> {
+fn parse_tools(mut page: Value) -> Option<(Vec<ToolResult>, Option<String>)> {
     let tools = match page.get_mut("tools")?.take() {
         Value::Array(tools) => tools,
         _ => return None,
@@ -71,12 +71,12 @@ mod tests {
     fn a_tool_that_cannot_be_read_takes_no_other_with_it() {
         let page = json!({"tools": [{"name": "bare"}, {"name": "well", "inputSchema": {"type": "object"}}, 5],
             "nextCursor": "2"});
-        let (tools, next) = one_by_one(page).expect("a list");
+        let (tools, next) = parse_tools(page).expect("a list");
         let names: Vec<_> = tools.into_iter().map(|tool| tool.map(|tool| tool.name.into_owned())).collect();
         assert_eq!(next.as_deref(), Some("2"));
         assert_eq!(names[0], Err("tool 'bare': missing field `inputSchema`".into()));
         assert_eq!(names[1], Ok("well".into()));
         assert!(names[2].is_err());
-        assert!(one_by_one(json!({"tools": {}})).is_none() && one_by_one(json!(5)).is_none());
+        assert!(parse_tools(json!({"tools": {}})).is_none() && parse_tools(json!(5)).is_none());
     }
 }

@@ -3,7 +3,7 @@
 
 /// An event with its data; its name is empty where the server gives none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct SseEvent {
     pub(crate) name: String,
     pub(crate) data: String,
     /// Id to resume the stream after.
@@ -14,10 +14,10 @@ pub(crate) struct Event {
 
 /// An event, or one of its lines, was longer than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct EventTooLong;
 
 /// The bytes of a stream that are not yet an event.
-pub(crate) struct Events {
+pub(crate) struct SseParser {
     limit: usize,
     /// A line without its end.
     line: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Events {
     data: Vec<u8>,
 }
 
-impl Events {
+impl SseParser {
     /// For events of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
@@ -45,7 +45,11 @@ impl Events {
     }
 
     /// Takes bytes, and gives what they complete to `each`.
-    pub(crate) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), TooLong> {
+    pub(crate) fn take(
+        &mut self,
+        mut bytes: &[u8],
+        mut each: impl FnMut(SseEvent),
+    ) -> Result<(), EventTooLong> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
@@ -54,7 +58,7 @@ impl Events {
             let end = memchr::memchr2(b'\n', b'\r', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + piece.len() + self.data.len() > self.limit {
-                return Err(TooLong);
+                return Err(EventTooLong);
             }
             self.line.extend_from_slice(piece);
             let Some(end) = end else { return Ok(()) };
@@ -68,7 +72,7 @@ impl Events {
     }
 
     /// What the line adds to its event; an empty line ends it.
-    fn end_line(&mut self) -> Option<Event> {
+    fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let (name, mut data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
@@ -77,7 +81,7 @@ impl Events {
             if data.pop().is_none() && id.is_none() && retry.is_none() {
                 return None;
             }
-            return Some(Event { name: text(&name), data: text(&data), id, retry });
+            return Some(SseEvent { name: text(&name), data: text(&data), id, retry });
         }
         let (field, value) = match memchr::memchr(b':', &line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -107,8 +111,8 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn all(pieces: &[&[u8]]) -> Result<Vec<(String, String)>, TooLong> {
-        let (mut events, mut found) = (Events::new(64), Vec::new());
+    fn all(pieces: &[&[u8]]) -> Result<Vec<(String, String)>, EventTooLong> {
+        let (mut events, mut found) = (SseParser::new(64), Vec::new());
         for piece in pieces {
             events.take(piece, |event| found.push((event.name, event.data)))?;
         }
@@ -131,9 +135,9 @@ mod tests {
 
     #[test]
     fn no_event_is_longer_than_it_may_be() {
-        assert_eq!(all(&[&[b'x'; 65]]), Err(TooLong), "without an end");
+        assert_eq!(all(&[&[b'x'; 65]]), Err(EventTooLong), "without an end");
         let line = b"data: 0123456789012345678901234567\n".as_slice();
         assert!(all(&[line, b"\n", line, b"\n", line, b"\n"]).is_ok(), "each is short");
-        assert_eq!(all(&[line, line, line]), Err(TooLong), "in many lines");
+        assert_eq!(all(&[line, line, line]), Err(EventTooLong), "in many lines");
     }
 }

@@ -4,8 +4,8 @@
 //! The address has to be of the same origin as the stream: what is sent there has the headers of the server's definition,
 //! and those are for nobody else. A stream that ends is not resumed, for nothing tells what was lost with it.
 
-mod asking;
 mod events;
+mod server_requester;
 #[cfg(test)]
 mod tests;
 
@@ -18,16 +18,16 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 
 pub(crate) use self::{
-    asking::Asking,
-    events::{Event, Events},
+    events::{SseEvent, SseParser},
+    server_requester::ServerRequester,
 };
 use super::{
     connection::{ConnectFailure, ConnectionEnd},
-    inbound::{Inbound, Incoming, ServerMessage},
+    inbound::{InboundReader, MessageReader, ServerMessage},
 };
 
 /// The most of an answer that is quoted where it is no stream.
-const QUOTED: usize = 300;
+const MAX_QUOTED_BYTES: usize = 300;
 
 /// Why the transport does not work, in a sentence without a stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,38 +82,42 @@ impl From<SseError> for ConnectFailure {
 }
 
 /// An open stream, and where answers to it go.
-pub(crate) struct Sse {
-    asking: Asking,
+pub(crate) struct SseTransport {
+    asking: ServerRequester,
     endpoint: Url,
-    stream: Option<Stream>,
-    inbound: Inbound,
-    incoming: Incoming,
+    stream: Option<SseStream>,
+    inbound: InboundReader,
+    incoming: MessageReader,
 }
 
 /// What comes from the server.
-struct Stream {
+struct SseStream {
     response: Response,
-    events: Events,
+    events: SseParser,
     /// Complete, and not yet taken.
-    came: VecDeque<Event>,
+    parsed: VecDeque<SseEvent>,
 }
 
-impl Sse {
+impl SseTransport {
     /// Opens the stream and waits for its first event. No event may have more than `limit` bytes.
     ///
     /// # Errors
     /// Where there is no stream at this address, or where it names an address of another origin.
-    pub(crate) async fn open(asking: Asking, inbound: Inbound, limit: usize) -> Result<Self, SseError> {
+    pub(crate) async fn open(
+        asking: ServerRequester,
+        inbound: InboundReader,
+        limit: usize,
+    ) -> Result<Self, SseError> {
         match Self::begin(&asking, limit).await {
             Ok((endpoint, stream)) => {
-                let incoming = Incoming::new(&inbound);
+                let incoming = MessageReader::new(&inbound);
                 Ok(Self { asking, endpoint, stream: Some(stream), inbound, incoming })
             }
-            Err(error) => Err(SseError { message: asking.clean(error.message), ..error }),
+            Err(error) => Err(SseError { message: asking.redact_tokens(error.message), ..error }),
         }
     }
 
-    async fn begin(asking: &Asking, limit: usize) -> Result<(Url, Stream), SseError> {
+    async fn begin(asking: &ServerRequester, limit: usize) -> Result<(Url, SseStream), SseError> {
         let request = |request: RequestBuilder| request.header(ACCEPT, "text/event-stream");
         let response = asking.send(Method::GET, asking.url(), request).await?;
         if response.status() != StatusCode::OK {
@@ -127,7 +131,7 @@ impl Sse {
                 quoted(kind, 64)
             )));
         }
-        let mut stream = Stream { response, events: Events::new(limit), came: VecDeque::new() };
+        let mut stream = SseStream { response, events: SseParser::new(limit), parsed: VecDeque::new() };
         let endpoint = loop {
             let first = stream.next().await?.ok_or_else(|| SseError::new("its stream ended at once"))?;
             if first.name == "endpoint" {
@@ -140,7 +144,7 @@ impl Sse {
 
 /// The address that a server names, which may be relative to that of its stream.
 fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
-    let told = quoted(named, QUOTED);
+    let told = quoted(named, MAX_QUOTED_BYTES);
     let url = stream
         .join(named)
         .map_err(|error| SseError::new(format!("it wants answers at '{told}': {error}")))?;
@@ -152,22 +156,22 @@ fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
     Ok(url)
 }
 
-impl Stream {
+impl SseStream {
     /// The next event; none at the end. Nothing is lost where the future is dropped.
-    async fn next(&mut self) -> Result<Option<Event>, SseError> {
+    async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
-            if let Some(event) = self.came.pop_front() {
+            if let Some(event) = self.parsed.pop_front() {
                 return Ok(Some(event));
             }
             let Some(bytes) = self.response.chunk().await.map_err(SseError::broken)? else { return Ok(None) };
-            let came = &mut self.came;
+            let came = &mut self.parsed;
             let taken = self.events.take(&bytes, |event| came.push_back(event));
             taken.map_err(|_| SseError::new("it sent an event that is longer than any may be"))?;
         }
     }
 }
 
-impl Transport<RoleClient> for Sse {
+impl Transport<RoleClient> for SseTransport {
     type Error = SseError;
 
     fn send(
@@ -196,7 +200,7 @@ impl Transport<RoleClient> for Sse {
             match self.stream.as_mut()?.next().await {
                 Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
                 Ok(Some(event)) => {
-                    let text = self.asking.clean(event.data).into_bytes();
+                    let text = self.asking.redact_tokens(event.data).into_bytes();
                     if let Some(message) = self.incoming.add(text) {
                         return Some(message);
                     }
@@ -205,7 +209,7 @@ impl Transport<RoleClient> for Sse {
                 Err(error) => break error.to_string(),
             }
         };
-        self.inbound.end(ConnectionEnd::new(quoted(&why, QUOTED)));
+        self.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_BYTES)));
         self.stream = None;
         None
     }

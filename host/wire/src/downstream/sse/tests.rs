@@ -15,12 +15,12 @@ use tokio::{
 
 use super::{
     super::{
-        client::Client,
-        connection::{CallFailure, Connection},
-        inbound::{Inbound, InboundLimits},
-        session::Session,
+        client::HostClient,
+        connection::{CallFailure, ServerConnection},
+        inbound::{InboundLimits, InboundReader},
+        session::ServerSession,
     },
-    Asking, Sse,
+    ServerRequester, SseTransport,
 };
 
 /// Far less than a reply may have.
@@ -49,22 +49,22 @@ impl Server {
         Self { url: format!("http://{address}/sse").parse().expect("a url"), asked }
     }
 
-    async fn open(&self) -> Result<(Sse, Inbound), String> {
-        let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
+    async fn open(&self) -> Result<(SseTransport, InboundReader), String> {
+        let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
         let client = HttpClients::default().for_url(&self.url).expect("a client").clone();
         let headers =
             HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
-        let asking = Asking::new(client, self.url.clone(), headers, None);
-        let opened = Sse::open(asking, inbound.clone(), LIMIT).await;
+        let asking = ServerRequester::new(client, self.url.clone(), headers, None);
+        let opened = SseTransport::open(asking, inbound.clone(), LIMIT).await;
         opened.map(|stream| (stream, inbound)).map_err(|error| error.to_string())
     }
 
-    async fn connect(&self) -> Session {
+    async fn connect(&self) -> ServerSession {
         let (stream, inbound) = self.open().await.expect("a stream");
-        let client = Client::new(&"old".into(), inbound);
-        let stream = client.over(stream, &(Arc::new(|| {}) as _));
+        let client = HostClient::new(&"old".into(), inbound);
+        let stream = client.wrap_transport(stream, &(Arc::new(|| {}) as _));
         let running = serve_client_with_lifecycle(client, stream, ClientLifecycleMode::Initialize).await;
-        Session::new(running.expect("a handshake"), None)
+        ServerSession::new(running.expect("a handshake"), None)
     }
 
     fn asked(&self) -> Vec<String> {

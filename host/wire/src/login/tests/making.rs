@@ -3,7 +3,7 @@
 use gatehouse_core::http::{Redactor, Secret};
 
 use super::*;
-use crate::login::{LoggedOut, NamedClient, NamedIssuer};
+use crate::login::{LogoutOutcome, NamedClient, NamedIssuer};
 
 #[tokio::test]
 async fn a_login_is_kept_and_shown_to_its_server_alone() {
@@ -34,7 +34,7 @@ async fn a_login_is_kept_and_shown_to_its_server_alone() {
         assert_eq!(elsewhere(declared, target).await, Ok(None), "{declared} {target}");
     }
     assert_eq!(host.bearer("hub", &server, &place.target()).await, Ok(None));
-    let moved = host.refused("git", &other_path, None).await.expect_err("another server");
+    let moved = host.renew_refused_token("git", &other_path, None).await.expect_err("another server");
     assert!(moved.message.contains(&format!("was made for {server}")), "{moved}");
     assert_eq!(host.state("git", &other_path).await, Ok(LoginState::Elsewhere { server }));
 }
@@ -192,19 +192,19 @@ async fn who_logs_out_leaves_nothing_behind() {
     let place = Place::with(&[]);
     let host = place.logged_in().await;
     let (_, refresh) = place.authority.tokens();
-    assert_eq!(host.log_out("git").await, Ok(LoggedOut::Revoked));
+    assert_eq!(host.log_out("git").await, Ok(LogoutOutcome::Revoked));
     let revoked = place.authority.seen("/revoke").remove(0).form;
     assert_eq!((&revoked["token"], &*revoked["token_type_hint"]), (&refresh, "refresh_token"));
     assert_eq!(place.files(), ["git.lock"]);
     assert_eq!(place.token(&host).await, Ok(None));
-    assert_eq!(host.log_out("git").await, Ok(LoggedOut::NoLogin));
-    let wants = host.refused("git", &place.url(), None).await.expect_err("no login");
+    assert_eq!(host.log_out("git").await, Ok(LogoutOutcome::NoLogin));
+    let wants = host.renew_refused_token("git", &place.url(), None).await.expect_err("no login");
     assert_eq!(wants.in_one_line(), "Server 'git' wants a login. Run: gatehouse servers login git");
 
     let place = Place::with(&[Vice::NoRevocation]);
     let forgotten = place.logged_in().await.log_out("git").await.expect("forgotten");
     assert!(
-        matches!(&forgotten, LoggedOut::Forgotten(why) if why.contains("takes no token back")),
+        matches!(&forgotten, LogoutOutcome::Forgotten(why) if why.contains("takes no token back")),
         "{forgotten:?}"
     );
     assert_eq!(place.files(), ["git.lock"]);

@@ -24,7 +24,7 @@ use gatehouse_net::Url;
 use tempfile::TempDir;
 
 use self::{authority::Authority, vice::Vice};
-use super::{Endpoints, LoginDialog, LoginSettings, LoginState, Logins};
+use super::{LoginDialog, LoginEndpoints, LoginSettings, LoginState, Logins};
 
 /// 2026-11-23T00:00:00Z, in milliseconds.
 const NOON: u64 = 1_795_392_000_000;
@@ -43,7 +43,7 @@ struct Desk {
     browser: fn(Url),
     /// The answer to whether endpoints belong together.
     confirms: Option<bool>,
-    asked: Mutex<Vec<Endpoints>>,
+    asked: Mutex<Vec<LoginEndpoints>>,
     shown: Mutex<Vec<String>>,
 }
 
@@ -55,7 +55,7 @@ impl Default for Desk {
 
 #[async_trait]
 impl LoginDialog for Desk {
-    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
+    async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool> {
         lock(&self.asked).push(endpoints.clone());
         self.confirms
     }

@@ -58,14 +58,14 @@ async fn a_token_that_ends_in_mid_call_is_renewed_and_the_call_sent_again_once()
     let host = place.logged_in().await;
     let used = host.bearer("git", &place.url(), &place.target()).await.expect("read").expect("a token");
     place.authority.expire();
-    let again = host.refused("git", &place.url(), Some(&used)).await.expect("renewed");
+    let again = host.renew_refused_token("git", &place.url(), Some(&used)).await.expect("renewed");
     assert_eq!(again.reveal(), place.authority.tokens().0);
     // A second call that was under way with the old token takes what the first one got.
-    let same = host.refused("git", &place.url(), Some(&used)).await.expect("renewed before");
+    let same = host.renew_refused_token("git", &place.url(), Some(&used)).await.expect("renewed before");
     assert_eq!((same, place.authority.renewals()), (again.clone(), 1));
     // Somebody who had none, because the login was made meanwhile.
-    assert_eq!(host.refused("git", &place.url(), None).await, Ok(again));
-    assert_eq!(Logins::refused_again("git").in_one_line(), OVER);
+    assert_eq!(host.renew_refused_token("git", &place.url(), None).await, Ok(again));
+    assert_eq!(Logins::refused_again_fault("git").in_one_line(), OVER);
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn a_token_endpoint_that_is_stuck_is_given_up() {
     let place = Place::with(&[]);
     place.authority.now(Vice::TokenStuck);
     let host = place.host();
-    let login = crate::login::stored::Login {
+    let login = crate::login::login_store::StoredLogin {
         server: place.url(),
         resource: place.url(),
         issuer: place.authority.url(""),

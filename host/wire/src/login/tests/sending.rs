@@ -14,10 +14,10 @@ use rmcp::{
 use super::*;
 use crate::{
     downstream::{
-        inbound::{Inbound, InboundLimits},
-        sse::{Asking, Sse},
+        inbound::{InboundLimits, InboundReader},
+        sse::{ServerRequester, SseTransport},
     },
-    login::{LoggedIn, fault_of},
+    login::{AuthenticatedClient, fault_of},
 };
 
 fn ping_message() -> ClientJsonRpcMessage {
@@ -26,9 +26,9 @@ fn ping_message() -> ClientJsonRpcMessage {
 }
 
 /// Takes the response to [`ping_message`].
-fn inbound() -> Inbound {
-    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
-    inbound.sent(&NumberOrString::Number(0));
+fn inbound() -> InboundReader {
+    let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
+    inbound.register_request(&NumberOrString::Number(0));
     inbound
 }
 
@@ -36,7 +36,7 @@ fn inbound() -> Inbound {
 async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&place.target()).expect("a client").clone();
-    let client = LoggedIn::new(client, Some(Arc::clone(host)), "git".into(), inbound());
+    let client = AuthenticatedClient::new(client, Some(Arc::clone(host)), "git".into(), inbound());
     match client.post_message(place.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
             Ok(serde_json::to_string(&message).expect("a message"))
@@ -117,7 +117,7 @@ async fn faults_of_a_login_come_through_the_protocol() {
     let host = Arc::new(place.host());
     let clients = HttpClients::default();
     let client = clients.for_url(&place.target()).expect("a client").clone();
-    let client = LoggedIn::new(client, Some(host), "git".into(), inbound());
+    let client = AuthenticatedClient::new(client, Some(host), "git".into(), inbound());
     let config = StreamableHttpClientTransportConfig::with_uri(place.url());
     let begun = ().serve(StreamableHttpClientWorker::new(client, config)).await;
     let Err(error) = begun else { panic!("no login") };
@@ -130,12 +130,14 @@ async fn faults_of_a_login_come_through_the_protocol() {
 }
 
 /// A stream of events with the logins of a host.
-async fn stream(place: &Place, host: &Arc<Logins>) -> Result<Sse, Fault> {
+async fn stream(place: &Place, host: &Arc<Logins>) -> Result<SseTransport, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&place.target()).expect("a client").clone();
     let logins = Some((Arc::clone(host), "git".into()));
-    let asking = Asking::new(client, place.target(), Default::default(), logins);
-    Sse::open(asking, inbound(), 4_096).await.map_err(|error| fault_of(&error).expect("a fault").clone())
+    let asking = ServerRequester::new(client, place.target(), Default::default(), logins);
+    SseTransport::open(asking, inbound(), 4_096)
+        .await
+        .map_err(|error| fault_of(&error).expect("a fault").clone())
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn registry(reference: &str, insecure: bool) -> Registry {
-    let reference: Reference = reference.parse().expect("a reference");
-    Registry::new(&reference, Purpose::Pull, None, insecure).expect("a client")
+fn registry(reference: &str, insecure: bool) -> RegistryClient {
+    let reference: OciReference = reference.parse().expect("a reference");
+    RegistryClient::new(&reference, RegistryAccess::Pull, None, insecure).expect("a client")
 }
 
 #[test]
@@ -20,7 +20,8 @@ fn only_this_machine_is_spoken_to_without_tls_unless_the_operator_says_so() {
 
 #[test]
 fn no_answer_talks_us_out_of_tls() {
-    let may = |registry: &Registry, url: &str| registry.may_go_to(&Url::parse(url).expect("a URL")).is_ok();
+    let may =
+        |registry: &RegistryClient, url: &str| registry.check_url(&Url::parse(url).expect("a URL")).is_ok();
     let far = registry("oci://ghcr.io/a", false);
     assert!(may(&far, "https://blobs.example/x"));
     assert!(!may(&far, "http://ghcr.io/x") && !may(&far, "http://127.0.0.1/x") && !may(&far, "file:///x"));

@@ -9,17 +9,17 @@ use std::{
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use super::{connections::Connections, eviction::EvictionRank, settings::HttpSettings};
+use super::{connections::OpenConnections, eviction::EvictionRank, settings::HttpSettings};
 
 /// Replies up to this size are not worth looking at all connections.
-const SMALL_REPLY: usize = 64 << 10;
+const MAX_SMALL_REPLY: usize = 64 << 10;
 
 /// How long a client takes nothing of its reply before it counts as one that does not read: the network is full for a
 /// moment whenever a reply is long.
-const STALL: Duration = Duration::from_secs(2);
+const MIN_STALL_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     /// Nothing of a request came, or part of its headers.
     Header,
     /// The body of an admitted request is being read.
@@ -35,7 +35,7 @@ enum Phase {
 }
 
 struct State {
-    phase: Phase,
+    phase: ConnectionPhase,
     since: Instant,
     /// Whether the network was empty when it was read: its client says nothing, or not all of a request.
     waits: bool,
@@ -51,25 +51,25 @@ struct State {
 
 /// Why a connection's time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expired {
+pub(super) enum ConnectionTimeout {
     Header,
     Write,
     Idle,
 }
 
 /// What is known of a connection; shared by its task, its requests and the list of all.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     /// Who is at the other end.
     pub(super) peer: SocketAddr,
     state: Mutex<State>,
     closing: CancellationToken,
-    all: Weak<Connections>,
+    all: Weak<OpenConnections>,
 }
 
-impl Connection {
-    pub(super) fn new(peer: SocketAddr, all: Weak<Connections>) -> Self {
+impl HttpConnection {
+    pub(super) fn new(peer: SocketAddr, all: Weak<OpenConnections>) -> Self {
         let state = State {
-            phase: Phase::Header,
+            phase: ConnectionPhase::Header,
             since: Instant::now(),
             waits: false,
             known: false,
@@ -99,49 +99,49 @@ impl Connection {
     }
 
     /// Bytes came.
-    pub(super) fn heard(&self) {
+    pub(super) fn record_read(&self) {
         let mut state = self.state();
-        if state.phase == Phase::Idle {
-            state.enter(Phase::Header);
+        if state.phase == ConnectionPhase::Idle {
+            state.enter(ConnectionPhase::Header);
         }
     }
 
     /// No bytes are there to be read.
-    pub(super) fn waits(&self) {
+    pub(super) fn record_empty_read(&self) {
         self.state().waits = true;
     }
 
     /// The network takes nothing now.
-    pub(super) fn stalls(&self) {
+    pub(super) fn record_stall(&self) {
         self.state().stalled.get_or_insert_with(Instant::now);
     }
 
     /// The network took bytes.
-    pub(super) fn sent(&self, bytes: usize) {
+    pub(super) fn record_written(&self, bytes: usize) {
         let mut state = self.state();
         state.unsent = state.unsent.saturating_sub(bytes);
         state.stalled = None;
     }
 
     /// The network has everything.
-    pub(super) fn flushed(&self) {
+    pub(super) fn record_flushed(&self) {
         let mut state = self.state();
-        if state.phase == Phase::Flushing {
-            state.enter(Phase::Idle);
+        if state.phase == ConnectionPhase::Flushing {
+            state.enter(ConnectionPhase::Idle);
         }
     }
 
     /// A part of a reply is on its way to the network.
-    pub(super) fn sending(&self, bytes: usize) {
+    pub(super) fn add_unsent(&self, bytes: usize) {
         let unsent = {
             let mut state = self.state();
             state.unsent += bytes;
             state.unsent
         };
-        if unsent > SMALL_REPLY
+        if unsent > MAX_SMALL_REPLY
             && let Some(all) = self.all.upgrade()
         {
-            all.relieve();
+            all.close_slowest();
         }
     }
 
@@ -160,7 +160,7 @@ impl Connection {
         if self.is_closing() {
             return None;
         }
-        if state.last && state.phase == Phase::Idle {
+        if state.last && state.phase == ConnectionPhase::Idle {
             return Some(EvictionRank::Closing(state.since));
         }
         if !state.known {
@@ -168,68 +168,72 @@ impl Connection {
             return Some(rank(state.since));
         }
         match state.phase {
-            Phase::Header | Phase::Idle => Some(EvictionRank::Idle(state.since)),
-            Phase::Body => Some(EvictionRank::Body(state.since)),
-            Phase::Listening => Some(EvictionRank::Listening(state.since)),
-            Phase::Working | Phase::Flushing => {
-                let stalled = state.stalled.filter(|since| since.elapsed() >= STALL);
+            ConnectionPhase::Header | ConnectionPhase::Idle => Some(EvictionRank::Idle(state.since)),
+            ConnectionPhase::Body => Some(EvictionRank::Body(state.since)),
+            ConnectionPhase::Listening => Some(EvictionRank::Listening(state.since)),
+            ConnectionPhase::Working | ConnectionPhase::Flushing => {
+                let stalled = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME);
                 stalled.map(EvictionRank::Stalled)
             }
         }
     }
 
     /// Whether its time is over. Bodies have a timeout where they are read, and calls one of their own.
-    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<Expired> {
+    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<ConnectionTimeout> {
         let state = self.state();
         if self.is_closing() {
             return None;
         }
         let over = |since: Instant, time| now.saturating_duration_since(since) >= time;
         if state.stalled.is_some_and(|since| over(since, settings.write_timeout)) {
-            return Some(Expired::Write);
+            return Some(ConnectionTimeout::Write);
         }
         match state.phase {
-            Phase::Header if over(state.since, settings.header_timeout) => Some(Expired::Header),
-            Phase::Idle if over(state.since, settings.idle_timeout) => Some(Expired::Idle),
+            ConnectionPhase::Header if over(state.since, settings.header_timeout) => {
+                Some(ConnectionTimeout::Header)
+            }
+            ConnectionPhase::Idle if over(state.since, settings.idle_timeout) => {
+                Some(ConnectionTimeout::Idle)
+            }
             _ => None,
         }
     }
 
     /// A request is here. What it gives back is dropped when the request is answered.
-    pub(super) fn begin(self: &Arc<Self>) -> Work {
-        self.state().enter(Phase::Working);
-        Work { connection: Arc::clone(self), _memory: None, running: None }
+    pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
+        self.state().enter(ConnectionPhase::Working);
+        ActiveRequest { connection: Arc::clone(self), _memory: None, running: None }
     }
 }
 
 impl State {
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: ConnectionPhase) {
         self.phase = phase;
         self.since = Instant::now();
     }
 }
 
 /// A request that is being answered, and what is held for it.
-pub(super) struct Work {
-    connection: Arc<Connection>,
+pub(super) struct ActiveRequest {
+    connection: Arc<HttpConnection>,
     _memory: Option<OwnedSemaphorePermit>,
     /// What the end of the host waits for.
     running: Option<TaskTrackerToken>,
 }
 
-impl Work {
+impl ActiveRequest {
     /// Its client may be here; from now on its connection goes after those of strangers.
-    pub(super) fn admitted(&self) {
+    pub(super) fn mark_admitted(&self) {
         self.connection.state().known = true;
     }
 
     /// The end of the host waits for its answer.
-    pub(super) fn runs(&mut self, token: TaskTrackerToken) {
+    pub(super) fn track_running(&mut self, token: TaskTrackerToken) {
         self.running = Some(token);
     }
 
     /// Its answer says that the connection closes.
-    pub(super) fn is_last(&self) {
+    pub(super) fn mark_last(&self) {
         self.connection.state().last = true;
     }
 
@@ -239,25 +243,25 @@ impl Work {
     }
 
     /// Its body is being read.
-    pub(super) fn reads_body(&self) {
-        self.connection.state().enter(Phase::Body);
+    pub(super) fn enter_body(&self) {
+        self.connection.state().enter(ConnectionPhase::Body);
     }
 
     /// Its body was read, and takes so much of the memory that there is for requests.
-    pub(super) fn works(&mut self, memory: Option<OwnedSemaphorePermit>) {
+    pub(super) fn enter_working(&mut self, memory: Option<OwnedSemaphorePermit>) {
         self._memory = memory;
-        self.connection.state().enter(Phase::Working);
+        self.connection.state().enter(ConnectionPhase::Working);
     }
 
     /// Its answer is a stream that only tells of changes.
-    pub(super) fn stands(&mut self) {
+    pub(super) fn enter_listening(&mut self) {
         self.running = None;
-        self.connection.state().enter(Phase::Listening);
+        self.connection.state().enter(ConnectionPhase::Listening);
     }
 
     /// A part of its reply is on its way.
-    pub(super) fn sending(&self, bytes: usize) {
-        self.connection.sending(bytes);
+    pub(super) fn add_unsent(&self, bytes: usize) {
+        self.connection.add_unsent(bytes);
     }
 
     pub(super) fn peer(&self) -> SocketAddr {
@@ -265,8 +269,8 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.connection.state().enter(Phase::Flushing);
+        self.connection.state().enter(ConnectionPhase::Flushing);
     }
 }

@@ -17,25 +17,25 @@ use tokio::{
 };
 
 use super::{
-    connection::{Connection, Expired},
+    connection::{ConnectionTimeout, HttpConnection},
     eviction::EvictionRank,
     settings::HttpSettings,
 };
 
 /// Bytes of replies that wait to be sent, over all connections. Beyond it the client goes that has taken
 /// nothing for the longest time.
-const UNSENT: usize = 256 << 20;
+const MAX_UNSENT_BYTES: usize = 256 << 20;
 
 /// The longest time between two looks at the connections.
-const LOOK: Duration = Duration::from_secs(1);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a new client waits for a place that somebody leaves by himself. Most calls are shorter.
-const PATIENCE: Duration = Duration::from_millis(100);
+const MAX_PLACE_WAIT: Duration = Duration::from_millis(100);
 
 /// All connections of a server.
-pub(super) struct Connections {
+pub(super) struct OpenConnections {
     settings: HttpSettings,
-    open: Mutex<Open>,
+    open: Mutex<ConnectionTable>,
     /// Wakes when a connection came or went.
     changed: Notify,
     /// Whether nobody left while a new client waited; the next one need not wait then.
@@ -43,13 +43,13 @@ pub(super) struct Connections {
 }
 
 #[derive(Default)]
-struct Open {
-    connections: HashMap<u64, Arc<Connection>>,
+struct ConnectionTable {
+    connections: HashMap<u64, Arc<HttpConnection>>,
     last: u64,
 }
 
 /// What there is for one more connection.
-enum Vacancy {
+enum Capacity {
     Free,
     /// One is being closed.
     Soon,
@@ -60,13 +60,13 @@ enum Vacancy {
 }
 
 /// A connection in the list, until this is dropped.
-pub(super) struct Entry {
+pub(super) struct ConnectionGuard {
     id: u64,
-    all: Arc<Connections>,
-    pub(super) connection: Arc<Connection>,
+    all: Arc<OpenConnections>,
+    pub(super) connection: Arc<HttpConnection>,
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.all.open().connections.remove(&self.id);
         self.all.stuck.store(false, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Drop for Entry {
     }
 }
 
-impl Connections {
+impl OpenConnections {
     pub(super) fn new(settings: HttpSettings) -> Arc<Self> {
         Arc::new(Self {
             settings,
@@ -84,54 +84,55 @@ impl Connections {
         })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, ConnectionTable> {
         gatehouse_core::lock(&self.open)
     }
 
     /// Takes one more in, and closes another one where that takes the last place. None where all are busy.
-    pub(super) async fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<Entry> {
+    pub(super) async fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionGuard> {
         let mut waits = !self.stuck.load(Ordering::Relaxed);
         loop {
             let changed = self.changed.notified();
-            match self.room(waits) {
-                Vacancy::Free => return Some(self.insert(peer)),
-                Vacancy::Soon => changed.await,
-                Vacancy::Busy => {
-                    waits = timeout(PATIENCE, changed).await.is_ok();
+            match self.capacity(waits) {
+                Capacity::Free => return Some(self.insert(peer)),
+                Capacity::Soon => changed.await,
+                Capacity::Busy => {
+                    waits = timeout(MAX_PLACE_WAIT, changed).await.is_ok();
                     self.stuck.store(!waits, Ordering::Relaxed);
                 }
-                Vacancy::None => return None,
+                Capacity::None => return None,
             }
         }
     }
 
-    fn insert(self: &Arc<Self>, peer: SocketAddr) -> Entry {
+    fn insert(self: &Arc<Self>, peer: SocketAddr) -> ConnectionGuard {
         let mut open = self.open();
         open.last += 1;
         let id = open.last;
-        let connection = Arc::new(Connection::new(peer, Arc::downgrade(self)));
+        let connection = Arc::new(HttpConnection::new(peer, Arc::downgrade(self)));
         open.connections.insert(id, Arc::clone(&connection));
         drop(open);
         self.changed.notify_waiters();
-        Entry { id, all: Arc::clone(self), connection }
+        ConnectionGuard { id, all: Arc::clone(self), connection }
     }
 
     /// `waits` is for a client that would rather wait than have another one closed in the middle of its work.
-    fn room(&self, waits: bool) -> Vacancy {
+    fn capacity(&self, waits: bool) -> Capacity {
         let open = self.open();
         if open.connections.len() < self.settings.connections {
-            return Vacancy::Free;
+            return Capacity::Free;
         }
         if open.connections.values().any(|connection| connection.is_closing()) {
-            return Vacancy::Soon;
+            return Capacity::Soon;
         }
-        let at_once =
-            |connection: &Arc<Connection>| connection.eviction_rank().is_some_and(|rank| rank.goes_at_once());
+        let at_once = |connection: &Arc<HttpConnection>| {
+            connection.eviction_rank().is_some_and(|rank| rank.is_evicted_immediately())
+        };
         if waits && !open.connections.values().any(at_once) {
-            return Vacancy::Busy;
+            return Capacity::Busy;
         }
         drop(open);
-        if self.make_room() { Vacancy::Soon } else { Vacancy::None }
+        if self.make_room() { Capacity::Soon } else { Capacity::None }
     }
 
     /// Whether more than four fifths of the places are taken.
@@ -153,9 +154,9 @@ impl Connections {
     }
 
     /// Closes connections whose time is over, for as long as this is polled.
-    pub(super) async fn watch(&self) {
+    pub(super) async fn close_expired(&self) {
         let HttpSettings { header_timeout, write_timeout, idle_timeout, .. } = self.settings;
-        let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(LOOK);
+        let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(MAX_CHECK_INTERVAL);
         loop {
             let changed = self.changed.notified();
             if self.open().connections.is_empty() {
@@ -173,10 +174,10 @@ impl Connections {
     }
 
     /// Called when replies wait to be sent: where they are too much, the slowest client goes.
-    pub(super) fn relieve(&self) {
+    pub(super) fn close_slowest(&self) {
         let open = self.open();
         let unsent: usize = open.connections.values().map(|connection| connection.unsent()).sum();
-        if unsent <= UNSENT {
+        if unsent <= MAX_UNSENT_BYTES {
             return;
         }
         let stalled = open.connections.values().filter_map(|one| Some((one.stalled()?, one)));
@@ -187,7 +188,7 @@ impl Connections {
     }
 
     /// Closes those that have asked for nothing.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn close_idle(&self) {
         for connection in self.open().connections.values() {
             use EvictionRank::{Closing, Idle, Unknown};
             if matches!(connection.eviction_rank(), Some(Closing(_) | Unknown(_) | Idle(_))) {
@@ -197,7 +198,7 @@ impl Connections {
     }
 }
 
-impl std::fmt::Display for Expired {
+impl std::fmt::Display for ConnectionTimeout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Header => "no whole request came",

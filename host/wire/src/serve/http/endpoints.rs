@@ -9,20 +9,20 @@ use http::{HeaderValue, Method, StatusCode, header::ALLOW};
 use serde_json::{Map, Value, json};
 
 use super::reply::{self, BoxResponse};
-use crate::serve::{ServedPreset, ServedPresets, asks::without_panic, reply as results};
+use crate::serve::{ServedPreset, ServedPresets, reply as results, resource_requests::without_panic};
 
 /// One path.
-pub(super) struct Endpoint {
+pub(super) struct ToolEndpoint {
     path: &'static str,
     method: Method,
     /// As the gate itself calls it.
     tool: &'static str,
-    answers: Answers,
+    answers: ReplyFormat,
 }
 
 /// What an endpoint makes of the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answers {
+enum ReplyFormat {
     /// Its data.
     Data,
     /// All of it, as a client of MCP gets it.
@@ -31,29 +31,29 @@ enum Answers {
     Status,
 }
 
-impl Endpoint {
-    const fn new(path: &'static str, method: Method, tool: &'static str, answers: Answers) -> Self {
+impl ToolEndpoint {
+    const fn new(path: &'static str, method: Method, tool: &'static str, answers: ReplyFormat) -> Self {
         Self { path, method, tool, answers }
     }
 }
 
-static ENDPOINTS: [Endpoint; 7] = [
-    Endpoint::new("tools/search", Method::POST, "search_tools", Answers::Data),
-    Endpoint::new("tools/recommend", Method::POST, "recommend_tools", Answers::Data),
-    Endpoint::new("tools/call", Method::POST, "call_tool", Answers::Result),
+static ENDPOINTS: [ToolEndpoint; 7] = [
+    ToolEndpoint::new("tools/search", Method::POST, "search_tools", ReplyFormat::Data),
+    ToolEndpoint::new("tools/recommend", Method::POST, "recommend_tools", ReplyFormat::Data),
+    ToolEndpoint::new("tools/call", Method::POST, "call_tool", ReplyFormat::Result),
     // What was not changed is embedded anew, too.
-    Endpoint::new("tools/embed", Method::POST, "refresh_mcp_server", Answers::Data),
-    Endpoint::new("refresh", Method::POST, "refresh_mcp_server", Answers::Data),
-    Endpoint::new("servers", Method::GET, "list_mcp_servers", Answers::Data),
-    Endpoint::new("status", Method::GET, "list_mcp_servers", Answers::Status),
+    ToolEndpoint::new("tools/embed", Method::POST, "refresh_mcp_server", ReplyFormat::Data),
+    ToolEndpoint::new("refresh", Method::POST, "refresh_mcp_server", ReplyFormat::Data),
+    ToolEndpoint::new("servers", Method::GET, "list_mcp_servers", ReplyFormat::Data),
+    ToolEndpoint::new("status", Method::GET, "list_mcp_servers", ReplyFormat::Status),
 ];
 
 /// The endpoint of what stands behind `/mcp/` or `/mcp/p/<preset>/`.
-pub(super) fn find(path: &str) -> Option<&'static Endpoint> {
+pub(super) fn find(path: &str) -> Option<&'static ToolEndpoint> {
     ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
 }
 
-impl Endpoint {
+impl ToolEndpoint {
     /// Answers a request that was admitted, and whose body was read.
     pub(super) async fn answer(
         &self,
@@ -91,7 +91,7 @@ impl Endpoint {
         call.principal = principal;
         // Whoever asked and went away drops this future, and so the call.
         let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
-        self.told(outcome, &preset)
+        self.render(outcome, &preset)
     }
 
     /// What the preset calls the tool.
@@ -113,20 +113,20 @@ impl Endpoint {
         Ok(arguments.into())
     }
 
-    fn told(&self, outcome: Outcome, preset: &str) -> BoxResponse {
+    fn render(&self, outcome: Outcome, preset: &str) -> BoxResponse {
         let reply = match outcome {
             Ok(reply) => reply,
             Err(fault) => return failed(status(fault.kind), &fault),
         };
         let told = match (self.answers, data(&reply)) {
-            (Answers::Data, Some(data)) => data,
-            (Answers::Status, Some(data)) => json!({
+            (ReplyFormat::Data, Some(data)) => data,
+            (ReplyFormat::Status, Some(data)) => json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "preset": preset,
                 "servers": data.get("total"),
                 "connected": data.get("connected"),
             }),
-            _ => results::call_result(Ok(reply), results::Data::Anything),
+            _ => results::call_result(Ok(reply), results::StructuredMode::Any),
         };
         reply::json(StatusCode::OK, &told)
     }
@@ -142,7 +142,7 @@ fn data(reply: &Reply) -> Option<Value> {
 }
 
 pub(super) fn failed(status: StatusCode, fault: &Fault) -> BoxResponse {
-    reply::json(status, &json!({ "error": results::in_parts(fault) }))
+    reply::json(status, &json!({ "error": results::fault_to_json(fault) }))
 }
 
 /// The nearest that HTTP has for a fault.

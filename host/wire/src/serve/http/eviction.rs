@@ -24,14 +24,14 @@ pub(super) enum EvictionRank {
 }
 
 /// How long a client that is known rests between two requests that follow each other closely.
-const PAUSE: Duration = Duration::from_secs(1);
+const MIN_IDLE_TIME: Duration = Duration::from_secs(1);
 
 impl EvictionRank {
     /// Whether its place is worth less than a moment of waiting for another one.
-    pub(super) fn goes_at_once(&self) -> bool {
+    pub(super) fn is_evicted_immediately(&self) -> bool {
         match self {
             Self::Closing(_) | Self::Unknown(_) => true,
-            Self::Idle(since) => since.elapsed() >= PAUSE,
+            Self::Idle(since) => since.elapsed() >= MIN_IDLE_TIME,
             Self::Body(_) | Self::Stalled(_) | Self::Listening(_) | Self::Unread(_) => false,
         }
     }

@@ -15,11 +15,11 @@ use http::{
 };
 
 use super::{
-    names::{HostName, WebOrigin},
+    host_names::{HostName, WebOrigin},
     reply::{self, BoxResponse, refuse},
     settings::HttpSettings,
 };
-use crate::serve::Token;
+use crate::serve::BearerToken;
 
 /// Headers of the protocol that a web page may send.
 const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
@@ -42,7 +42,7 @@ pub(super) struct RequestGuard {
     own: Vec<WebOrigin>,
     /// Pages that the operator allows; they get CORS headers.
     pages: Vec<WebOrigin>,
-    token: Option<Token>,
+    token: Option<BearerToken>,
     /// Whoever bears the token.
     bearer: Principal,
     limits: [LogLimit; 3],
@@ -57,7 +57,7 @@ enum FailedCheck {
 }
 
 /// Why a request goes no further.
-pub(super) struct Refusal {
+pub(super) struct RequestRefusal {
     wrong: FailedCheck,
     status: StatusCode,
     why: &'static str,
@@ -67,7 +67,7 @@ pub(super) struct Refusal {
 pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
 impl RequestGuard {
-    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, token: Option<Token>) -> Self {
+    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, token: Option<BearerToken>) -> Self {
         // Beyond loopback the host goes by names it cannot know, unless it is told; the token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
@@ -77,14 +77,16 @@ impl RequestGuard {
     }
 
     /// Whether the request is meant for this server, and comes from no foreign web page.
-    pub(super) fn checks(&self, request: &Parts) -> Result<BrowserOrigin, Refusal> {
-        self.checks_host(request)?;
-        self.checks_origin(&request.headers)
+    pub(super) fn check(&self, request: &Parts) -> Result<BrowserOrigin, RequestRefusal> {
+        self.check_host(request)?;
+        self.check_origin(&request.headers)
     }
 
-    fn checks_host(&self, request: &Parts) -> Result<(), Refusal> {
-        let malformed = |why| Refusal { wrong: FailedCheck::Host, status: StatusCode::BAD_REQUEST, why };
-        let given = only(&request.headers, HOST).map_err(|_| malformed("The Host header stands twice."))?;
+    fn check_host(&self, request: &Parts) -> Result<(), RequestRefusal> {
+        let malformed =
+            |why| RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::BAD_REQUEST, why };
+        let given =
+            single_value(&request.headers, HOST).map_err(|_| malformed("The Host header stands twice."))?;
         let given = given.ok_or_else(|| malformed("The Host header is missing."))?;
         let read =
             |text: &str| HostName::parse(text).map_err(|_| malformed("The Host header names no host."));
@@ -98,13 +100,15 @@ impl RequestGuard {
             return Ok(());
         }
         let why = "This is not the host that the Host header names; allowed_hosts under [http] in presets.toml adds names.";
-        Err(Refusal { wrong: FailedCheck::Host, status: StatusCode::FORBIDDEN, why })
+        Err(RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::FORBIDDEN, why })
     }
 
-    fn checks_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, Refusal> {
-        let refusal = |status, why| Refusal { wrong: FailedCheck::Origin, status, why };
+    fn check_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, RequestRefusal> {
+        let refusal = |status, why| RequestRefusal { wrong: FailedCheck::Origin, status, why };
         let twice = |_| refusal(StatusCode::BAD_REQUEST, "The Origin header stands twice.");
-        let Some(given) = only(headers, ORIGIN).map_err(twice)? else { return Ok(BrowserOrigin(None)) };
+        let Some(given) = single_value(headers, ORIGIN).map_err(twice)? else {
+            return Ok(BrowserOrigin(None));
+        };
         let page = given.to_str().ok().and_then(|text| WebOrigin::parse(text).ok());
         match page {
             Some(page) if self.pages.contains(&page) => Ok(BrowserOrigin(Some(given.clone()))),
@@ -122,23 +126,23 @@ impl RequestGuard {
     }
 
     /// Who asks: whoever bears the token, where there is one.
-    pub(super) fn admits(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, RequestRefusal> {
         match &self.token {
             None => return Ok(Principal::Local),
             Some(token) if token.admits(headers) => return Ok(self.bearer.clone()),
             Some(_) => {}
         }
         let why = "This host needs the header `Authorization: Bearer <GATEHOUSE_TOKEN>`.";
-        Err(Refusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })
+        Err(RequestRefusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })
     }
 
     /// The answer to a request that was refused, and its line in the log.
-    pub(super) fn refuses(&self, refusal: &Refusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
+    pub(super) fn refuse(&self, refusal: &RequestRefusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
         if let Some(left_out) = self.limits[refusal.wrong as usize].admit_line() {
             let headers = &request.headers;
             let given = match refusal.wrong {
-                FailedCheck::Host => Some(shown(headers, HOST)),
-                FailedCheck::Origin => Some(shown(headers, ORIGIN)),
+                FailedCheck::Host => Some(header_text(headers, HOST)),
+                FailedCheck::Origin => Some(header_text(headers, ORIGIN)),
                 // Whatever it is, it is somebody's secret.
                 FailedCheck::Token => None,
             };
@@ -184,7 +188,7 @@ impl BrowserOrigin {
     }
 
     /// Lets the page read the answer.
-    pub(super) fn lets_read(self, headers: &mut HeaderMap) {
+    pub(super) fn allow_read(self, headers: &mut HeaderMap) {
         let Some(origin) = self.0 else { return };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, ANSWER_HEADERS);
@@ -203,13 +207,13 @@ fn request_headers(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// The value of a header that may stand once at most.
-fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, ()> {
+fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, ()> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() { Err(()) } else { Ok(value) }
 }
 
-fn shown(headers: &HeaderMap, name: HeaderName) -> String {
+fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
     let values: Vec<_> =
         headers.get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
     quoted(&values.join(" and "), 100)

@@ -14,9 +14,9 @@ mod connections;
 mod endpoints;
 mod eviction;
 mod guard;
-mod large;
+mod host_names;
+mod large_requests;
 mod listener;
-mod names;
 mod page;
 mod reply;
 mod router;
@@ -31,15 +31,15 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{LAST_CALLS, ServedPresets, auth::Token, shutdown::Drain, workers::Workers};
-use body::Bodies;
-use connections::Connections;
+use super::{MAX_LAST_CALLS, ServedPresets, auth::BearerToken, shutdown::Drain, workers::Workers};
+use body::BodyReader;
+use connections::OpenConnections;
 use guard::RequestGuard;
-use large::LargeRequests;
-use listener::Listener;
-pub use names::{HostName, WebOrigin};
+pub use host_names::{HostName, WebOrigin};
+use large_requests::LargeRequests;
+use listener::HttpListener;
 use router::Router;
-use service::Services;
+use service::PresetServices;
 pub use settings::{HttpSettings, MAX_CONNECTIONS, SettingError};
 
 /// Why the server cannot start.
@@ -61,25 +61,25 @@ pub enum HttpError {
 }
 
 /// A server that listens and has not started to answer.
-pub struct Http {
+pub struct BoundServer {
     listener: TcpListener,
     /// Where it listens; the port is the real one where 0 was asked for.
     pub address: SocketAddr,
-    token: Option<Token>,
+    token: Option<BearerToken>,
 }
 
 /// Binds the address, deny by default.
-pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, HttpError> {
+pub async fn bind(address: SocketAddr, token: Option<BearerToken>) -> Result<BoundServer, HttpError> {
     if !address.ip().is_loopback() && token.is_none() {
         return Err(HttpError::NeedsToken(address));
     }
     let failed = |cause| HttpError::Bind { address, cause };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    Ok(Http { listener, address, token })
+    Ok(BoundServer { listener, address, token })
 }
 
-impl Http {
+impl BoundServer {
     /// Answers until `stop` is cancelled; requests that run then have the time of `drain` to end.
     pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
@@ -87,15 +87,15 @@ impl Http {
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
-            bodies: Bodies::new(settings.body_timeout, settings.memory),
-            services: Services::new(Arc::clone(&presets), &end),
+            bodies: BodyReader::new(settings.body_timeout, settings.memory),
+            services: PresetServices::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
             large: LargeRequests { workers: workers.clone() },
             presets,
         };
-        let connections = Connections::new(settings);
+        let connections = OpenConnections::new(settings);
         let tasks = TaskTracker::new();
-        let taking = Listener {
+        let taking = HttpListener {
             connections: Arc::clone(&connections),
             router: Arc::new(router),
             tasks: tasks.clone(),
@@ -105,29 +105,29 @@ impl Http {
         let over = async {
             stop.cancelled().await;
             shutdown.announce(drain);
-            let _ = timeout(drain.open, shutdown.quiet()).await;
+            let _ = timeout(drain.open, shutdown.wait_until_idle()).await;
         };
         tokio::select! {
             never = taking.accept(&listener) => match never {},
-            () = connections.watch() => {}
+            () = connections.close_expired() => {}
             () = over => {}
         }
         drop(listener);
         shutdown.refuse();
-        connections.dismiss();
+        connections.close_idle();
         tasks.close();
         // Calls of sessions whose clients broke off run on no connection.
         let answered = async || {
             tasks.wait().await;
-            shutdown.quiet().await;
+            shutdown.wait_until_idle().await;
         };
         let drained = tokio::select! {
             drained = timeout(drain.closed, answered()) => drained.is_ok(),
-            () = connections.watch() => false,
+            () = connections.close_expired() => false,
         };
         if !drained {
-            shutdown.cut();
-            let _ = timeout(LAST_CALLS, answered()).await;
+            shutdown.abort();
+            let _ = timeout(MAX_LAST_CALLS, answered()).await;
         }
         end.cancel();
         workers.end().await;

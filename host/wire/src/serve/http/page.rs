@@ -57,9 +57,9 @@ pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) ->
 }
 
 /// A preset with its number of tools. `None` if it cannot be served.
-type Row = (String, Option<usize>);
+type PresetRow = (String, Option<usize>);
 
-fn rows(presets: &ServedPresets) -> Vec<Row> {
+fn rows(presets: &ServedPresets) -> Vec<PresetRow> {
     let presets = presets.presets();
     let mut rows = Vec::new();
     for (name, served) in presets.iter() {
@@ -70,7 +70,7 @@ fn rows(presets: &ServedPresets) -> Vec<Row> {
     rows
 }
 
-fn html(host: &str, rows: &[Row], token: bool) -> String {
+fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
     let header = if token { " \\\n  --header \"Authorization: Bearer $GATEHOUSE_TOKEN\"" } else { "" };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\

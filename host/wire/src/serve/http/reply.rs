@@ -13,9 +13,9 @@ use hyper::body::{Body, Frame, SizeHint};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::connection::Work;
+use super::connection::ActiveRequest;
 use crate::serve::envelope;
-pub(super) use crate::serve::mcp::{Answer as BoxResponse, json, plain};
+pub(super) use crate::serve::mcp::{McpResponse as BoxResponse, json, plain};
 
 /// An answer that says why, as an error of JSON-RPC that belongs to no request.
 pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
@@ -28,28 +28,28 @@ pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxRes
 }
 
 /// A body on its way, with the request that it answers: when it is dropped, the request is over.
-pub(super) struct Outgoing {
+pub(super) struct ResponseBody {
     body: BoxBody<Bytes, Infallible>,
-    work: Work,
+    work: ActiveRequest,
     /// Where the stream would never end by itself, what ends it.
     end: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl Outgoing {
+impl ResponseBody {
     /// `end` is for a stream that only tells of changes.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
-        mut work: Work,
+        mut work: ActiveRequest,
         end: Option<CancellationToken>,
     ) -> Self {
         if end.is_some() {
-            work.stands();
+            work.enter_listening();
         }
         Self { body, work, end: end.map(|end| Box::pin(end.cancelled_owned())) }
     }
 }
 
-impl Body for Outgoing {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -61,7 +61,7 @@ impl Body for Outgoing {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
         {
-            self.work.sending(data.len());
+            self.work.add_unsent(data.len());
         }
         let ends = |end: &mut Pin<Box<WaitForCancellationFutureOwned>>| end.as_mut().poll(cx).is_ready();
         if polled.is_pending() && self.end.as_mut().is_some_and(ends) {

@@ -16,22 +16,22 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    body::{Bodies, BodyRefused},
-    connection::{Connection, Work},
-    endpoints::{self, Endpoint},
+    body::{BodyReader, BodyRejection},
+    connection::{ActiveRequest, HttpConnection},
+    endpoints::{self, ToolEndpoint},
     guard::RequestGuard,
-    large::LargeRequests,
+    large_requests::LargeRequests,
     page,
-    reply::{self, BoxResponse, Outgoing, refuse},
-    service::Services,
+    reply::{self, BoxResponse, ResponseBody, refuse},
+    service::PresetServices,
 };
 use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
     pub(super) guard: RequestGuard,
-    pub(super) bodies: Bodies,
-    pub(super) services: Services,
+    pub(super) bodies: BodyReader,
+    pub(super) services: PresetServices,
     /// Cancelled when the host is to end.
     pub(super) stop: CancellationToken,
     pub(super) large: LargeRequests,
@@ -42,7 +42,7 @@ enum Route {
     /// MCP, with the preset that the path names.
     Mcp(Option<String>),
     /// A tool of that preset for programs that speak no MCP.
-    Endpoint(Option<String>, &'static Endpoint),
+    Endpoint(Option<String>, &'static ToolEndpoint),
     /// What people find who open the address in a browser.
     Root,
     /// Whether the process lives.
@@ -53,18 +53,18 @@ enum Route {
 }
 
 impl Route {
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         match path.strip_suffix('/').unwrap_or(path) {
             "" => Self::Root,
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
-            path => Self::below(path).unwrap_or(Self::Unknown),
+            path => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
         }
     }
 
     /// `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
-    fn below(path: &str) -> Option<Self> {
+    fn from_mcp_path(path: &str) -> Option<Self> {
         let rest = path.strip_prefix("/mcp/")?;
         if let Some(endpoint) = endpoints::find(rest) {
             return Some(Self::Endpoint(None, endpoint));
@@ -84,22 +84,22 @@ impl Route {
 impl Router {
     pub(super) async fn respond(
         self: Arc<Self>,
-        connection: Arc<Connection>,
+        connection: Arc<HttpConnection>,
         request: Request<Incoming>,
-    ) -> Response<Outgoing> {
-        let mut work = connection.begin();
-        work.runs(self.presets.shutdown.running());
+    ) -> Response<ResponseBody> {
+        let mut work = connection.begin_request();
+        work.track_running(self.presets.shutdown.running());
         let (parts, body) = request.into_parts();
-        let stands = stands(&parts);
-        let mut response = match self.guard.checks(&parts) {
-            Err(refusal) => self.guard.refuses(&refusal, &parts, work.peer()),
+        let stands = is_change_stream(&parts);
+        let mut response = match self.guard.check(&parts) {
+            Err(refusal) => self.guard.refuse(&refusal, &parts, work.peer()),
             Ok(page) => {
                 let preflight = page.preflight(&parts);
                 let mut response = match preflight {
                     Some(preflight) => preflight,
                     None => self.route(parts, body, &mut work).await,
                 };
-                page.lets_read(response.headers_mut());
+                page.allow_read(response.headers_mut());
                 response
             }
         };
@@ -108,16 +108,16 @@ impl Router {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if response.headers().contains_key(CONNECTION) {
-            work.is_last();
+            work.mark_last();
         }
         let stands = stands && response.status() == StatusCode::OK;
         let end = stands.then(|| self.presets.shutdown.refusing());
-        response.map(|body| Outgoing::new(body, work, end))
+        response.map(|body| ResponseBody::new(body, work, end))
     }
 
     /// Liveness, readiness and the page for browsers are for everybody who knows the host's name; the rest is for its clients.
-    async fn route(&self, mut parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
-        let route = Route::of(parts.uri.path());
+    async fn route(&self, mut parts: Parts, body: Incoming, work: &mut ActiveRequest) -> BoxResponse {
+        let route = Route::from_path(parts.uri.path());
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
         if opens && page::is_wanted(&parts.headers) {
             return page::page(&self.presets, &parts.headers, self.guard.has_token());
@@ -129,12 +129,12 @@ impl Router {
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
             Route::Root | Route::Unknown => (None, None),
         };
-        match self.guard.admits(&parts.headers) {
+        match self.guard.authenticate(&parts.headers) {
             // The call that the request asks for is made in this name.
             Ok(principal) => parts.extensions.insert(principal),
-            Err(refusal) => return self.guard.refuses(&refusal, &parts, work.peer()),
+            Err(refusal) => return self.guard.refuse(&refusal, &parts, work.peer()),
         };
-        work.admitted();
+        work.mark_admitted();
         // Which presets there are is not known before. Only clients that may call wait here.
         self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
@@ -156,7 +156,7 @@ impl Router {
                 tokio::select! {
                     biased;
                     answer = endpoint.answer(&presets, &served, principal, &parts.method, &read) => answer,
-                    () = presets.shutdown.over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::cut()),
+                    () = presets.shutdown.wait_until_over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault()),
                 }
             };
             return self.large.answer(size, answer).await;
@@ -170,19 +170,24 @@ impl Router {
     }
 
     /// The body of a request that may have one.
-    async fn read(&self, parts: &Parts, body: Incoming, work: &mut Work) -> Result<Bytes, Box<BoxResponse>> {
+    async fn read(
+        &self,
+        parts: &Parts,
+        body: Incoming,
+        work: &mut ActiveRequest,
+    ) -> Result<Bytes, Box<BoxResponse>> {
         if parts.method != Method::POST {
             return Ok(Bytes::new());
         }
-        work.reads_body();
+        work.enter_body();
         let read = tokio::select! {
             biased;
             read = self.bodies.read(body) => read,
-            () = self.presets.shutdown.over() => Err(BodyRefused::HostEnds),
+            () = self.presets.shutdown.wait_until_over() => Err(BodyRejection::ShuttingDown),
         };
         match read {
             Ok((body, memory)) => {
-                work.works(memory);
+                work.enter_working(memory);
                 let replaced = match replace_lone_surrogates(&body) {
                     Cow::Owned(replaced) => Some(replaced.into()),
                     Cow::Borrowed(_) => None,
@@ -237,7 +242,7 @@ impl Router {
 }
 
 /// Whether the answer will be a stream of changes, which has no end of its own.
-fn stands(request: &Parts) -> bool {
+fn is_change_stream(request: &Parts) -> bool {
     let listens = |value: &HeaderValue| value.as_bytes() == b"subscriptions/listen";
     request.method == Method::GET || request.headers.get("mcp-method").is_some_and(listens)
 }

@@ -3,22 +3,22 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use super::names::{HostName, WebOrigin};
+use super::host_names::{HostName, WebOrigin};
 
 /// Connections where neither the operator nor the machine sets fewer.
 pub const MAX_CONNECTIONS: usize = 1_000;
 
 /// How many connections may be asked for.
-const CONNECTIONS: RangeInclusive<usize> = 8..=65_536;
+const CONNECTION_RANGE: RangeInclusive<usize> = 8..=65_536;
 
 /// The shortest time that a client can be expected to keep.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The longest for one part of an exchange.
-const LONGEST: Duration = Duration::from_secs(10 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The longest between two requests.
-const LONGEST_IDLE: Duration = Duration::from_secs(3600);
+const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Why a setting is refused; the text names the value and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +70,8 @@ impl Default for HttpSettings {
 impl HttpSettings {
     /// Sets the number of connections.
     pub fn with_connections(mut self, connections: usize) -> Result<Self, SettingError> {
-        if !CONNECTIONS.contains(&connections) {
-            let (least, most) = CONNECTIONS.into_inner();
+        if !CONNECTION_RANGE.contains(&connections) {
+            let (least, most) = CONNECTION_RANGE.into_inner();
             return Err(SettingError(format!("connections must be {least} to {most}")));
         }
         self.connections = connections;
@@ -87,15 +87,15 @@ impl HttpSettings {
     /// Sets one of the times, by its name in presets.toml.
     pub fn with_timeout(mut self, name: &str, time: Duration) -> Result<Self, SettingError> {
         let (set, longest) = match name {
-            "header_timeout" => (&mut self.header_timeout, LONGEST),
-            "body_timeout" => (&mut self.body_timeout, LONGEST),
-            "write_timeout" => (&mut self.write_timeout, LONGEST),
-            "idle_timeout" => (&mut self.idle_timeout, LONGEST_IDLE),
-            "drain" => (&mut self.drain, LONGEST),
+            "header_timeout" => (&mut self.header_timeout, MAX_TIMEOUT),
+            "body_timeout" => (&mut self.body_timeout, MAX_TIMEOUT),
+            "write_timeout" => (&mut self.write_timeout, MAX_TIMEOUT),
+            "idle_timeout" => (&mut self.idle_timeout, MAX_IDLE_TIMEOUT),
+            "drain" => (&mut self.drain, MAX_TIMEOUT),
             _ => return Err(SettingError(format!("there is no time '{name}'"))),
         };
-        if !(SHORTEST..=longest).contains(&time) {
-            let (least, most) = (SHORTEST.as_millis(), longest.as_secs());
+        if !(MIN_TIMEOUT..=longest).contains(&time) {
+            let (least, most) = (MIN_TIMEOUT.as_millis(), longest.as_secs());
             return Err(SettingError(format!("{name} must be {least} ms to {most} s")));
         }
         *set = time;

@@ -15,16 +15,16 @@ use tokio::{
     time::Sleep,
 };
 
-use super::connection::Connection;
+use super::connection::HttpConnection;
 
 /// How long, and for how many bytes, a client that is still sending is listened to after the answer. To
 /// close at once would reset the connection, and the client might never see why it was refused.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 8 << 20;
+const MAX_LINGER: Duration = Duration::from_secs(1);
+const MAX_LINGER_BYTES: usize = 8 << 20;
 
 pub(super) struct WatchedStream {
     stream: TcpStream,
-    connection: Arc<Connection>,
+    connection: Arc<HttpConnection>,
     lingering: Option<LingeringClose>,
 }
 
@@ -34,16 +34,16 @@ struct LingeringClose {
 }
 
 impl WatchedStream {
-    pub(super) fn new(stream: TcpStream, connection: Arc<Connection>) -> Self {
+    pub(super) fn new(stream: TcpStream, connection: Arc<HttpConnection>) -> Self {
         // Small replies would wait for the client's delayed acknowledgement, 40 ms each.
         let _ = stream.set_nodelay(true);
         Self { stream, connection, lingering: None }
     }
 
-    fn wrote(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn record_write(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &polled {
-            Poll::Pending => self.connection.stalls(),
-            Poll::Ready(Ok(bytes)) => self.connection.sent(*bytes),
+            Poll::Pending => self.connection.record_stall(),
+            Poll::Ready(Ok(bytes)) => self.connection.record_written(*bytes),
             Poll::Ready(Err(_)) => {}
         }
         polled
@@ -59,10 +59,10 @@ impl AsyncRead for WatchedStream {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.connection.heard();
+            self.connection.record_read();
         }
         if polled.is_pending() {
-            self.connection.waits();
+            self.connection.record_empty_read();
         }
         polled
     }
@@ -71,7 +71,7 @@ impl AsyncRead for WatchedStream {
 impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.wrote(polled)
+        self.record_write(polled)
     }
 
     fn poll_write_vectored(
@@ -80,7 +80,7 @@ impl AsyncWrite for WatchedStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.wrote(polled)
+        self.record_write(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -89,7 +89,7 @@ impl AsyncWrite for WatchedStream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        self.connection.flushed();
+        self.connection.record_flushed();
         Poll::Ready(Ok(()))
     }
 
@@ -99,8 +99,8 @@ impl AsyncWrite for WatchedStream {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
         }
         let lingering = this.lingering.get_or_insert_with(|| LingeringClose {
-            left: LINGER_BYTES,
-            end: Box::pin(tokio::time::sleep(LINGER)),
+            left: MAX_LINGER_BYTES,
+            end: Box::pin(tokio::time::sleep(MAX_LINGER)),
         });
         if lingering.end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));

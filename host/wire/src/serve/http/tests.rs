@@ -25,7 +25,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{HttpSettings, bind};
-use crate::serve::{PresetView, ServedPresets, Token};
+use crate::serve::{BearerToken, PresetView, ServedPresets};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -135,7 +135,7 @@ async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value
         Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![offer]).expect("a catalog");
     let view = PresetView { catalog, instructions: None };
     let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));
-    let token = token.map(|token| Token::new(token.to_owned()).expect("a token"));
+    let token = token.map(|token| BearerToken::new(token.to_owned()).expect("a token"));
     let http = bind("127.0.0.1:0".parse().expect("an address"), token).await.expect("a port");
     let (address, stop) = (http.address, CancellationToken::new());
     let served = tokio::spawn(http.serve(presets, HttpSettings::default(), stop.clone()));

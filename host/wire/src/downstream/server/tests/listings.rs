@@ -4,7 +4,9 @@ use gatehouse_core::Source as _;
 
 use super::*;
 
-async fn list_now(server: &Arc<Server>) -> Result<Arc<Listing>, gatehouse_core::source::PendingListing> {
+async fn list_now(
+    server: &Arc<DownstreamServer>,
+) -> Result<Arc<Listing>, gatehouse_core::source::PendingListing> {
     server.list_now(&Map::new()).await.expect("an index")
 }
 
@@ -60,7 +62,7 @@ async fn one_that_cannot_be_listed_is_asked_again_while_somebody_wants_it() {
 #[tokio::test(start_paused = true)]
 async fn servers_behind_a_gate_do_not_run_after_their_first_listing() {
     let (server, connector) = server();
-    let listed = join_all((0..8).map(|_| server.listed_once())).await;
+    let listed = join_all((0..8).map(|_| server.wait_until_listed())).await;
     assert!(listed.iter().all(Result::is_ok), "{listed:?}");
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 1, "all share it");
     pass(1).await;
@@ -96,7 +98,7 @@ async fn a_fault_of_the_index_says_nothing_of_the_server() {
     for _ in 0..10 {
         let fault = call(&server, "work").await.expect_err("nothing is known of it");
         assert_eq!(fault.message, "the index is full");
-        server.learn_apart().await.expect_err("the same apart");
+        server.learn_isolated().await.expect_err("the same apart");
     }
     let status = server.status();
     assert_eq!((status.state, status.circuit), (ServerState::Connected, CircuitState::Closed));

@@ -1,23 +1,23 @@
 //! A connector, and connections, that do what a test tells them.
 
 use super::*;
-use crate::downstream::connection::{ConnectFailure, ConnectionEnd, Intake};
+use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd};
 
 #[async_trait]
 impl Connector for Scripted {
     async fn connect(
         &self,
         _: &ServerDefinition,
-        _: Intake,
+        _: ConnectionContext,
         limit: Duration,
-    ) -> Result<Arc<dyn Connection>, ConnectFailure> {
+    ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         self.attempts.fetch_add(1, Ordering::SeqCst);
         if self.slow.load(Ordering::SeqCst) {
             let answer = tokio::time::timeout(limit, std::future::pending()).await;
-            return answer.unwrap_or_else(|_| Err(ConnectFailure::late(limit)));
+            return answer.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit)));
         }
         if self.down.load(Ordering::SeqCst) {
-            return Err(ConnectFailure::passing("it is down"));
+            return Err(ConnectFailure::transient("it is down"));
         }
         let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
         let (lists, hold) = (Arc::clone(&self.lists), Arc::clone(&self.hold));
@@ -26,7 +26,7 @@ impl Connector for Scripted {
 }
 
 #[async_trait]
-impl Connection for Fake {
+impl ServerConnection for Fake {
     async fn list(&self) -> Result<Listing, CallFailure> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {

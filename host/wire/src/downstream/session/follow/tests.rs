@@ -11,9 +11,9 @@ use tokio::{
 
 use super::*;
 use crate::downstream::{
-    client::Client,
-    inbound::{Inbound, InboundLimits},
-    pipes::Pipes,
+    client::HostClient,
+    inbound::{InboundLimits, InboundReader},
+    pipe_transport::PipeTransport,
 };
 
 /// What a server answers to a request, and what it tells then.
@@ -54,7 +54,10 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
 }
 
 /// A session with such a server, and what the server heard.
-async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (Session, mpsc::UnboundedReceiver<String>) {
+async fn session(
+    mode: ClientLifecycleMode,
+    subscribes: bool,
+) -> (ServerSession, mpsc::UnboundedReceiver<String>) {
     let (input, reader) = duplex(1 << 16);
     let (mut writer, output) = duplex(1 << 16);
     let (heard, hears) = mpsc::unbounded_channel();
@@ -68,11 +71,12 @@ async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (Session, mpsc:
             let _ = heard.send(request["method"].as_str().unwrap_or_default().to_owned());
         }
     });
-    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
-    let client = Client::new(&"far".into(), inbound.clone());
-    let transport = client.over(Pipes::new(output, input, &inbound), &(Arc::new(|| {}) as _));
+    let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
+    let client = HostClient::new(&"far".into(), inbound.clone());
+    let transport =
+        client.wrap_transport(PipeTransport::new(output, input, &inbound), &(Arc::new(|| {}) as _));
     let running = serve_client_with_lifecycle(client, transport, mode).await.expect("a session");
-    (Session::new(running, None), hears)
+    (ServerSession::new(running, None), hears)
 }
 
 async fn heard(hears: &mut mpsc::UnboundedReceiver<String>, method: &str) {
@@ -93,10 +97,10 @@ async fn a_server_tells_while_somebody_follows() {
         assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
         let two = session.follow("memo://1").await.expect("an answer").expect("it tells");
         drop(one);
-        assert!(session.followed.is_any());
+        assert!(session.followed.has_followers());
         drop(two);
         heard(&mut hears, ends).await;
-        assert!(!session.followed.is_any());
+        assert!(!session.followed.has_followers());
     }
 }
 
@@ -106,13 +110,13 @@ async fn what_a_server_cannot_tell_is_not_followed() {
     assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
     let (odd, _hears) = session(ClientLifecycleMode::Initialize, true).await;
     assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
-    assert!(!odd.followed.is_any());
+    assert!(!odd.followed.has_followers());
 }
 
 #[tokio::test]
 async fn who_follows_learns_that_the_server_is_gone() {
     let (session, _hears) = session(ClientLifecycleMode::Initialize, true).await;
     let mut one = session.follow("memo://1").await.expect("an answer").expect("it tells");
-    super::super::Connection::close(&session).await;
+    super::super::ServerConnection::close(&session).await;
     while one.changed().await.is_ok() {}
 }

@@ -4,24 +4,24 @@ use tokio::time::advance;
 
 use super::*;
 
-fn connections(most: usize) -> Arc<Connections> {
+fn connections(most: usize) -> Arc<OpenConnections> {
     let settings = HttpSettings { connections: most, ..HttpSettings::default() };
-    Connections::new(settings)
+    OpenConnections::new(settings)
 }
 
 fn peer() -> SocketAddr {
     ([127, 0, 0, 1], 40_000).into()
 }
 
-async fn entered(all: &Arc<Connections>) -> Entry {
-    all.enter(peer()).await.expect("room")
+async fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
+    all.admit(peer()).await.expect("room")
 }
 
 /// The connection that goes next, by its place among these.
-fn goes(all: &Connections, entries: &[&Entry]) -> Option<usize> {
+fn goes(all: &OpenConnections, entries: &[&ConnectionGuard]) -> Option<usize> {
     let before: Vec<bool> = entries.iter().map(|entry| entry.connection.is_closing()).collect();
     all.make_room().then(|| {
-        let changed = |(index, entry): (usize, &&Entry)| {
+        let changed = |(index, entry): (usize, &&ConnectionGuard)| {
             (entry.connection.is_closing() && !before[index]).then_some(index)
         };
         entries.iter().enumerate().find_map(changed).expect("one of these")
@@ -37,22 +37,22 @@ async fn strangers_go_first_and_running_calls_never() {
     let sending = entered(&all).await;
     let first = entered(&all).await;
     let second = entered(&all).await;
-    first.connection.waits();
-    second.connection.waits();
-    let call = calling.connection.begin();
-    call.admitted();
-    let mut stream = standing.connection.begin();
-    stream.admitted();
-    stream.stands();
-    let body = sending.connection.begin();
-    body.admitted();
-    body.reads_body();
-    let rest = resting.connection.begin();
-    rest.admitted();
+    first.connection.record_empty_read();
+    second.connection.record_empty_read();
+    let call = calling.connection.begin_request();
+    call.mark_admitted();
+    let mut stream = standing.connection.begin_request();
+    stream.mark_admitted();
+    stream.enter_listening();
+    let body = sending.connection.begin_request();
+    body.mark_admitted();
+    body.enter_body();
+    let rest = resting.connection.begin_request();
+    rest.mark_admitted();
     drop(rest);
-    resting.connection.flushed();
+    resting.connection.record_flushed();
     // Asking for something does not make a stranger known.
-    let refused = first.connection.begin();
+    let refused = first.connection.begin_request();
     let every = [&calling, &resting, &standing, &sending, &first, &second];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
     assert_eq!(order, [5, 4, 1, 3, 2], "strangers by age, who rests, who sends, who waits for changes");
@@ -64,17 +64,17 @@ async fn strangers_go_first_and_running_calls_never() {
 async fn a_reply_on_its_way_is_no_rest() {
     let all = connections(100);
     let one = entered(&all).await;
-    let work = one.connection.begin();
-    work.admitted();
-    work.sending(10);
+    let work = one.connection.begin_request();
+    work.mark_admitted();
+    work.add_unsent(10);
     drop(work);
     assert_eq!(one.connection.eviction_rank(), None);
-    one.connection.stalls();
+    one.connection.record_stall();
     assert_eq!(one.connection.eviction_rank(), None, "the network is full for a moment");
     advance(Duration::from_secs(2)).await;
     assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Stalled(_))));
-    one.connection.sent(10);
-    one.connection.flushed();
+    one.connection.record_written(10);
+    one.connection.record_flushed();
     assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Idle(_))));
 }
 
@@ -82,18 +82,18 @@ async fn a_reply_on_its_way_is_no_rest() {
 async fn a_call_whose_client_does_not_read_goes_after_those_that_rest() {
     let all = connections(100);
     let (calling, resting, told) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let call = calling.connection.begin();
-    call.admitted();
-    calling.connection.stalls();
+    let call = calling.connection.begin_request();
+    call.mark_admitted();
+    calling.connection.record_stall();
     advance(Duration::from_secs(3)).await;
-    let rests = resting.connection.begin();
-    rests.admitted();
-    let last = told.connection.begin();
-    last.admitted();
-    last.is_last();
+    let rests = resting.connection.begin_request();
+    rests.mark_admitted();
+    let last = told.connection.begin_request();
+    last.mark_admitted();
+    last.mark_last();
     drop((rests, last));
-    resting.connection.flushed();
-    told.connection.flushed();
+    resting.connection.record_flushed();
+    told.connection.record_flushed();
     let every = [&calling, &resting, &told];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
     assert_eq!(
@@ -119,7 +119,7 @@ async fn a_new_client_waits_a_moment_for_those_that_are_at_work() {
     tokio::join!(enters, leave);
     assert!(!entries.iter().any(|entry| entry.connection.is_closing()), "nothing was read of them yet");
     entries.push(entered(&all).await);
-    entries[3].connection.waits();
+    entries[3].connection.record_empty_read();
     let left = async {
         while !entries[3].connection.is_closing() {
             tokio::task::yield_now().await;
@@ -140,7 +140,7 @@ async fn four_fifths_of_the_places_are_a_crowd() {
     for _ in 0..8 {
         entries.push(entered(&all).await);
     }
-    let work = entries[0].connection.begin();
+    let work = entries[0].connection.begin_request();
     assert!(!work.is_crowded());
     entries.push(entered(&all).await);
     assert!(work.is_crowded());
@@ -149,18 +149,18 @@ async fn four_fifths_of_the_places_are_a_crowd() {
 #[tokio::test]
 async fn there_are_never_more_than_there_may_be() {
     let all = connections(8);
-    let entries: Vec<Entry> = {
+    let entries: Vec<ConnectionGuard> = {
         let mut entries = Vec::new();
         for _ in 0..8 {
             entries.push(entered(&all).await);
         }
         entries
     };
-    let works: Vec<_> = entries.iter().map(|entry| entry.connection.begin()).collect();
-    works.iter().for_each(|work| work.admitted());
-    assert!(all.enter(peer()).await.is_none(), "a call runs on each");
+    let works: Vec<_> = entries.iter().map(|entry| entry.connection.begin_request()).collect();
+    works.iter().for_each(|work| work.mark_admitted());
+    assert!(all.admit(peer()).await.is_none(), "a call runs on each");
     drop(works);
-    entries.iter().for_each(|entry| entry.connection.flushed());
+    entries.iter().for_each(|entry| entry.connection.record_flushed());
     // The one that is closed has to be gone before its place is taken.
     let waiting = tokio::spawn({
         let all = Arc::clone(&all);
@@ -178,16 +178,16 @@ async fn there_are_never_more_than_there_may_be() {
 async fn the_slowest_reader_goes_where_replies_take_too_much() {
     let all = connections(100);
     let (slow, fast, calm) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let works = [&slow, &fast, &calm].map(|entry| entry.connection.begin());
-    works.iter().for_each(|work| work.admitted());
-    slow.connection.stalls();
-    fast.connection.stalls();
-    works[0].sending(UNSENT / 2);
-    works[1].sending(UNSENT / 2);
+    let works = [&slow, &fast, &calm].map(|entry| entry.connection.begin_request());
+    works.iter().for_each(|work| work.mark_admitted());
+    slow.connection.record_stall();
+    fast.connection.record_stall();
+    works[0].add_unsent(MAX_UNSENT_BYTES / 2);
+    works[1].add_unsent(MAX_UNSENT_BYTES / 2);
     assert!(!slow.connection.is_closing(), "just enough");
-    works[2].sending(100 << 10);
+    works[2].add_unsent(100 << 10);
     assert!(slow.connection.is_closing() && !fast.connection.is_closing());
-    works[2].sending(100 << 10);
+    works[2].add_unsent(100 << 10);
     assert!(!fast.connection.is_closing(), "what the slow one held is given back");
 }
 
@@ -198,16 +198,16 @@ async fn each_part_of_an_exchange_has_its_time() {
     let one = entered(&all).await;
     let at = |seconds| Instant::now() + std::time::Duration::from_secs(seconds);
     let expired = |seconds| one.connection.expired(&settings, at(seconds));
-    assert_eq!((expired(9), expired(11)), (None, Some(Expired::Header)));
-    let work = one.connection.begin();
-    work.admitted();
+    assert_eq!((expired(9), expired(11)), (None, Some(ConnectionTimeout::Header)));
+    let work = one.connection.begin_request();
+    work.mark_admitted();
     assert_eq!(expired(3_600), None, "a call has a time of its own");
-    one.connection.stalls();
-    assert_eq!((expired(29), expired(31)), (None, Some(Expired::Write)));
-    one.connection.sent(1);
+    one.connection.record_stall();
+    assert_eq!((expired(29), expired(31)), (None, Some(ConnectionTimeout::Write)));
+    one.connection.record_written(1);
     drop(work);
-    one.connection.flushed();
-    assert_eq!((expired(119), expired(121)), (None, Some(Expired::Idle)));
-    one.connection.heard();
-    assert_eq!(expired(11), Some(Expired::Header), "of the next request");
+    one.connection.record_flushed();
+    assert_eq!((expired(119), expired(121)), (None, Some(ConnectionTimeout::Idle)));
+    one.connection.record_read();
+    assert_eq!(expired(11), Some(ConnectionTimeout::Header), "of the next request");
 }

@@ -1,0 +1,101 @@
+//! How many requests run at the same time: to one host, so that gates do not storm it, and in all, so that
+//! answers on their way do not fill the memory. Gates share both fairly; further requests wait until their
+//! time is up.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use gatehouse_core::{
+    fair::{FairPermit, FairSemaphore},
+    lock,
+};
+use gatehouse_net::Url;
+
+/// Requests of one gate at the same time.
+const MAX_PER_GATE: usize = 24;
+
+/// Requests to one host at the same time, over all gates; as many connections.
+const MAX_PER_HOST: usize = 16;
+
+/// Requests at the same time.
+const MAX_REQUESTS: usize = 128;
+
+/// Hosts that are remembered before those that nobody waits for are forgotten.
+const MAX_REMEMBERED_HOSTS: usize = 256;
+
+pub(super) struct RequestSlots {
+    all: FairSemaphore,
+    /// By origin.
+    hosts: Mutex<HashMap<String, FairSemaphore>>,
+}
+
+/// A turn, over when it is dropped.
+pub(super) struct RequestSlot {
+    _host: FairPermit,
+    _all: FairPermit,
+}
+
+impl RequestSlots {
+    pub(super) fn new() -> Self {
+        Self { all: FairSemaphore::with_max_per_sharer(MAX_REQUESTS, MAX_PER_GATE), hosts: Mutex::default() }
+    }
+
+    /// Waits for a turn of this gate with the host of this URL.
+    pub(super) async fn take(&self, gate: &Arc<str>, url: &Url) -> RequestSlot {
+        // From the narrowest to the widest: who waits must not keep others from what they need.
+        let host = self.host(url.origin().ascii_serialization()).acquire(gate).await;
+        let all = self.all.acquire(gate).await;
+        RequestSlot { _host: host, _all: all }
+    }
+
+    fn host(&self, origin: String) -> FairSemaphore {
+        let mut hosts = lock(&self.hosts);
+        if hosts.len() >= MAX_REMEMBERED_HOSTS {
+            hosts.retain(|_, turns| !turns.is_idle());
+        }
+        hosts.entry(origin).or_insert_with(|| FairSemaphore::new(MAX_PER_HOST)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    fn url(n: usize) -> Url {
+        Url::parse(&format!("https://host-{n}.example/")).expect("a URL")
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_waits_for_slow_hosts_stands_in_nobodys_way() {
+        let turns = RequestSlots::new();
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        let mut held = Vec::new();
+        for n in 0..MAX_PER_GATE {
+            held.push(turns.take(&greedy, &url(n)).await);
+        }
+        let one = url(1_000);
+        let mut more = Box::pin(turns.take(&greedy, &one));
+        assert!(poll!(&mut more).is_pending(), "its share is taken");
+        assert!(matches!(poll!(Box::pin(turns.take(&other, &one))), Poll::Ready(_)));
+        held.pop();
+        assert!(matches!(poll!(&mut more), Poll::Ready(_)), "a turn that is over is free");
+    }
+
+    #[tokio::test]
+    async fn a_host_that_one_gate_storms_answers_another() {
+        let turns = RequestSlots::new();
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        let mut held = Vec::new();
+        while let Poll::Ready(turn) = poll!(Box::pin(turns.take(&greedy, &url(0)))) {
+            held.push(turn);
+        }
+        assert_eq!(held.len(), MAX_PER_HOST / 2);
+        assert!(matches!(poll!(Box::pin(turns.take(&other, &url(0)))), Poll::Ready(_)));
+    }
+}
