@@ -10,7 +10,7 @@ use gatehouse_core::{
         text::TokenEncoding,
     },
 };
-use gatehouse_text::Tokens;
+use gatehouse_text::BpeTokenCounter;
 
 use crate::{
     chunks::chunks,
@@ -87,7 +87,7 @@ fn document(kind: Kind, path: &str, hash: String, converted: ConvertedText, with
         made_from: made_from.map(str::to_owned),
         headings: titles,
         lines: u32::try_from(lines.len()).unwrap_or(u32::MAX),
-        tokens: u32::try_from(Tokens.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX),
+        tokens: u32::try_from(BpeTokenCounter.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX),
         chunks,
         text,
     };

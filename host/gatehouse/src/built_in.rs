@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatehouse_files::make_private;
-use gatehouse_sandbox::Embedded;
+use gatehouse_sandbox::EmbeddedComponents;
 
 use crate::config::Config;
 
@@ -25,7 +25,7 @@ struct BuiltIn {
 pub(crate) const NAME: &str = "built-in";
 
 /// The components in the binary, for the sandbox.
-pub(crate) const COMPONENTS: Embedded = Embedded { size, version: VERSION, read };
+pub(crate) const COMPONENTS: EmbeddedComponents = EmbeddedComponents { size, version: VERSION, read };
 
 /// The folders that a configuration names: this one by its name, others by their paths. The default has it, too.
 pub(crate) fn folders(base: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {

@@ -13,10 +13,10 @@ use gatehouse_core::{
     ports::Clock,
     tool::SourceId,
 };
-use gatehouse_models::{Local, Missing, Models};
+use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
 use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
-use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
 use crate::{
@@ -78,9 +78,9 @@ pub(crate) struct Composition {
     /// The artifacts as gates see them.
     pub(crate) artifacts: Arc<Workspace>,
     /// The models as gates see them.
-    pub(crate) models: sandbox::Models,
+    pub(crate) models: sandbox::ModelPorts,
     /// What no model does.
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingModels,
     /// Everything that keeps something.
     pub(crate) stores: Stores,
     /// The gates.
@@ -139,16 +139,16 @@ impl PresetViews {
 }
 
 /// The models of a configuration.
-pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
-    let local = Local { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(Tokens) };
-    Models::new(&config.models, local)
+pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
+    let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
+    ConfiguredModels::new(&config.models, local)
         .map_err(|bad| ConfigError { place: format!("[models.{}]", bad.provider.id()), message: bad.message })
 }
 
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
-        let Models { llm, embedder, missing } = models(&config)?;
+        let ConfiguredModels { llm, embedder, missing } = models(&config)?;
         let knowledge = Arc::new(graph::of_host(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
         let documents = Arc::new(documents::of_host(&config, &embedder));
@@ -171,7 +171,7 @@ impl Composition {
             ledger: ledger.clone(),
             logins,
         };
-        let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
+        let models = sandbox::ModelPorts { llm, embedder, tokens: Arc::new(BpeTokenCounter) };
         let ports = Ports {
             clock,
             knowledge: Arc::clone(&knowledge) as _,

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_sandbox::{Gate, Stamp};
+use gatehouse_sandbox::{FileStamp, Gate};
 use gatehouse_wire::serve::ServedPresets;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -60,7 +60,7 @@ pub(crate) struct Reloader {
     /// What presets.toml asks for and does not get yet.
     wanted: Option<Arc<Config>>,
     /// Files that were tried and refused; another configuration may make them fit.
-    refused: BTreeMap<String, Stamp>,
+    refused: BTreeMap<String, FileStamp>,
     /// Digests of versions that trapped again and again, by gate: they are not served again, whatever file
     /// they come in.
     unfit: BTreeMap<String, BTreeSet<String>>,

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_sandbox::{SystemLimits, shown_bytes};
+use gatehouse_sandbox::{SystemLimits, format_bytes};
 
 use crate::cli::Failure;
 
@@ -28,12 +28,12 @@ pub(crate) fn read() -> SystemLimits {
 /// Refuses to serve with so little memory that the first calls would end the host.
 pub(crate) fn check(limits: SystemLimits) -> Result<(), Failure> {
     let Some(memory) = limits.memory else { return Ok(()) };
-    let shown = shown_bytes(memory);
+    let shown = format_bytes(memory);
     if memory < LEAST {
         return Err(Failure::Failed(format!(
             "the memory of this process is limited to {shown} (by its control group, as containers are), and a host needs {}. \
              Raise the limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
-            shown_bytes(LEAST)
+            format_bytes(LEAST)
         )));
     }
     tracing::info!("memory is limited to {shown}: calls and gates share what that leaves");

@@ -130,7 +130,7 @@ pub enum LlmChoice {
 
 /// How one provider is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ProviderSettings {
     /// The key.
     pub key: Option<Secret>,
     /// The variable that was named to hold the key; the provider's own where none was.
@@ -149,7 +149,7 @@ pub struct Settings {
     pub timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for ProviderSettings {
     fn default() -> Self {
         Self {
             key: None,
@@ -165,14 +165,14 @@ impl Default for Settings {
 
 /// How faults that pass by themselves are waited out: each time a random part of a span that doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// How often after the first time.
     pub times: u32,
     /// The spans.
     pub backoff: Backoff,
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             times: 4,
@@ -189,22 +189,22 @@ pub struct ModelsConfig {
     /// Who answers.
     pub llm: LlmChoice,
     /// OpenAI, or a server that speaks its API.
-    pub openai: Settings,
+    pub openai: ProviderSettings,
     /// Which API of OpenAI is spoken.
     pub openai_api: OpenAiApi,
     /// Gemini.
-    pub gemini: Settings,
+    pub gemini: ProviderSettings,
     /// Anthropic.
-    pub anthropic: Settings,
+    pub anthropic: ProviderSettings,
     /// Ollama.
-    pub ollama: Settings,
+    pub ollama: ProviderSettings,
     /// How faults that pass are waited out.
-    pub retry: Retry,
+    pub retry: RetryPolicy,
 }
 
 impl ModelsConfig {
     /// What was said about a provider.
-    pub fn settings(&self, name: ProviderName) -> &Settings {
+    pub fn settings(&self, name: ProviderName) -> &ProviderSettings {
         match name {
             ProviderName::OpenAi => &self.openai,
             ProviderName::Gemini => &self.gemini,

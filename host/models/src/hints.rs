@@ -1,13 +1,13 @@
 //! What would help where no model answers, or none that searches the web: told by what is set up already, so
 //! that following the advice changes something.
 
-use crate::config::{ModelsConfig, ProviderName, Settings};
+use crate::config::{ModelsConfig, ProviderName, ProviderSettings};
 
 /// Where keys are written, for people.
 const BLOCK: &str = "presets.toml";
 
 /// What a provider's key needs, to follow `Set `, or to stand alone: a variable, or the line that names one.
-pub(crate) fn key(name: ProviderName, settings: &Settings) -> String {
+pub(crate) fn key(name: ProviderName, settings: &ProviderSettings) -> String {
     match (&settings.key_variable, settings.keyless) {
         (Some(variable), _) => variable.clone(),
         (None, true) => {
@@ -58,7 +58,11 @@ mod tests {
     use super::*;
 
     fn with_openai(base_url: Option<&str>, keyless: bool) -> ModelsConfig {
-        let openai = Settings { base_url: base_url.map(str::to_owned), keyless, ..Settings::default() };
+        let openai = ProviderSettings {
+            base_url: base_url.map(str::to_owned),
+            keyless,
+            ..ProviderSettings::default()
+        };
         ModelsConfig { openai, ..ModelsConfig::default() }
     }
 
@@ -76,7 +80,7 @@ mod tests {
             "Set one of api = \"responses\" under [models.openai] in presets.toml if the server there has that API, \
              GEMINI_API_KEY or ANTHROPIC_API_KEY."
         );
-        let gemini = Settings { keyless: true, ..Settings::default() };
+        let gemini = ProviderSettings { keyless: true, ..ProviderSettings::default() };
         let kept = ModelsConfig { gemini, ..ModelsConfig::default() };
         assert!(web(&kept, false).contains("api_key = \"${GEMINI_API_KEY}\" under [models.gemini]"));
     }

@@ -12,4 +12,4 @@ mod no_model;
 mod provider;
 
 pub use config::ModelsConfig;
-pub use models::{Local, Missing, Models};
+pub use models::{ConfiguredModels, LocalModels, MissingModels};

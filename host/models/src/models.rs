@@ -20,23 +20,23 @@ use crate::{
     embed::{ProviderEmbedder, gemini::GeminiEmbeddings, ollama::OllamaEmbeddings, openai::OpenAiEmbeddings},
     hints,
     llm::{ProviderLlm, anthropic, gemini, ollama::OllamaChat, openai},
-    no_model::{NOBODY, NoModel, OFF, no_web},
+    no_model::{NOT_CONFIGURED, NoModel, SWITCHED_OFF, no_web},
     provider::Provider,
 };
 
 /// The models of this host. Nothing is connected to before somebody asks.
-pub struct Models {
+pub struct ConfiguredModels {
     /// Answers questions.
     pub llm: Arc<dyn Llm>,
     /// Makes vectors.
     pub embedder: Arc<dyn Embedder>,
     /// What is not there.
-    pub missing: Missing,
+    pub missing: MissingModels,
 }
 
 /// What no model does, each with what would change that; for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingModels {
     /// Why nobody answers.
     pub answers: Option<String>,
     /// Why nobody searches the web.
@@ -44,14 +44,14 @@ pub struct Missing {
 }
 
 /// What is computed on this machine, by crates that this one does not know.
-pub struct Local {
+pub struct LocalModels {
     /// Makes vectors where no provider was chosen to.
     pub embedder: Arc<dyn Embedder>,
     /// Counts tokens as OpenAI does.
     pub tokens: Arc<dyn TokenCounter>,
 }
 
-impl Models {
+impl ConfiguredModels {
     /// Makes what was chosen.
     ///
     /// A provider that was named and is not set up is no error here: its faults say which variable is missing,
@@ -60,7 +60,7 @@ impl Models {
     /// # Errors
     /// A setting that makes no sense: an address that is not a URL, a key that cannot be sent, embeddings of a
     /// provider that has none.
-    pub fn new(config: &ModelsConfig, local: Local) -> Result<Self, BadSetting> {
+    pub fn new(config: &ModelsConfig, local: LocalModels) -> Result<Self, BadSetting> {
         let make = Builder { config, local, clients: Arc::default() };
         let (llm, missing) = make.llm()?;
         Ok(Self { llm, embedder: make.embedder()?, missing })
@@ -69,7 +69,7 @@ impl Models {
 
 struct Builder<'a> {
     config: &'a ModelsConfig,
-    local: Local,
+    local: LocalModels,
     clients: Arc<HttpClients>,
 }
 
@@ -101,7 +101,7 @@ impl Builder<'_> {
     }
 
     /// Who answers, and what nobody does.
-    fn llm(&self) -> Result<(Arc<dyn Llm>, Missing), BadSetting> {
+    fn llm(&self) -> Result<(Arc<dyn Llm>, MissingModels), BadSetting> {
         // All of them are made, so that a wrong setting is found at the start.
         let mut made = Vec::new();
         for name in ProviderName::ALL {
@@ -111,13 +111,13 @@ impl Builder<'_> {
         }
         let nobody = |no: NoModel| {
             let answers =
-                Some(if no.why == OFF { no.why.clone() } else { format!("{} {}", no.why, no.hint) });
-            (Arc::new(no) as Arc<dyn Llm>, Missing { answers, web_search: None })
+                Some(if no.why == SWITCHED_OFF { no.why.clone() } else { format!("{} {}", no.why, no.hint) });
+            (Arc::new(no) as Arc<dyn Llm>, MissingModels { answers, web_search: None })
         };
         let plain = match &self.config.llm {
             LlmChoice::Off => {
                 let hint = "Set llm to \"auto\" or to a provider in [models].".to_owned();
-                let (why, web_hint) = (OFF.to_owned(), hint.clone());
+                let (why, web_hint) = (SWITCHED_OFF.to_owned(), hint.clone());
                 return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
             }
             LlmChoice::Auto => made.first().map(|(_, llm)| Arc::clone(llm)),
@@ -130,17 +130,18 @@ impl Builder<'_> {
             }
         };
         let Some(plain) = plain else {
-            let (why, hint, web_hint) = (NOBODY.to_owned(), hints::any(self.config), self.web_hint()?);
+            let (why, hint, web_hint) =
+                (NOT_CONFIGURED.to_owned(), hints::any(self.config), self.web_hint()?);
             return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
         };
         if plain.web_model().is_some() {
-            return Ok((plain, Missing::default()));
+            return Ok((plain, MissingModels::default()));
         }
         let web_hint = self.web_hint()?;
         let web = made.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
         let web_search = web.is_none().then(|| format!("No model searches the web. {web_hint}"));
-        let llm = Arc::new(WithWebSearch { plain, web, web_hint });
-        Ok((llm, Missing { answers: None, web_search }))
+        let llm = Arc::new(WebSearchFallback { plain, web, web_hint });
+        Ok((llm, MissingModels { answers: None, web_search }))
     }
 
     fn web_hint(&self) -> Result<String, BadSetting> {
@@ -156,7 +157,7 @@ impl Builder<'_> {
     }
 
     fn not_set_up(&self, name: ProviderName, embeds_as: String) -> NoModel {
-        NoModel::of(name, &hints::key(name, self.config.settings(name)), embeds_as)
+        NoModel::from_provider(name, &hints::key(name, self.config.settings(name)), embeds_as)
     }
 
     fn one(&self, name: ProviderName, model: Option<&str>) -> Result<Arc<dyn Llm>, BadSetting> {
@@ -164,7 +165,7 @@ impl Builder<'_> {
         let model = model_name(name, model.unwrap_or(name.default_model()))?;
         Ok(match name {
             ProviderName::OpenAi if self.speaks_responses(&provider) => {
-                Arc::new(ProviderLlm::new(provider, model, openai::Responses))
+                Arc::new(ProviderLlm::new(provider, model, openai::OpenAiResponses))
             }
             ProviderName::OpenAi => {
                 let api = openai::ChatCompletions { official: provider.is_at(openai::HOST) };
@@ -177,7 +178,11 @@ impl Builder<'_> {
             ProviderName::Anthropic => {
                 let version = self.version(name, anthropic::VERSION)?;
                 let provider = provider.header("anthropic-version", &version)?;
-                Arc::new(ProviderLlm::new(provider, model, anthropic::Messages::of(&version)))
+                Arc::new(ProviderLlm::new(
+                    provider,
+                    model,
+                    anthropic::AnthropicMessages::from_version(&version),
+                ))
             }
             ProviderName::Ollama => Arc::new(ProviderLlm::new(provider, model, OllamaChat)),
         })
@@ -220,7 +225,7 @@ fn bad(provider: ProviderName, message: String) -> BadSetting {
 }
 
 /// One that answers, and one that searches.
-struct WithWebSearch {
+struct WebSearchFallback {
     plain: Arc<dyn Llm>,
     web: Option<Arc<dyn Llm>>,
     /// What would bring one that searches.
@@ -228,7 +233,7 @@ struct WithWebSearch {
 }
 
 #[async_trait]
-impl Llm for WithWebSearch {
+impl Llm for WebSearchFallback {
     fn model(&self) -> Option<&str> {
         self.plain.model()
     }

@@ -13,10 +13,10 @@ use gatehouse_core::{
 use crate::config::ProviderName;
 
 /// Why nobody answers, where nobody was set up.
-pub(crate) const NOBODY: &str = "No language model is configured.";
+pub(crate) const NOT_CONFIGURED: &str = "No language model is configured.";
 
 /// Why nobody answers, where the operator wanted it so.
-pub(crate) const OFF: &str = "Language models are switched off (llm = \"off\" in [models]).";
+pub(crate) const SWITCHED_OFF: &str = "Language models are switched off (llm = \"off\" in [models]).";
 
 /// No model.
 pub(crate) struct NoModel {
@@ -32,7 +32,7 @@ pub(crate) struct NoModel {
 
 impl NoModel {
     /// A provider that was chosen and is not set up; `key` is what its key needs.
-    pub(crate) fn of(name: ProviderName, key: &str, embeds_as: String) -> Self {
+    pub(crate) fn from_provider(name: ProviderName, key: &str, embeds_as: String) -> Self {
         let hint = format!("Set {key}, or choose another provider in [models].");
         let web_hint = match name {
             ProviderName::Ollama => {

@@ -23,7 +23,7 @@ pub struct CacheSize {
 
 impl CacheSize {
     /// What lies in this folder. Blocking.
-    pub fn of(cache: &Path) -> Self {
+    pub fn from_folder(cache: &Path) -> Self {
         let (components, bytes) = machine_code(cache).size();
         let functions = fs::metadata(functions(cache)).map_or(0, |meta| meta.len());
         Self { components, bytes: bytes + functions }

@@ -44,7 +44,7 @@ pub(crate) struct SharedMemory {
 }
 
 /// Instances at the same time, and their memory.
-pub(crate) struct Capacity {
+pub(crate) struct InstanceCapacity {
     /// Instances for calls of each depth.
     pub(crate) places: [usize; MAX_DEPTH + 1],
     /// Instances that may wait for a call of a gate that reuses them, over all gates.
@@ -57,7 +57,7 @@ pub(crate) struct Capacity {
     pub(crate) limits: SystemLimits,
 }
 
-impl Capacity {
+impl InstanceCapacity {
     pub(crate) fn new(limits: SystemLimits) -> Self {
         let memory = limits.memory.into_iter().chain(limits.address_space).min();
         let room = memory.map(|bytes| bytes.saturating_sub(OWN_MEMORY));
@@ -104,7 +104,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn sized(memory: Option<u64>, address_space: Option<u64>) -> ([usize; 5], usize, bool, u32) {
-        let capacity = Capacity::new(SystemLimits { memory, address_space });
+        let capacity = InstanceCapacity::new(SystemLimits { memory, address_space });
         (capacity.places, capacity.idle, capacity.pooled, capacity.warm)
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn what_is_unlimited_has_the_whole_pool() {
         assert_eq!(sized(None, None), ([192, 16, 16, 16, 16], 64, true, 100));
         assert_eq!(sized(Some(8 * GIB), None), ([192, 16, 16, 16, 16], 64, true, 100));
-        assert_eq!(Capacity::new(SystemLimits::default()).pool(), 320);
+        assert_eq!(InstanceCapacity::new(SystemLimits::default()).pool(), 320);
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(sized(Some(128 << 20), None), ([12, 1, 1, 1, 1], 4, true, 4));
         assert_eq!(sized(Some(1), None), ([4, 1, 1, 1, 1], 2, true, 0));
         let SharedMemory { guests, host, bytes } =
-            Capacity::new(SystemLimits { memory: Some(200 << 20), address_space: None }).memory;
+            InstanceCapacity::new(SystemLimits { memory: Some(200 << 20), address_space: None }).memory;
         assert_eq!(bytes, Some(102 << 20));
         assert!(guests.reserve().take(68 << 20) && !guests.reserve().take((68 << 20) + 1));
         assert!(host.reserve().take(34 << 20) && !host.reserve().take((34 << 20) + 1));

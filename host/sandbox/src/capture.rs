@@ -19,12 +19,12 @@ use gatehouse_core::lock;
 
 /// The last `limit` bytes of what was written.
 #[derive(Clone)]
-pub(crate) struct Capture {
+pub(crate) struct OutputCapture {
     kept: Arc<Mutex<VecDeque<u8>>>,
     limit: usize,
 }
 
-impl Capture {
+impl OutputCapture {
     pub(crate) fn new(limit: usize) -> Self {
         Self { kept: Arc::default(), limit }
     }
@@ -50,11 +50,11 @@ impl Capture {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Capture {
+impl Pollable for OutputCapture {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Capture {
+impl OutputStream for OutputCapture {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
         self.keep(&bytes);
         Ok(())
@@ -69,7 +69,7 @@ impl OutputStream for Capture {
     }
 }
 
-impl AsyncWrite for Capture {
+impl AsyncWrite for OutputCapture {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.keep(bytes);
         Poll::Ready(Ok(bytes.len()))
@@ -84,13 +84,13 @@ impl AsyncWrite for Capture {
     }
 }
 
-impl IsTerminal for Capture {
+impl IsTerminal for OutputCapture {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Capture {
+impl StdoutStream for OutputCapture {
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         Box::new(self.clone())
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_last_bytes_are_kept() {
-        let capture = Capture::new(8);
+        let capture = OutputCapture::new(8);
         capture.keep(b"hello ");
         capture.keep(b"world");
         assert_eq!(capture.text(), "lo world");

@@ -15,31 +15,31 @@ use crate::component_info::NotAGate;
 const MAX_FUNCTIONS: u64 = 100_000;
 
 /// What a loop weighs: the compiler makes a place to stop at of each, where everything that lives is kept. Deep in
-/// others it weighs more: twice as much with [`DEEP`] around it, and so on.
-const LOOP: u64 = 1_000;
+/// others it weighs more: twice as much with [`DEEP_LOOP_NESTING`] around it, and so on.
+const LOOP_WEIGHT: u64 = 1_000;
 
 /// Loops in each other that make one weigh once more. Written code has hardly ten.
-const DEEP: u64 = 16;
+const DEEP_LOOP_NESTING: u64 = 16;
 
 /// The most that one function may weigh: branches times variables, its loops, and its bytes. The heaviest of
 /// Python's interpreter and of a JavaScript one have a fifth of it.
-const MAX_FUNCTION: u64 = 2_000_000;
+const MAX_FUNCTION_WEIGHT: u64 = 2_000_000;
 
 /// The most that all functions may weigh together; Python's interpreter has some 22 million.
-const MAX_ALL: u64 = 100_000_000;
+const MAX_TOTAL_WEIGHT: u64 = 100_000_000;
 
 /// The code of a component, as far as it has been read.
 #[derive(Default)]
 pub(crate) struct CompileCost {
     /// Components nest, and modules lie in them: those that are open, innermost last.
-    open: Vec<Code>,
+    open: Vec<ModuleCode>,
     functions: u64,
     all: u64,
 }
 
 /// The code of a module, as far as it has been read.
 #[derive(Default)]
-struct Code {
+struct ModuleCode {
     /// Parameters and results of each of its types.
     types: Vec<(u64, u64)>,
     /// The type of each of its functions.
@@ -50,15 +50,19 @@ struct Code {
 
 /// Why the compiler should not even begin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TooCostly {
+pub enum CompileCostError {
     /// Of all modules together.
     #[error("has {0} functions, the most is {MAX_FUNCTIONS}")]
     Functions(u64),
     /// One function's weight.
-    #[error("has a function that weighs {0} (branches times variables), the most is {MAX_FUNCTION}: {SLOW}")]
+    #[error(
+        "has a function that weighs {0} (branches times variables), the most is {MAX_FUNCTION_WEIGHT}: {SLOW}"
+    )]
     Function(u64),
     /// The weight of all functions together.
-    #[error("has functions that weigh {0} (branches times variables), the most is {MAX_ALL}: {SLOW}")]
+    #[error(
+        "has functions that weigh {0} (branches times variables), the most is {MAX_TOTAL_WEIGHT}: {SLOW}"
+    )]
     AllFunctions(u64),
 }
 
@@ -73,7 +77,7 @@ impl CompileCost {
     /// Takes the next part of a component.
     pub(crate) fn add(&mut self, payload: &Payload<'_>) -> Result<(), NotAGate> {
         if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
-            self.open.push(Code::default());
+            self.open.push(ModuleCode::default());
             return Ok(());
         }
         let Some(module) = self.open.last_mut() else { return Ok(()) };
@@ -83,18 +87,18 @@ impl CompileCost {
             Payload::FunctionSection(section) => {
                 self.functions = self.functions.saturating_add(section.count().into());
                 if self.functions > MAX_FUNCTIONS {
-                    return Err(TooCostly::Functions(self.functions).into());
+                    return Err(CompileCostError::Functions(self.functions).into());
                 }
                 module.functions = section.clone().into_iter().collect::<Result<_, _>>()?;
             }
             Payload::CodeSectionEntry(body) => {
                 let weight = module.weigh(body)?;
                 self.all = self.all.saturating_add(weight);
-                if weight > MAX_FUNCTION {
-                    return Err(TooCostly::Function(weight).into());
+                if weight > MAX_FUNCTION_WEIGHT {
+                    return Err(CompileCostError::Function(weight).into());
                 }
-                if self.all > MAX_ALL {
-                    return Err(TooCostly::AllFunctions(self.all).into());
+                if self.all > MAX_TOTAL_WEIGHT {
+                    return Err(CompileCostError::AllFunctions(self.all).into());
                 }
             }
             _ => {}
@@ -117,7 +121,7 @@ fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReader
     Ok(types)
 }
 
-impl Code {
+impl ModuleCode {
     fn arity(&self, index: u32) -> (u64, u64) {
         self.types.get(index as usize).copied().unwrap_or_default()
     }
@@ -139,7 +143,7 @@ impl Code {
             let operator = operators.read()?;
             match operator {
                 Operator::Loop { .. } => {
-                    loops = loops.saturating_add(LOOP * (1 + around / DEEP));
+                    loops = loops.saturating_add(LOOP_WEIGHT * (1 + around / DEEP_LOOP_NESTING));
                     around += 1;
                     open.push(true);
                 }
@@ -216,13 +220,17 @@ mod tests {
         ];
         let code = [&[1, body.len() as u8][..], &body].concat();
         let module = with(MODULE, &[(1, &types), (3, &[1, 0]), (10, &code)]);
-        let one = (1 + 1 + 3) * (2 + 300 + 1) + LOOP + body.len() as u64;
+        let one = (1 + 1 + 3) * (2 + 300 + 1) + LOOP_WEIGHT + body.len() as u64;
         assert_eq!(cost(&with(COMPONENT, &[(1, &module), (1, &module)])), (2, 2 * one));
     }
 
     #[test]
     fn what_is_too_much_says_of_what() {
-        let said = [TooCostly::Functions(1), TooCostly::Function(2), TooCostly::AllFunctions(3)];
+        let said = [
+            CompileCostError::Functions(1),
+            CompileCostError::Function(2),
+            CompileCostError::AllFunctions(3),
+        ];
         let said = said.map(|why| why.to_string());
         assert_eq!(said[0], "has 1 functions, the most is 100000");
         assert!(said[1].starts_with("has a function that weighs 2 (branches") && said[1].contains("2000000"));

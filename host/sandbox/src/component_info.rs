@@ -9,7 +9,7 @@ use gatehouse_core::{
 };
 use wasmparser::{BinaryReaderError, ComponentExternName, Parser, Payload};
 
-use crate::compile_cost::{CompileCost, TooCostly};
+use crate::compile_cost::{CompileCost, CompileCostError};
 
 /// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -62,7 +62,7 @@ pub enum NotAGate {
     TooManyNames,
     /// The compiler would take minutes.
     #[error(transparent)]
-    TooCostly(#[from] TooCostly),
+    TooCostly(#[from] CompileCostError),
 }
 
 impl From<BinaryReaderError> for NotAGate {

@@ -10,8 +10,8 @@ use wasmtime::{
 
 use crate::{
     abi,
-    capacity::{Capacity, SystemLimits},
-    limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS, shown_bytes},
+    capacity::{InstanceCapacity, SystemLimits},
+    limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS, format_bytes},
     state::State,
     ticker::Ticker,
     wasi,
@@ -28,16 +28,16 @@ pub(crate) const MAX_TABLES: u32 = 8;
 pub(crate) const KEEP_RESIDENT: usize = 2 << 20;
 
 /// Bytes of address space between two memories, as wasmtime has it.
-const GUARD: usize = 32 << 20;
+const GUARD_BYTES: usize = 32 << 20;
 
 /// Bytes of the stack that a call has.
-const STACK: usize = 3 << 20;
+const STACK_BYTES: usize = 3 << 20;
 
 /// Bytes of address space that the pool takes for an instance: its memories and tables, of 16 bytes an element at most,
 /// and its stack.
-pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY + GUARD) as u64
+pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY + GUARD_BYTES) as u64
     + MAX_TABLES as u64 * MAX_TABLE_ELEMENTS as u64 * 16
-    + STACK as u64;
+    + STACK_BYTES as u64;
 
 /// This machine's kind, as compilers name it.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -50,16 +50,19 @@ const TARGET: &str = "x86_64-apple-darwin";
 const TARGET: &str = "aarch64-apple-darwin";
 
 /// Engine and linker belong together: a component instantiates only with what this linker offers.
-pub(crate) struct Runtime {
+pub(crate) struct WasmRuntime {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
     pub(crate) ticker: Ticker,
 }
 
-impl Runtime {
+impl WasmRuntime {
     /// Builds both and starts the clock. The compiler looks for functions among `functions`, where there are any, and
     /// puts those there that it makes.
-    pub(crate) fn new(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        capacity: &InstanceCapacity,
+        functions: Option<Arc<dyn CacheStore>>,
+    ) -> wasmtime::Result<Self> {
         let engine = engine(capacity, functions)?;
         let ticker = Ticker::start(&engine)?;
         let linker = linker(&engine)?;
@@ -68,7 +71,7 @@ impl Runtime {
 }
 
 /// An engine with a pool, or without one where the address space is too small for it.
-fn engine(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
+fn engine(capacity: &InstanceCapacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
     let build = |mut config: Config| {
         if let Some(functions) = &functions {
             config.enable_incremental_compilation(Arc::clone(functions))?;
@@ -76,7 +79,7 @@ fn engine(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmti
         Engine::new(&config)
     };
     let instances = capacity.pool();
-    let space = capacity.limits.address_space.map(shown_bytes);
+    let space = capacity.limits.address_space.map(format_bytes);
     if capacity.pooled {
         if let Some(space) = &space {
             tracing::info!(
@@ -99,11 +102,11 @@ fn engine(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmti
 
 /// An engine that compiles for every processor of this kind: a target that is named has no features but those that all have.
 pub(crate) fn portable() -> wasmtime::Result<Engine> {
-    let mut config = pooled(&Capacity::new(SystemLimits::default()));
+    let mut config = pooled(&InstanceCapacity::new(SystemLimits::default()));
     Engine::new(config.target(TARGET)?)
 }
 
-fn pooled(capacity: &Capacity) -> Config {
+fn pooled(capacity: &InstanceCapacity) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = capacity.pool();
     // Every instance may have all that it may have: then a place in front of the pool is a place in it.
@@ -155,7 +158,7 @@ fn config() -> Config {
         // Engines of other languages recurse deep in their parsers. Only what is touched takes memory.
         .max_wasm_stack(2 << 20)
         // Host functions run on the guest's stack too.
-        .async_stack_size(STACK);
+        .async_stack_size(STACK_BYTES);
     config
 }
 

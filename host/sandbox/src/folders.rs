@@ -11,7 +11,7 @@ use gatehouse_core::outcome::Fault;
 use serde::Serialize;
 
 use crate::{
-    limits::{Limits, shown_bytes},
+    limits::{SandboxLimits, format_bytes},
     wasi::tree,
 };
 
@@ -20,7 +20,7 @@ pub(crate) const MAX_ENTRIES: usize = 10_000;
 
 /// One folder that a gate sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Folder {
+pub struct GuestFolder {
     /// What the gate calls it: an absolute path of plain names.
     pub guest: String,
     /// Where it is.
@@ -31,12 +31,12 @@ pub struct Folder {
 
 /// Makes private folders that are not there yet, and checks that all can be used and that the private ones
 /// hold no more than they may. Blocking.
-pub(crate) fn prepare(gate: &str, folders: &[Folder], limits: &Limits) -> Result<(), Fault> {
+pub(crate) fn prepare(gate: &str, folders: &[GuestFolder], limits: &SandboxLimits) -> Result<(), Fault> {
     let (mut bytes, mut entries) = (0_u64, 0);
     for folder in folders {
         let ready = match folder.private {
             true => make(&folder.host).and_then(|()| tree::count(&folder.host, MAX_ENTRIES - entries)),
-            false => fs::read_dir(&folder.host).map(|_| tree::Tree::default()),
+            false => fs::read_dir(&folder.host).map(|_| tree::TreeSize::default()),
         };
         let tree = ready.map_err(|error| missing(gate, folder, &error))?;
         (bytes, entries) = (bytes.saturating_add(tree.bytes), entries + tree.entries);
@@ -49,7 +49,7 @@ pub(crate) fn prepare(gate: &str, folders: &[Folder], limits: &Limits) -> Result
     }
     let (kept, most) = match entries > MAX_ENTRIES {
         true => (format!("more than {MAX_ENTRIES} files"), format!("{MAX_ENTRIES} files")),
-        false => (shown_bytes(bytes), shown_bytes(limits.folder)),
+        false => (format_bytes(bytes), format_bytes(limits.folder)),
     };
     let place = folders.iter().find(|folder| folder.private).map(|folder| folder.host.display().to_string());
     Err(Fault::exhausted(format!("Gate '{gate}' keeps {kept} in its private folders; its quota is {most}."))
@@ -60,8 +60,8 @@ pub(crate) fn prepare(gate: &str, folders: &[Folder], limits: &Limits) -> Result
 }
 
 /// The fault of a folder that cannot be opened.
-pub(crate) fn missing(gate: &str, folder: &Folder, error: &dyn std::fmt::Display) -> Fault {
-    let Folder { guest, host, .. } = folder;
+pub(crate) fn missing(gate: &str, folder: &GuestFolder, error: &dyn std::fmt::Display) -> Fault {
+    let GuestFolder { guest, host, .. } = folder;
     Fault::unavailable(format!("Gate '{gate}' cannot see its folder '{guest}': {}: {error}.", host.display()))
         .hint(format!("Make that folder, or change [gates.{gate}.folders] in presets.toml."))
 }
@@ -78,15 +78,15 @@ fn make(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn private(place: &tempfile::TempDir) -> Folder {
-        Folder { guest: "/notes".into(), host: place.path().join("gates/x/notes"), private: true }
+    fn private(place: &tempfile::TempDir) -> GuestFolder {
+        GuestFolder { guest: "/notes".into(), host: place.path().join("gates/x/notes"), private: true }
     }
 
     #[test]
     fn a_private_folder_is_made_and_held_to_its_quota() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = private(&place);
-        let limits = Limits::default().with("folder", 4 << 10).expect("allowed");
+        let limits = SandboxLimits::default().with_limit("folder", 4 << 10).expect("allowed");
         assert_eq!(prepare("x", std::slice::from_ref(&folder), &limits), Ok(()));
         fs::create_dir(folder.host.join("below")).expect("made");
         fs::write(folder.host.join("below/full"), [0; 4 << 10]).expect("written");
@@ -104,13 +104,13 @@ mod tests {
         let folder = private(&place);
         fs::create_dir_all(&folder.host).expect("made");
         std::os::unix::fs::symlink("/", folder.host.join("everything")).expect("linked");
-        assert_eq!(prepare("x", &[folder], &Limits::default()), Ok(()));
+        assert_eq!(prepare("x", &[folder], &SandboxLimits::default()), Ok(()));
     }
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let folder = Folder { guest: "/data".into(), host: "/nowhere/at/all".into(), private: false };
-        let fault = prepare("x", &[folder], &Limits::default()).expect_err("missing");
+        let folder = GuestFolder { guest: "/data".into(), host: "/nowhere/at/all".into(), private: false };
+        let fault = prepare("x", &[folder], &SandboxLimits::default()).expect_err("missing");
         assert!(fault.message.starts_with("Gate 'x' cannot see its folder '/data': /nowhere/at/all: "));
     }
 }

@@ -19,7 +19,7 @@ use gatehouse_core::{hash::sha256_hex, lock};
 use gatehouse_files::{Durability, write_private};
 use wasmtime::CacheStore;
 
-use crate::private;
+use crate::private_folders;
 
 /// Builds for which a function is kept that none of them has.
 const MAX_AGE: u64 = 3;
@@ -28,27 +28,27 @@ const MAX_AGE: u64 = 3;
 const MAX_BYTES: usize = 256 << 20;
 
 /// Bytes of a digest in hexadecimal, which the file begins with.
-const DIGEST: usize = 64;
+const DIGEST_HEX_BYTES: usize = 64;
 
 /// Compiled functions by the key that the compiler makes of a function, its own version and its settings.
 #[derive(Debug)]
 pub(crate) struct FunctionCache {
     file: PathBuf,
-    functions: Mutex<Functions>,
+    functions: Mutex<CachedFunctions>,
     /// The number of the current build.
     build: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Functions {
-    by_key: HashMap<Vec<u8>, Function>,
+struct CachedFunctions {
+    by_key: HashMap<Vec<u8>, CachedFunction>,
     bytes: usize,
     /// Whether the file lacks some of them.
     grown: bool,
 }
 
 #[derive(Debug)]
-struct Function {
+struct CachedFunction {
     code: Vec<u8>,
     /// The last build that had it.
     used: u64,
@@ -58,7 +58,7 @@ impl FunctionCache {
     /// Reads what an earlier command left in the file. Blocking.
     pub(crate) fn open(file: PathBuf) -> Self {
         // Who can write beside the file can put another one in its place, and what it holds is run.
-        let trusted = file.parent().is_some_and(private::is);
+        let trusted = file.parent().is_some_and(private_folders::is_private);
         let bytes = fs::read(&file).ok().filter(|_| trusted);
         let functions = bytes.and_then(|bytes| {
             let functions = read(&bytes);
@@ -81,9 +81,9 @@ impl FunctionCache {
         if !std::mem::take(&mut functions.grown) {
             return;
         }
-        let made = self.file.parent().map_or(Ok(()), private::make);
+        let made = self.file.parent().map_or(Ok(()), private_folders::create);
         let written =
-            made.and_then(|()| write_private(&self.file, &written(&functions), Durability::Unsynced));
+            made.and_then(|()| write_private(&self.file, &encode(&functions), Durability::Unsynced));
         if let Err(error) = written {
             tracing::warn!(file = %self.file.display(), %error, "compiled functions cannot be kept; the next command compiles them again");
         }
@@ -106,39 +106,39 @@ impl CacheStore for FunctionCache {
         functions.bytes += key.len() + value.len();
         functions.grown = true;
         let used = self.build.load(Ordering::Relaxed);
-        functions.by_key.insert(key.to_vec(), Function { code: value, used });
+        functions.by_key.insert(key.to_vec(), CachedFunction { code: value, used });
         true
     }
 }
 
 /// Digest of the rest, then each function: the lengths of key and code, both.
-fn written(functions: &Functions) -> Vec<u8> {
-    let mut bytes = vec![0; DIGEST];
-    for (key, Function { code, .. }) in &functions.by_key {
+fn encode(functions: &CachedFunctions) -> Vec<u8> {
+    let mut bytes = vec![0; DIGEST_HEX_BYTES];
+    for (key, CachedFunction { code, .. }) in &functions.by_key {
         for part in [key, code] {
             bytes.extend((part.len() as u32).to_le_bytes());
         }
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(code);
     }
-    let digest = sha256_hex(&bytes[DIGEST..]);
-    bytes[..DIGEST].copy_from_slice(digest.as_bytes());
+    let digest = sha256_hex(&bytes[DIGEST_HEX_BYTES..]);
+    bytes[..DIGEST_HEX_BYTES].copy_from_slice(digest.as_bytes());
     bytes
 }
 
 /// Functions of a file. `None` unless it is whole: a changed bit would be run as machine code.
-fn read(bytes: &[u8]) -> Option<Functions> {
-    let (digest, mut rest) = bytes.split_at_checked(DIGEST)?;
+fn read(bytes: &[u8]) -> Option<CachedFunctions> {
+    let (digest, mut rest) = bytes.split_at_checked(DIGEST_HEX_BYTES)?;
     if digest != sha256_hex(rest).as_bytes() {
         return None;
     }
-    let mut functions = Functions { bytes: rest.len(), ..Functions::default() };
+    let mut functions = CachedFunctions { bytes: rest.len(), ..CachedFunctions::default() };
     while !rest.is_empty() {
         let key = length(&mut rest)?;
         let code = length(&mut rest)?;
         let (key, after) = rest.split_at_checked(key)?;
         let (code, after) = after.split_at_checked(code)?;
-        functions.by_key.insert(key.to_vec(), Function { code: code.to_vec(), used: 0 });
+        functions.by_key.insert(key.to_vec(), CachedFunction { code: code.to_vec(), used: 0 });
         rest = after;
     }
     Some(functions)
@@ -182,8 +182,8 @@ mod tests {
     fn the_compiler_finds_the_functions_of_the_build_before() {
         let (_parent, file) = folder();
         let cache = Arc::new(FunctionCache::open(file));
-        let capacity = crate::capacity::Capacity::new(crate::capacity::SystemLimits::default());
-        let runtime = crate::engine::Runtime::new(&capacity, Some(Arc::clone(&cache) as _));
+        let capacity = crate::capacity::InstanceCapacity::new(crate::capacity::SystemLimits::default());
+        let runtime = crate::engine::WasmRuntime::new(&capacity, Some(Arc::clone(&cache) as _));
         let engine = runtime.expect("an engine").engine;
         // A function without parameters or results, and a section that tells one build from the other.
         let build = |version: u8| {

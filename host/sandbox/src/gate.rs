@@ -20,13 +20,13 @@ use tokio::{
 
 use crate::{
     capability::{InstanceContext, RunningCall},
-    folders::{self, Folder},
+    folders::{self, GuestFolder},
     idle_instances::IdleInstances,
-    index::{Index, Stamp},
-    instance::Ready,
-    limits::Limits,
-    loader::{GateSettings, LoadError, Shared, pinned},
-    version::Version,
+    index::{FileStamp, GateIndex},
+    instance::LoadedComponent,
+    limits::SandboxLimits,
+    loader::{GateSettings, LoadError, SandboxState, check_pin},
+    version::GateVersion,
     wasi::threads::FileThreads,
 };
 
@@ -42,7 +42,7 @@ pub struct GateInfo {
     pub file: PathBuf,
     /// The file as it was when this gate was made of it.
     #[serde(skip)]
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Bytes of the file.
     pub size: u64,
     /// SHA-256 of the file, hexadecimal.
@@ -54,7 +54,7 @@ pub struct GateInfo {
     /// Hosts that it may send HTTP requests to.
     pub http: Vec<String>,
     /// Folders that presets.toml shows it.
-    pub folders: Vec<Folder>,
+    pub folders: Vec<GuestFolder>,
     /// Whether an instance serves one call after the other.
     pub reuse: bool,
 }
@@ -66,9 +66,9 @@ pub struct Gate {
     info: GateInfo,
     grants: Arc<Grants>,
     http: Arc<HttpRules>,
-    limits: Limits,
-    shared: Arc<Shared>,
-    version: Arc<Version>,
+    limits: SandboxLimits,
+    shared: Arc<SandboxState>,
+    version: Arc<GateVersion>,
     /// By the depth of the call, as the places of the pool are: gates that call each other do not wait for
     /// turns that they hold themselves.
     turns: [Semaphore; MAX_DEPTH + 1],
@@ -80,12 +80,12 @@ impl Gate {
     /// Faults where presets.toml pins another content.
     pub(crate) fn new(
         name: &str,
-        version: Arc<Version>,
+        version: Arc<GateVersion>,
         settings: GateSettings,
-        shared: Arc<Shared>,
+        shared: Arc<SandboxState>,
     ) -> Result<Self, LoadError> {
         let pin = settings.sha256.as_deref();
-        pinned(pin, &version.digest).map_err(|why| LoadError::new(&version.file, why))?;
+        check_pin(pin, &version.digest).map_err(|why| LoadError::new(&version.file, why))?;
         let GateSettings { grants, http, limits, folders, reuse, .. } = settings;
         let http = http.unwrap_or_else(|| Arc::new(HttpRules::deny_all(name)));
         let info = GateInfo {
@@ -103,7 +103,7 @@ impl Gate {
         let name: Arc<str> = name.into();
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&name)),
-            threads: shared.threads.of(&name),
+            threads: shared.threads.for_gate(&name),
             name,
             grants: Arc::new(info.grants.clone()),
             idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
@@ -117,14 +117,14 @@ impl Gate {
     }
 
     /// The same version under other settings. Faults where they pin another content.
-    pub fn with(&self, settings: GateSettings) -> Result<Self, LoadError> {
+    pub fn with_settings(&self, settings: GateSettings) -> Result<Self, LoadError> {
         Self::new(&self.name, Arc::clone(&self.version), settings, Arc::clone(&self.shared))
     }
 
     /// Ends when calls have trapped three times in a row: a version that was just loaded is then not fit
     /// to stay.
-    pub async fn unfit(&self) {
-        self.version.traps.unfit().await;
+    pub async fn wait_until_unfit(&self) {
+        self.version.traps.wait_until_unfit().await;
     }
 
     /// What is known about it.
@@ -133,7 +133,7 @@ impl Gate {
     }
 
     /// Its limits.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &SandboxLimits {
         &self.limits
     }
 
@@ -142,8 +142,8 @@ impl Gate {
         self.http.redactor()
     }
 
-    pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {
-        self.version.ready(&self.shared).await.map_err(|error| {
+    pub(crate) async fn component(&self) -> Result<&LoadedComponent, Fault> {
+        self.version.component(&self.shared).await.map_err(|error| {
             let hint = match error.is_of_host {
                 true => {
                     "Give the host more memory and address space; `ulimit -v` shows the limit of a shell."
@@ -158,7 +158,7 @@ impl Gate {
     /// answers from what is known, and judges.
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
-        let ready = self.ready().await?;
+        let ready = self.component().await?;
         let _place = self.shared.places.take(&self.name, &[]).await;
         let facts = self.facts(Arc::clone(&params), None);
         let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
@@ -180,7 +180,7 @@ impl Gate {
     }
 
     /// Tells the operator what was taken out of the listing before anybody saw it.
-    pub(crate) fn said(&self, listing: Arc<Listing>) -> Arc<Listing> {
+    pub(crate) fn report_removed_text(&self, listing: Arc<Listing>) -> Arc<Listing> {
         for (tool, count) in &listing.removed {
             let gate = &*self.name;
             tracing::warn!(target: "gate", gate, tool, count, "invisible characters were removed from what the gate says about itself");
@@ -194,7 +194,7 @@ impl Gate {
     }
 
     /// What is known of gates.
-    pub(crate) fn index(&self) -> &Index {
+    pub(crate) fn index(&self) -> &GateIndex {
         &self.shared.index
     }
 

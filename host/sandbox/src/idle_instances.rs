@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{capability::InstanceContext, instance::Instance};
+use crate::{capability::InstanceContext, instance::GateInstance};
 
 /// The most instances of one gate that wait.
 const MAX_IDLE_OF_GATE: usize = 8;
@@ -16,13 +16,13 @@ const MAX_CALLS: u32 = 1_000;
 
 /// The instances of one gate that wait.
 pub(crate) struct IdleInstances {
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<IdleInstance>>,
     reserve: Arc<Semaphore>,
     most: usize,
 }
 
-struct Idle {
-    instance: Instance,
+struct IdleInstance {
+    instance: GateInstance,
     _place: OwnedSemaphorePermit,
 }
 
@@ -33,25 +33,25 @@ impl IdleInstances {
     }
 
     /// The one that was given back last. The caller has a place in the pool by now.
-    pub(crate) fn take(&self) -> Option<Instance> {
+    pub(crate) fn take(&self) -> Option<GateInstance> {
         self.lock().pop().map(|idle| idle.instance)
     }
 
     /// Keeps an instance after a call that returned, if it is worth it and there is room. `facts` are those
     /// of no call: what waits holds nobody's catalog and reaches no engine.
-    pub(crate) fn give_back(&self, mut instance: Instance, facts: InstanceContext) {
-        if instance.calls() >= MAX_CALLS || instance.grown() {
+    pub(crate) fn put(&self, mut instance: GateInstance, facts: InstanceContext) {
+        if instance.calls() >= MAX_CALLS || instance.is_oversized() {
             return;
         }
-        instance.rest(facts);
+        instance.reset(facts);
         let Ok(place) = Arc::clone(&self.reserve).try_acquire_owned() else { return };
         let mut idle = self.lock();
         if idle.len() < self.most {
-            idle.push(Idle { instance, _place: place });
+            idle.push(IdleInstance { instance, _place: place });
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<IdleInstance>> {
         gatehouse_core::lock(&self.idle)
     }
 }

@@ -19,7 +19,7 @@ use gatehouse_core::{capability::RequestedCapabilities, source::Listing};
 use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
-use crate::private;
+use crate::private_folders;
 
 /// Another number whenever what is written here, or what makes it, changes its meaning.
 const VERSION: &str = concat!("5/", env!("CARGO_PKG_VERSION"));
@@ -29,17 +29,17 @@ const MAX_LISTINGS: usize = 32;
 
 /// What the file system says about a file; any change of the content changes one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     size: u64,
     modified_ns: i128,
     changed_ns: i128,
     inode: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Of a file as it is now; follows links.
     pub fn read(file: &Path) -> std::io::Result<Self> {
-        fs::metadata(file).map(|meta| Self::of(&meta))
+        fs::metadata(file).map(|meta| Self::from_metadata(&meta))
     }
 
     /// Of a component in the program of this version.
@@ -56,7 +56,7 @@ impl Stamp {
         self.size
     }
 
-    fn of(meta: &fs::Metadata) -> Self {
+    fn from_metadata(meta: &fs::Metadata) -> Self {
         let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
         Self {
             size: meta.len(),
@@ -76,28 +76,28 @@ pub(crate) struct KnownComponent {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Content {
+struct IndexContent {
     version: String,
-    files: BTreeMap<PathBuf, (Stamp, String)>,
+    files: BTreeMap<PathBuf, (FileStamp, String)>,
     components: BTreeMap<String, KnownComponent>,
 }
 
 /// The index in memory, and where it is kept.
-pub(crate) struct Index {
+pub(crate) struct GateIndex {
     path: PathBuf,
-    content: Mutex<Content>,
+    content: Mutex<IndexContent>,
     /// True once it was reported that it cannot be written.
     unwritable: AtomicBool,
 }
 
-impl Index {
+impl GateIndex {
     pub(crate) fn open(path: PathBuf) -> Self {
-        let content = Content::read(&path);
+        let content = IndexContent::read(&path);
         Self { path, content: Mutex::new(content), unwritable: AtomicBool::new(false) }
     }
 
     /// The digest of a file that is as it was when it was last read.
-    pub(crate) fn digest(&self, file: &Path, stamp: &Stamp) -> Option<String> {
+    pub(crate) fn digest(&self, file: &Path, stamp: &FileStamp) -> Option<String> {
         self.with(|c| c.files.get(file).filter(|(known, _)| known == stamp).map(|(_, digest)| digest.clone()))
     }
 
@@ -111,7 +111,7 @@ impl Index {
         self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
     }
 
-    pub(crate) fn learn_file(&self, file: &Path, stamp: Stamp, digest: &str, ask: RequestedCapabilities) {
+    pub(crate) fn learn_file(&self, file: &Path, stamp: FileStamp, digest: &str, ask: RequestedCapabilities) {
         self.with(|c| {
             c.files.insert(file.to_owned(), (stamp, digest.to_owned()));
             c.components.entry(digest.to_owned()).or_default().ask = ask;
@@ -131,7 +131,7 @@ impl Index {
         self.save();
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Content) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut IndexContent) -> T) -> T {
         f(&mut gatehouse_core::lock(&self.content))
     }
 
@@ -145,12 +145,12 @@ impl Index {
 
     fn write(&self) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        private::make(folder)?;
+        private_folders::create(folder)?;
         // Held until this ends, so that two hosts do not each write what the other does not know. Where the file
         // system has no locks the last one wins, and what it does not know is learnt again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
         let _ = lock.lock();
-        let others = Content::read(&self.path);
+        let others = IndexContent::read(&self.path);
         let bytes = self.with(|content| {
             content.add(others);
             content.version = VERSION.into();
@@ -163,10 +163,10 @@ impl Index {
     }
 }
 
-impl Content {
+impl IndexContent {
     /// What the file says, if it is ours and we can read it.
     fn read(path: &Path) -> Self {
-        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private::is));
+        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private_folders::is_private));
         let content = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         content.filter(|content| content.version == VERSION).unwrap_or_default()
     }
@@ -176,7 +176,9 @@ impl Content {
         for (file, theirs) in others.files {
             // Of components in programs, those of this one count.
             let known = self.files.get(&file).is_some_and(|ours| {
-                *ours == theirs || ours.0.is_embedded() || Stamp::read(&file).is_ok_and(|now| now != theirs.0)
+                *ours == theirs
+                    || ours.0.is_embedded()
+                    || FileStamp::read(&file).is_ok_and(|now| now != theirs.0)
             });
             if !known {
                 self.files.insert(file, theirs);
@@ -205,25 +207,25 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let (path, files) =
             (place.path().join("cache/gates.json"), ["a", "b"].map(|name| place.path().join(name)));
-        let (one, two) = (Index::open(path.clone()), Index::open(path.clone()));
+        let (one, two) = (GateIndex::open(path.clone()), GateIndex::open(path.clone()));
         for (index, file) in [&one, &two].into_iter().zip(&files) {
             fs::write(file, "x").expect("written");
-            let stamp = Stamp::read(file).expect("a stamp");
+            let stamp = FileStamp::read(file).expect("a stamp");
             index.learn_file(file, stamp, &file.display().to_string(), RequestedCapabilities::default());
         }
-        let both = Index::open(path.clone());
-        let known = |file: &PathBuf| both.digest(file, &Stamp::read(file).expect("a stamp")).is_some();
+        let both = GateIndex::open(path.clone());
+        let known = |file: &PathBuf| both.digest(file, &FileStamp::read(file).expect("a stamp")).is_some();
         assert!(files.iter().all(known));
         // One of them has seen a later content of a file.
         fs::write(&files[0], "longer").expect("written");
-        let now = Stamp::read(&files[0]).expect("a stamp");
+        let now = FileStamp::read(&files[0]).expect("a stamp");
         two.learn_file(&files[0], now.clone(), "later", RequestedCapabilities::default());
         one.learn_file(
             &files[1],
-            Stamp::read(&files[1]).expect("a stamp"),
+            FileStamp::read(&files[1]).expect("a stamp"),
             "b",
             RequestedCapabilities::default(),
         );
-        assert_eq!(Index::open(path).digest(&files[0], &now).as_deref(), Some("later"));
+        assert_eq!(GateIndex::open(path).digest(&files[0], &now).as_deref(), Some("later"));
     }
 }

@@ -19,26 +19,26 @@ use wasmtime_wasi::I32Exit;
 use crate::{
     abi::{self, GatePre, GuestError},
     capability::InstanceContext,
-    engine::Runtime,
-    folders::Folder,
+    engine::WasmRuntime,
+    folders::GuestFolder,
     gate::DESCRIBE_TIME,
     idle_instances::IdleInstances,
-    limits::{HOST_MEMORY, shown_bytes, to_raise},
-    requests::Request,
+    limits::{HOST_MEMORY, format_bytes, raise_hint},
+    requests::InstanceRequest,
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
 
 /// A component, ready to be instantiated.
-pub(crate) struct Ready {
-    pub(crate) runtime: Arc<Runtime>,
+pub(crate) struct LoadedComponent {
+    pub(crate) runtime: Arc<WasmRuntime>,
     pub(crate) pre: GatePre,
 }
 
 /// A component at work.
-pub(crate) struct Instance {
+pub(crate) struct GateInstance {
     pub(crate) store: Store<State>,
-    pub(crate) exports: Box<dyn abi::Exports>,
+    pub(crate) exports: Box<dyn abi::ContractExports>,
     calls: u32,
 }
 
@@ -60,7 +60,7 @@ impl From<Fault> for CallFailure {
     }
 }
 
-impl Ready {
+impl LoadedComponent {
     /// Runs `describe`.
     pub(crate) async fn describe(
         &self,
@@ -68,28 +68,28 @@ impl Ready {
         deadline: Instant,
         params: &str,
     ) -> Result<Listing, CallFailure> {
-        let _running = self.runtime.ticker.running();
+        let _running = self.runtime.ticker.enter_guest();
         let gate = Arc::clone(&facts.gate);
         let work = async {
             let mut instance = self.instance(facts, &[], CallDeadline::fixed(deadline)).await?;
-            let Instance { store, exports, .. } = &mut instance;
+            let GateInstance { store, exports, .. } = &mut instance;
             let listing = exports.describe(store, params).await;
-            listing.map_err(|error| ended(store.data(), error))
+            listing.map_err(|error| call_failure(store.data(), error))
         };
         // A guest that sleeps looks at no clock of ours.
         tokio::time::timeout_at(deadline, work).await.unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
     /// Does what a client wants of the gate, in an instance of `idle` where there is one.
-    pub(crate) async fn run<R: Request>(
+    pub(crate) async fn run<R: InstanceRequest>(
         &self,
         facts: InstanceContext,
-        folders: &[Folder],
+        folders: &[GuestFolder],
         deadline: &CallDeadline,
         request: R,
         idle: Option<&IdleInstances>,
     ) -> Result<R::Answer, CallFailure> {
-        let _running = self.runtime.ticker.running();
+        let _running = self.runtime.ticker.enter_guest();
         let back = idle.map(|idle| (idle, facts.without_call()));
         let mut instance = match idle.and_then(IdleInstances::take) {
             Some(mut instance) => {
@@ -99,12 +99,12 @@ impl Ready {
             None => self.instance(facts, folders, deadline.clone()).await?,
         };
         instance.calls += 1;
-        let Instance { store, exports, .. } = &mut instance;
+        let GateInstance { store, exports, .. } = &mut instance;
         let answer = request.run(&**exports, store).await;
         let returned = !matches!(answer, Err(GuestError::Trap(_)));
-        let answer = answer.map_err(|error| ended(store.data(), error));
+        let answer = answer.map_err(|error| call_failure(store.data(), error));
         if let Some((idle, facts)) = back.filter(|_| returned) {
-            idle.give_back(instance, facts);
+            idle.put(instance, facts);
         }
         answer
     }
@@ -112,9 +112,9 @@ impl Ready {
     pub(crate) async fn instance(
         &self,
         facts: InstanceContext,
-        folders: &[Folder],
+        folders: &[GuestFolder],
         deadline: CallDeadline,
-    ) -> Result<Instance, CallFailure> {
+    ) -> Result<GateInstance, CallFailure> {
         let copy = facts.limits.copy;
         let mut store = Store::new(&self.runtime.engine, State::new(facts, folders, deadline)?);
         store.limiter(|state| &mut state.caps);
@@ -129,20 +129,20 @@ impl Ready {
             Ok(UpdateDeadline::Yield(1))
         });
         match self.pre.instantiate_async(&mut store).await {
-            Ok(exports) => Ok(Instance { store, exports, calls: 0 }),
+            Ok(exports) => Ok(GateInstance { store, exports, calls: 0 }),
             Err(error) => Err(explain(store.data(), &error)),
         }
     }
 }
 
-impl Instance {
+impl GateInstance {
     /// Calls it has served.
     pub(crate) fn calls(&self) -> u32 {
         self.calls
     }
 
     /// Whether it has grown so large that a fresh one is the better start.
-    pub(crate) fn grown(&self) -> bool {
+    pub(crate) fn is_oversized(&self) -> bool {
         self.store.data().caps.half_full()
     }
 
@@ -153,13 +153,13 @@ impl Instance {
     }
 
     /// Takes from it what belonged to the call that is over.
-    pub(crate) fn rest(&mut self, facts: InstanceContext) {
+    pub(crate) fn reset(&mut self, facts: InstanceContext) {
         self.store.data_mut().begin(facts, CallDeadline::fixed(Instant::now()));
     }
 }
 
 /// Why a guest gave no result, in words.
-fn ended(state: &State, error: GuestError) -> CallFailure {
+fn call_failure(state: &State, error: GuestError) -> CallFailure {
     match error {
         GuestError::Trap(error) => explain(state, &error),
         GuestError::Fault(fault) => fault.into(),
@@ -174,14 +174,14 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let (gate, limits) = (&*facts.gate, &facts.limits);
     let words = state.last_words();
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
-    let raise = |key: &str| to_raise(gate, key);
+    let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match &facts.call {
             Some(call) => out_of_time(gate, &call.context, limits.time).hint(raise("time")),
             None => slow_to_describe(gate),
         }
     } else if error.is::<BudgetExceeded>() {
-        let most = shown_bytes(HOST_MEMORY as u64);
+        let most = format_bytes(HOST_MEMORY as u64);
         let shared =
             facts.memory.bytes.map(|_| ", or more than the calls that run leave of the host's memory");
         let shared = shared.unwrap_or_default();
@@ -189,11 +189,11 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
             "Send requests or drop them, drop answers, streams and folder listings, and do less at once.",
         )
     } else if state.caps.memory_refused {
-        let most = shown_bytes(limits.memory as u64);
+        let most = format_bytes(limits.memory as u64);
         Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {most}.{said}"))
             .hint(raise("memory"))
     } else if state.caps.shared_refused {
-        let all = shown_bytes(facts.memory.bytes.unwrap_or_default());
+        let all = format_bytes(facts.memory.bytes.unwrap_or_default());
         Fault::exhausted(format!(
             "Gate '{gate}' got no more memory: all calls of this host share {all}.{said}"
         ))
@@ -217,7 +217,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
         // wasmtime has no type for this error; a fixture gate's test fails when its words change.
-        let most = shown_bytes(limits.copy as u64);
+        let most = format_bytes(limits.copy as u64);
         Fault::exhausted(format!("Gate '{gate}' sent more than {most} at once.")).hint(raise("copy"))
     } else {
         let cause = quoted(&error.root_cause().to_string(), 300);

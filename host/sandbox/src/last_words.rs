@@ -30,10 +30,10 @@ pub(crate) fn last_words(output: &str) -> String {
     if frames.is_empty() { cause } else { format!("{cause}, at {}", frames.join(", ")) }
 }
 
-type Found = (String, Vec<String>);
+type GuestBacktrace = (String, Vec<String>);
 
 /// JavaScript on QuickJS: a panic of the engine with `Exception { message: Some("…"), stack: Some("…") }` in it.
-fn exception(lines: &[&str]) -> Option<Found> {
+fn exception(lines: &[&str]) -> Option<GuestBacktrace> {
     let text = lines.join("\n");
     let (_, exception) = text.rsplit_once("Exception { message: Some(\"")?;
     let message = unescaped(exception);
@@ -56,7 +56,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Rust: `thread 'x' panicked at FILE:LINE:COLUMN:`, then the message, then a note on how to see more.
-fn panicked(lines: &[&str]) -> Option<Found> {
+fn panicked(lines: &[&str]) -> Option<GuestBacktrace> {
     let at = lines.iter().rposition(|line| line.contains(" panicked at "))?;
     let place = lines[at].split(" panicked at ").nth(1)?.trim_end_matches(':');
     let more = |line: &&&str| line.starts_with("note: ") || line.starts_with("stack backtrace:");
@@ -68,7 +68,7 @@ fn panicked(lines: &[&str]) -> Option<Found> {
 }
 
 /// Python: `Traceback`, then two lines for each frame with the innermost last, then the exception.
-fn traceback(lines: &[&str]) -> Option<Found> {
+fn traceback(lines: &[&str]) -> Option<GuestBacktrace> {
     let at = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last)"))?;
     let after = &lines[at + 1..];
     let cause = after.iter().find(|line| !line.starts_with(char::is_whitespace))?;
@@ -83,7 +83,7 @@ fn traceback(lines: &[&str]) -> Option<Found> {
 }
 
 /// JavaScript and its like: the error, then a line that begins with `at` for each frame, the innermost first.
-fn stack(lines: &[&str]) -> Option<Found> {
+fn stack(lines: &[&str]) -> Option<GuestBacktrace> {
     let frame = |line: &&str| line.trim_start().strip_prefix("at ").map(str::to_owned);
     let last = lines.iter().rposition(|line| frame(line).is_some())?;
     let first = lines[..last].iter().rposition(|line| frame(line).is_none())?;

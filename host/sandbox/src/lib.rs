@@ -24,12 +24,12 @@ mod gate;
 mod idle_instances;
 mod index;
 mod instance;
+mod instance_slots;
 mod last_words;
 mod limits;
 mod loader;
 mod machine_code;
-mod places;
-mod private;
+mod private_folders;
 mod probe;
 mod requests;
 mod source;
@@ -49,15 +49,15 @@ use gatehouse_core::ports::{
 };
 
 pub use capacity::SystemLimits;
-pub use compile_cost::TooCostly;
+pub use compile_cost::CompileCostError;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
-pub use embedded::Embedded;
-pub use folders::Folder;
+pub use embedded::EmbeddedComponents;
+pub use folders::GuestFolder;
 pub use gate::{Gate, GateInfo};
-pub use index::Stamp;
-pub use limits::{Limits, LimitsError, parse_bytes, parse_duration, shown_bytes};
+pub use index::FileStamp;
+pub use limits::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
-pub use probe::{Probe, ProbeOutcome};
+pub use probe::{ProbeOutcome, ProbeReport};
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]
@@ -77,7 +77,7 @@ pub struct Ports {
     /// The way to the network.
     pub http: Arc<dyn HttpFetcher>,
     /// The models.
-    pub models: Models,
+    pub models: ModelPorts,
     /// The MCP servers behind the host, where it has any.
     pub servers: Option<Arc<dyn ServerRegistry>>,
     /// What is known of their tools, where that is kept.
@@ -88,7 +88,7 @@ pub struct Ports {
 
 /// The models that gates may use.
 #[derive(Clone)]
-pub struct Models {
+pub struct ModelPorts {
     /// Answers.
     pub llm: Arc<dyn Llm>,
     /// Embeds.

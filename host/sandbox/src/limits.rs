@@ -1,6 +1,6 @@
 //! What one gate may use up. The defaults hold unless presets.toml says otherwise.
 
-mod words;
+mod units;
 
 use std::{
     ops::RangeInclusive,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use gatehouse_core::question::MAX_QUESTIONS_PER_CALL;
-pub use words::{parse_bytes, parse_duration, shown_bytes};
+pub use units::{format_bytes, parse_bytes, parse_duration};
 
 /// Bytes in a kibibyte, a mebibyte.
 const KIB: usize = 1 << 10;
@@ -29,7 +29,7 @@ pub(crate) const MAX_TIME: Duration = Duration::from_secs(300);
 
 /// Caps for one gate, each per call but for `concurrency`, and for `kv` and `folder`, which outlive calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Wall clock, host functions included.
     pub time: Duration,
     /// Bytes of linear memory, all memories together.
@@ -56,7 +56,7 @@ pub struct Limits {
     pub folder: u64,
 }
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(30),
@@ -76,7 +76,7 @@ impl Default for Limits {
 }
 
 /// The next step where a gate hit a limit that presets.toml sets.
-pub(crate) fn to_raise(gate: &str, key: &str) -> String {
+pub(crate) fn raise_hint(gate: &str, key: &str) -> String {
     format!("Ask for less at once, or raise limits.{key} under [gates.{gate}] in presets.toml.")
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn take_one(left: &AtomicU32) -> bool {
 #[error("{0}")]
 pub struct LimitsError(String);
 
-impl Limits {
+impl SandboxLimits {
     /// Sets the wall clock limit.
     pub fn with_time(mut self, time: Duration) -> Result<Self, LimitsError> {
         if time.is_zero() || time > MAX_TIME {
@@ -101,7 +101,7 @@ impl Limits {
     }
 
     /// Sets one of the others, by its name in presets.toml; sizes are bytes.
-    pub fn with(mut self, name: &str, value: usize) -> Result<Self, LimitsError> {
+    pub fn with_limit(mut self, name: &str, value: usize) -> Result<Self, LimitsError> {
         match name {
             "memory" => self.memory = size(name, value, MIB..=MAX_MEMORY)?,
             "copy" => self.copy = size(name, value, 64 * KIB..=64 * MIB)?,
@@ -124,7 +124,7 @@ fn size(name: &str, bytes: usize, allowed: RangeInclusive<usize>) -> Result<usiz
     if allowed.contains(&bytes) {
         return Ok(bytes);
     }
-    let [least, most] = [allowed.start(), allowed.end()].map(|bytes| shown_bytes(*bytes as u64));
+    let [least, most] = [allowed.start(), allowed.end()].map(|bytes| format_bytes(*bytes as u64));
     Err(LimitsError(format!("{name} must be {least} to {most}")))
 }
 
@@ -141,28 +141,31 @@ mod tests {
 
     #[test]
     fn limits_outside_the_range_are_refused_with_the_range() {
-        let limits = Limits::default;
-        let told = |result: Result<Limits, LimitsError>| result.expect_err("refused").to_string();
-        assert_eq!(told(limits().with("memory", 1)), "memory must be 1 MiB to 256 MiB");
-        assert_eq!(told(limits().with("copy", 65 << 20)), "copy must be 64 KiB to 64 MiB");
-        assert_eq!(told(limits().with("log_lines", 10_001)), "log_lines must be 0 to 10000");
-        assert_eq!(told(limits().with("output", 2 << 20)), "output must be 1 KiB to 1 MiB");
-        assert_eq!(told(limits().with("table_elements", 0)), "table_elements must be 1 to 100000");
-        assert_eq!(told(limits().with("kv", 2 << 30)), "kv must be 1 KiB to 1 GiB");
-        assert_eq!(told(limits().with("folder", 0)), "folder must be 1 KiB to 16 GiB");
-        assert_eq!(told(limits().with("concurrency", 0)), "concurrency must be 1 to 256");
+        let limits = SandboxLimits::default;
+        let told = |result: Result<SandboxLimits, LimitsError>| result.expect_err("refused").to_string();
+        assert_eq!(told(limits().with_limit("memory", 1)), "memory must be 1 MiB to 256 MiB");
+        assert_eq!(told(limits().with_limit("copy", 65 << 20)), "copy must be 64 KiB to 64 MiB");
+        assert_eq!(told(limits().with_limit("log_lines", 10_001)), "log_lines must be 0 to 10000");
+        assert_eq!(told(limits().with_limit("output", 2 << 20)), "output must be 1 KiB to 1 MiB");
+        assert_eq!(told(limits().with_limit("table_elements", 0)), "table_elements must be 1 to 100000");
+        assert_eq!(told(limits().with_limit("kv", 2 << 30)), "kv must be 1 KiB to 1 GiB");
+        assert_eq!(told(limits().with_limit("folder", 0)), "folder must be 1 KiB to 16 GiB");
+        assert_eq!(told(limits().with_limit("concurrency", 0)), "concurrency must be 1 to 256");
         assert!(limits().with_time(Duration::from_secs(3600)).is_err());
     }
 
     #[test]
     fn the_defaults_are_allowed() {
-        let d = Limits::default();
-        let again = Limits::default()
+        let d = SandboxLimits::default();
+        let again = SandboxLimits::default()
             .with_time(d.time)
-            .and_then(|l| l.with("memory", d.memory)?.with("copy", d.copy)?.with("output", d.output))
-            .and_then(|l| l.with("kv", d.kv as usize)?.with("folder", d.folder as usize))
             .and_then(|l| {
-                l.with("table_elements", d.table_elements)?.with("log_lines", d.log_lines as usize)
+                l.with_limit("memory", d.memory)?.with_limit("copy", d.copy)?.with_limit("output", d.output)
+            })
+            .and_then(|l| l.with_limit("kv", d.kv as usize)?.with_limit("folder", d.folder as usize))
+            .and_then(|l| {
+                l.with_limit("table_elements", d.table_elements)?
+                    .with_limit("log_lines", d.log_lines as usize)
             });
         assert_eq!(again, Ok(d));
     }

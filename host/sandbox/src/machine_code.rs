@@ -24,16 +24,16 @@ use gatehouse_core::lock;
 use gatehouse_files::{Durability, write_private};
 use wasmtime::{Engine, component::Component};
 
-use crate::private;
+use crate::private_folders;
 
 /// Another number whenever files have another form, which gives them other names.
-const FORM: u8 = 2;
+const FORMAT_VERSION: u8 = 2;
 
 /// The time of last use is noted at most this often.
-const NOTED: Duration = Duration::from_secs(60);
+const MIN_TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A temporary file of this age belongs to a process that ended before it could rename it.
-const ABANDONED: Duration = Duration::from_secs(3600);
+const MAX_TEMP_FILE_AGE: Duration = Duration::from_secs(3600);
 
 /// The folder of compiled components.
 pub(crate) struct MachineCode {
@@ -80,8 +80,8 @@ impl MachineCode {
     fn load_own(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
         // Who can write beside the folder can put another one in its place.
-        let beside = self.folder.parent().is_none_or(private::is);
-        if !beside || !private::is(&self.folder) || !path.exists() {
+        let beside = self.folder.parent().is_none_or(private_folders::is_private);
+        if !beside || !private_folders::is_private(&self.folder) || !path.exists() {
             return None;
         }
         if lock(&self.damaged).contains(&path) {
@@ -92,14 +92,14 @@ impl MachineCode {
                 note_use(&path);
                 Some(component)
             }
-            Err(Unusable::Damaged) => {
+            Err(MachineCodeError::Damaged) => {
                 tracing::warn!(path = %path.display(), "compiled gate is damaged (its checksum does not match) and is compiled again");
                 if fs::remove_file(&path).is_err() {
                     lock(&self.damaged).insert(path);
                 }
                 None
             }
-            Err(Unusable::Unfit(why)) => {
+            Err(MachineCodeError::Unfit(why)) => {
                 tracing::warn!(path = %path.display(), "compiled gate is unusable and will be made again: {why}");
                 None
             }
@@ -131,7 +131,7 @@ impl MachineCode {
     /// in any case. Another host may have a file mapped: its mapping outlives the name, and what it loads
     /// anew it compiles anew.
     pub(crate) fn shrink(&self, cap: u64) {
-        if !private::is(&self.folder) {
+        if !private_folders::is_private(&self.folder) {
             return;
         }
         let mut files = Vec::new();
@@ -139,7 +139,7 @@ impl MachineCode {
             let age = meta.modified().ok().and_then(|used| used.elapsed().ok()).unwrap_or_default();
             if is_code(&path) {
                 files.push((age, meta.len(), path));
-            } else if age > ABANDONED {
+            } else if age > MAX_TEMP_FILE_AGE {
                 let _ = fs::remove_file(path);
             }
         }
@@ -182,14 +182,14 @@ impl MachineCode {
     }
 
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
-        self.folder.parent().map_or(Ok(()), private::make)?;
-        private::make(&self.folder)?;
+        self.folder.parent().map_or(Ok(()), private_folders::create)?;
+        private_folders::create(&self.folder)?;
         write_private(path, code, Durability::Synced)
     }
 
     fn path(&self, engine: &Engine, digest: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        FORM.hash(&mut hasher);
+        FORMAT_VERSION.hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         self.folder.join(format!("{digest}-{:016x}.cwasm", hasher.finish()))
     }
@@ -203,7 +203,7 @@ pub(crate) fn packaged(engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::
 
 /// Why a file of machine code is not used.
 #[derive(Debug, thiserror::Error)]
-enum Unusable {
+enum MachineCodeError {
     /// Its checksum is another one.
     #[error("its checksum does not match")]
     Damaged,
@@ -213,11 +213,11 @@ enum Unusable {
 }
 
 /// Maps a file whose checksum matches.
-fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, Unusable> {
-    if !checksum::is_whole(digest, path).map_err(|error| Unusable::Unfit(error.to_string()))? {
-        return Err(Unusable::Damaged);
+fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, MachineCodeError> {
+    if !checksum::is_whole(digest, path).map_err(|error| MachineCodeError::Unfit(error.to_string()))? {
+        return Err(MachineCodeError::Damaged);
     }
-    map(engine, path).map_err(|error| Unusable::Unfit(format!("{error:#}")))
+    map(engine, path).map_err(|error| MachineCodeError::Unfit(format!("{error:#}")))
 }
 
 /// Whether a file is a compiled component.
@@ -228,7 +228,7 @@ fn is_code(path: &Path) -> bool {
 /// Marks a file as used, for [`MachineCode::shrink`]. A file that cannot be marked is compiled again one day.
 fn note_use(path: &Path) {
     let age = fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(|used| used.elapsed().ok());
-    if age.is_some_and(|age| age > NOTED) {
+    if age.is_some_and(|age| age > MIN_TOUCH_INTERVAL) {
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
     }
 }
@@ -257,7 +257,7 @@ mod tests {
     fn what_was_used_longest_ago_makes_room() {
         let parent = tempfile::tempdir().expect("a folder");
         let code = MachineCode::new(parent.path().join("machine-code"));
-        private::make(&code.folder).expect("made");
+        private_folders::create(&code.folder).expect("made");
         for (name, hours) in
             [("a.cwasm", 3), ("b.cwasm", 2), ("c.cwasm", 1), ("other.txt", 9), (".tmpx", 9), (".tmpy", 0)]
         {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::{
     abi::{GuestError, ToolCall},
     gate::Gate,
-    instance::{Instance, broken, explain},
+    instance::{GateInstance, broken, explain},
 };
 
 /// How a probe ended.
@@ -26,7 +26,7 @@ pub enum ProbeOutcome {
 
 /// One call and what became of it.
 #[derive(Debug)]
-pub struct Probe {
+pub struct ProbeReport {
     /// How it ended.
     pub outcome: ProbeOutcome,
     /// Bytes of linear memory it had at its end.
@@ -36,9 +36,9 @@ pub struct Probe {
 impl Gate {
     /// Calls a tool, known to the gate or not, without a client and so without any engine. The arguments
     /// are not checked.
-    pub async fn try_out(&self, tool: &str, arguments: &str, params: &str) -> Probe {
-        let failed = |fault| Probe { outcome: ProbeOutcome::Failed(fault), memory: 0 };
-        let ready = match self.ready().await {
+    pub async fn try_out(&self, tool: &str, arguments: &str, params: &str) -> ProbeReport {
+        let failed = |fault| ProbeReport { outcome: ProbeOutcome::Failed(fault), memory: 0 };
+        let ready = match self.component().await {
             Ok(ready) => ready,
             Err(fault) => return failed(fault),
         };
@@ -54,13 +54,13 @@ impl Gate {
             meta: None,
         };
         let (name, deadline) = (&self.info().name, Instant::now() + limits.time);
-        let _running = ready.runtime.ticker.running();
+        let _running = ready.runtime.ticker.enter_guest();
         let facts = self.facts(params.into(), None);
         let mut instance = match ready.instance(facts, &[], CallDeadline::fixed(deadline)).await {
             Ok(instance) => instance,
             Err(failure) => return failed(failure.fault),
         };
-        let Instance { store, exports, .. } = &mut instance;
+        let GateInstance { store, exports, .. } = &mut instance;
         let call = exports.call(store, request);
         let slow =
             || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}.", limits.time));
@@ -74,6 +74,6 @@ impl Gate {
             },
             Err(_) => ProbeOutcome::Failed(slow()),
         };
-        Probe { outcome, memory: store.data().caps.memory_used() }
+        ProbeReport { outcome, memory: store.data().caps.memory_used() }
     }
 }

@@ -13,27 +13,27 @@ use gatehouse_core::{
 use wasmtime::Store;
 
 use crate::{
-    abi::{Exports, GuestError, ToolCall},
+    abi::{ContractExports, GuestError, ToolCall},
     state::State,
 };
 
 /// Something that an instance does.
-pub(crate) trait Request: Send {
+pub(crate) trait InstanceRequest: Send {
     /// What comes of it.
     type Answer: Send;
 
     /// Has the guest do it.
     fn run(
         self,
-        gate: &dyn Exports,
+        gate: &dyn ContractExports,
         store: &mut Store<State>,
     ) -> impl Future<Output = Result<Self::Answer, GuestError>> + Send;
 }
 
-impl Request for ToolCall {
+impl InstanceRequest for ToolCall {
     type Answer = Reply;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Reply, GuestError> {
+    async fn run(self, gate: &dyn ContractExports, store: &mut Store<State>) -> Result<Reply, GuestError> {
         gate.call(store, self).await
     }
 }
@@ -46,10 +46,14 @@ pub(crate) struct FilterReply {
     pub(crate) reply: Reply,
 }
 
-impl Request for FilterReply {
+impl InstanceRequest for FilterReply {
     type Answer = Option<Reply>;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Option<Reply>, GuestError> {
+    async fn run(
+        self,
+        gate: &dyn ContractExports,
+        store: &mut Store<State>,
+    ) -> Result<Option<Reply>, GuestError> {
         gate.filter(store, self.call, &self.tool, self.reply).await
     }
 }
@@ -60,10 +64,14 @@ pub(crate) struct ListResources<'a> {
     pub(crate) cursor: Option<&'a str>,
 }
 
-impl Request for ListResources<'_> {
+impl InstanceRequest for ListResources<'_> {
     type Answer = ResourcePage;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<ResourcePage, GuestError> {
+    async fn run(
+        self,
+        gate: &dyn ContractExports,
+        store: &mut Store<State>,
+    ) -> Result<ResourcePage, GuestError> {
         gate.list_resources(store, self.params, self.cursor).await
     }
 }
@@ -74,12 +82,12 @@ pub(crate) struct ReadResource<'a> {
     pub(crate) uri: &'a str,
 }
 
-impl Request for ReadResource<'_> {
+impl InstanceRequest for ReadResource<'_> {
     type Answer = Vec<EmbeddedResource>;
 
     async fn run(
         self,
-        gate: &dyn Exports,
+        gate: &dyn ContractExports,
         store: &mut Store<State>,
     ) -> Result<Vec<EmbeddedResource>, GuestError> {
         gate.read_resource(store, self.params, self.uri).await
@@ -87,15 +95,19 @@ impl Request for ReadResource<'_> {
 }
 
 /// When a resource changes is asked.
-pub(crate) struct ChangesIn<'a> {
+pub(crate) struct GetChangesIn<'a> {
     pub(crate) params: &'a str,
     pub(crate) uri: &'a str,
 }
 
-impl Request for ChangesIn<'_> {
+impl InstanceRequest for GetChangesIn<'_> {
     type Answer = Option<u64>;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Option<u64>, GuestError> {
+    async fn run(
+        self,
+        gate: &dyn ContractExports,
+        store: &mut Store<State>,
+    ) -> Result<Option<u64>, GuestError> {
         gate.changes_in(store, self.params, self.uri).await
     }
 }
@@ -108,12 +120,12 @@ pub(crate) struct GetPrompt<'a> {
     pub(crate) arguments: &'a str,
 }
 
-impl Request for GetPrompt<'_> {
+impl InstanceRequest for GetPrompt<'_> {
     type Answer = Vec<PromptMessage>;
 
     async fn run(
         self,
-        gate: &dyn Exports,
+        gate: &dyn ContractExports,
         store: &mut Store<State>,
     ) -> Result<Vec<PromptMessage>, GuestError> {
         gate.get_prompt(store, self.params, self.name, self.arguments).await
@@ -121,15 +133,19 @@ impl Request for GetPrompt<'_> {
 }
 
 /// What is typed is completed.
-pub(crate) struct Complete<'a> {
+pub(crate) struct CompleteArgument<'a> {
     pub(crate) params: &'a str,
     pub(crate) typed: CompletionRequest,
 }
 
-impl Request for Complete<'_> {
+impl InstanceRequest for CompleteArgument<'_> {
     type Answer = Completions;
 
-    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Completions, GuestError> {
+    async fn run(
+        self,
+        gate: &dyn ContractExports,
+        store: &mut Store<State>,
+    ) -> Result<Completions, GuestError> {
         gate.complete(store, self.params, self.typed).await
     }
 }

@@ -23,19 +23,21 @@ use crate::{
     capability::RunningCall,
     gate::Gate,
     instance::{CallFailure, broken},
-    requests::{ChangesIn, Complete, FilterReply, GetPrompt, ListResources, ReadResource, Request},
+    requests::{
+        CompleteArgument, FilterReply, GetChangesIn, GetPrompt, InstanceRequest, ListResources, ReadResource,
+    },
 };
 
 impl Gate {
     /// Has an instance do something for a client, when it is this gate's turn and there is a place for it.
-    async fn serve<R: Request>(
+    async fn serve<R: InstanceRequest>(
         &self,
         context: &Arc<CallContext>,
         deadline: &CallDeadline,
         params: &Arc<str>,
         request: impl FnOnce() -> R + Send,
     ) -> Result<R::Answer, Fault> {
-        let ready = self.ready().await?;
+        let ready = self.component().await?;
         let _admitted = self.admit(&context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = self.facts(Arc::clone(params), Some(running));
@@ -87,7 +89,7 @@ impl Source for Gate {
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         if let Some(listing) = self.index().listing(&self.info().digest, &params) {
-            return Ok(self.said(listing));
+            return Ok(self.report_removed_text(listing));
         }
         let mut listing = self.describe(given).await?;
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
@@ -102,7 +104,7 @@ impl Source for Gate {
         let listing = listing.await??;
         let listing = Arc::new(listing);
         self.index().learn_listing(&self.info().digest, &params, Arc::clone(&listing));
-        Ok(self.said(listing))
+        Ok(self.report_removed_text(listing))
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
@@ -147,7 +149,8 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let asked = self.serve(&call.context, call.deadline(), params, || ChangesIn { params, uri }).await?;
+        let asked =
+            self.serve(&call.context, call.deadline(), params, || GetChangesIn { params, uri }).await?;
         Ok(asked.map(Duration::from_millis))
     }
 
@@ -169,7 +172,7 @@ impl Source for Gate {
         params: &Arc<str>,
         typed: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        let request = || Complete { params, typed: typed.clone() };
+        let request = || CompleteArgument { params, typed: typed.clone() };
         self.serve(&call.context, call.deadline(), params, request).await
     }
 }

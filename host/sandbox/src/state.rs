@@ -14,15 +14,15 @@ use wasmtime_wasi::{
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::{
-    capability::{Capabilities, InstanceContext, http::Outgoing},
-    capture::Capture,
+    capability::{Capabilities, InstanceContext, http::OutgoingHandler},
+    capture::OutputCapture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
-    folders::{self, Folder},
+    folders::{self, GuestFolder},
     last_words::last_words,
-    limits::{HOST_MEMORY, Limits},
+    limits::{HOST_MEMORY, SandboxLimits},
     wasi::{
-        Ledger,
-        files::{FileGuard, Files},
+        ResourceLedger,
+        files::{FileGuard, GuardedFilesystem},
         http,
     },
 };
@@ -38,7 +38,7 @@ pub(crate) struct State {
     /// The capabilities, each with its grant.
     pub(crate) capabilities: Capabilities,
     /// Memory and tables.
-    pub(crate) caps: Caps,
+    pub(crate) caps: ResourceCaps,
     /// What the host holds for the guest, of whatever kind.
     pub(crate) budget: ByteBudget,
     /// When the call that runs has to be over.
@@ -48,23 +48,23 @@ pub(crate) struct State {
     wasi: WasiCtx,
     wasi_http: WasiHttpCtx,
     /// Requests by `wasi:http`: through the capability `http`.
-    outgoing: Outgoing,
+    outgoing: OutgoingHandler,
     table: ResourceTable,
     /// What the objects in the table take of the budget.
-    ledger: Ledger,
+    ledger: ResourceLedger,
     file_guard: FileGuard,
     /// What the guest wrote to standard error and output.
-    output: Capture,
+    output: OutputCapture,
 }
 
 impl State {
     /// Faults where one of the folders cannot be opened.
     pub(crate) fn new(
         facts: InstanceContext,
-        folders: &[Folder],
+        folders: &[GuestFolder],
         deadline: CallDeadline,
     ) -> Result<Self, Fault> {
-        let output = Capture::new(facts.limits.output);
+        let output = OutputCapture::new(facts.limits.output);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
         // Made a byte at a time, in one call that no deadline interrupts.
@@ -77,7 +77,7 @@ impl State {
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
-        let caps = Caps::new(&facts.limits, &facts.memory.guests);
+        let caps = ResourceCaps::new(&facts.limits, &facts.memory.guests);
         let budget = facts.memory.host.part(HOST_MEMORY);
         let file_guard = FileGuard {
             gate: Arc::clone(&facts.gate),
@@ -94,7 +94,7 @@ impl State {
             wasi: wasi.build(),
             wasi_http: WasiHttpCtx::new(),
             table,
-            ledger: Ledger::new(budget.clone()),
+            ledger: ResourceLedger::new(budget.clone()),
             file_guard,
             budget,
             output,
@@ -113,15 +113,15 @@ impl State {
     }
 
     /// `wasi:filesystem`, guarded.
-    pub(crate) fn files(&mut self) -> Files<'_> {
+    pub(crate) fn files(&mut self) -> GuardedFilesystem<'_> {
         let inner = WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table };
-        Files { inner, guard: &mut self.file_guard, ledger: &mut self.ledger }
+        GuardedFilesystem { inner, guard: &mut self.file_guard, ledger: &mut self.ledger }
     }
 
     /// `wasi:http`, guarded.
-    pub(crate) fn guarded_http(&mut self) -> http::Http<'_> {
+    pub(crate) fn guarded_http(&mut self) -> http::GuardedHttp<'_> {
         let (ctx, table) = (&mut self.wasi_http, &mut self.table);
-        http::Http { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
+        http::GuardedHttp { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
     }
 
     /// What the guest wrote at its end, for the message of a trap.
@@ -138,7 +138,7 @@ impl WasiView for State {
 
 /// Caps memory and tables over the whole instance, and remembers that it did: the guest only sees an
 /// allocation fail, and its trap says nothing of the reason.
-pub(crate) struct Caps {
+pub(crate) struct ResourceCaps {
     memory: usize,
     /// Bytes of linear memory, all memories together.
     memory_left: usize,
@@ -152,8 +152,8 @@ pub(crate) struct Caps {
     pub(crate) elements_refused: bool,
 }
 
-impl Caps {
-    fn new(limits: &Limits, shared: &ByteBudget) -> Self {
+impl ResourceCaps {
+    fn new(limits: &SandboxLimits, shared: &ByteBudget) -> Self {
         Self {
             memory: limits.memory,
             memory_left: limits.memory,
@@ -187,7 +187,7 @@ fn take(left: &mut usize, current: usize, desired: usize) -> bool {
     }
 }
 
-impl ResourceLimiter for Caps {
+impl ResourceLimiter for ResourceCaps {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let before = self.memory_left;
         if !take(&mut self.memory_left, current, desired) {
@@ -224,8 +224,11 @@ impl ResourceLimiter for Caps {
 mod tests {
     use super::*;
 
-    fn caps(memory: usize, table_elements: usize) -> Caps {
-        Caps::new(&Limits { memory, table_elements, ..Limits::default() }, &ByteBudget::new(1_000))
+    fn caps(memory: usize, table_elements: usize) -> ResourceCaps {
+        ResourceCaps::new(
+            &SandboxLimits { memory, table_elements, ..SandboxLimits::default() },
+            &ByteBudget::new(1_000),
+        )
     }
 
     #[test]
@@ -240,8 +243,8 @@ mod tests {
 
     #[test]
     fn instances_share_the_memory_that_there_is() {
-        let (all, limits) = (ByteBudget::new(90), Limits { memory: 60, ..Limits::default() });
-        let (mut one, mut other) = (Caps::new(&limits, &all), Caps::new(&limits, &all));
+        let (all, limits) = (ByteBudget::new(90), SandboxLimits { memory: 60, ..SandboxLimits::default() });
+        let (mut one, mut other) = (ResourceCaps::new(&limits, &all), ResourceCaps::new(&limits, &all));
         assert!(one.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
         assert!(other.memory_growing(0, 40, None).is_ok_and(|allowed| !allowed));
         assert!(other.shared_refused && !other.memory_refused);

@@ -25,7 +25,7 @@ use gatehouse_core::{
     },
 };
 
-use crate::{Models, Ports};
+use crate::{ModelPorts, Ports};
 
 /// Nothing that a gate could reach.
 struct Nothing;
@@ -148,7 +148,7 @@ impl TokenCounter for Nothing {
 /// Ports behind which there is nothing.
 pub(crate) fn ports() -> Ports {
     let nothing = || Arc::new(Nothing);
-    let models = Models { llm: nothing(), embedder: nothing(), tokens: nothing() };
+    let models = ModelPorts { llm: nothing(), embedder: nothing(), tokens: nothing() };
     let (clock, knowledge, kv) = (nothing(), nothing(), nothing());
     let (documents, artifacts, text, http) = (nothing(), nothing(), nothing(), nothing());
     let (servers, tools, ledger) = (None, None, None);

@@ -14,13 +14,13 @@ use wasmtime::Engine;
 
 /// How often running guests look at the clock. Two milliseconds keep a deadline within a few
 /// milliseconds of its mark and cost nothing measurable on short calls.
-const TICK: Duration = Duration::from_millis(2);
+const TICK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Ticks without a guest before the clock sleeps; waking it costs more than a tick.
-const LINGER: u32 = 500;
+const LINGER_TICKS: u32 = 500;
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     running: AtomicUsize,
     asleep: AtomicBool,
     closed: AtomicBool,
@@ -28,30 +28,30 @@ struct Shared {
 
 /// Increments the engine's epoch. Ends with the value.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Keeps the clock ticking while it lives.
-pub(crate) struct Running<'a>(&'a Shared);
+pub(crate) struct GuestGuard<'a>(&'a TickerState);
 
 impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TickerState::default());
         let (seen, engine) = (Arc::clone(&shared), engine.clone());
         let thread = thread::Builder::new().name("gate-clock".into()).spawn(move || tick(&seen, &engine))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Says that a guest runs, until the answer is dropped.
-    pub(crate) fn running(&self) -> Running<'_> {
+    pub(crate) fn enter_guest(&self) -> GuestGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         // The clock announces its sleep before it looks at `running` a last time, and here `running` is
         // raised before the announcement is looked at: one of the two sees the other.
         if self.shared.asleep.load(SeqCst) {
             self.wake();
         }
-        Running(&self.shared)
+        GuestGuard(&self.shared)
     }
 
     fn wake(&self) {
@@ -61,7 +61,7 @@ impl Ticker {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for GuestGuard<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, SeqCst);
     }
@@ -78,11 +78,11 @@ impl Drop for Ticker {
     }
 }
 
-fn tick(shared: &Shared, engine: &Engine) {
+fn tick(shared: &TickerState, engine: &Engine) {
     let mut idle = 0;
     while !shared.closed.load(SeqCst) {
         idle = if shared.running.load(SeqCst) > 0 { 0 } else { idle + 1 };
-        if idle > LINGER {
+        if idle > LINGER_TICKS {
             shared.asleep.store(true, SeqCst);
             if shared.running.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
                 thread::park();
@@ -91,6 +91,6 @@ fn tick(shared: &Shared, engine: &Engine) {
             idle = 0;
         }
         engine.increment_epoch();
-        thread::sleep(TICK);
+        thread::sleep(TICK_INTERVAL);
     }
 }

@@ -16,13 +16,13 @@ const MAX_TRAPS: u32 = 3;
 
 /// How the calls of one version end.
 #[derive(Default)]
-pub(crate) struct Traps {
+pub(crate) struct TrapCounter {
     in_a_row: AtomicU32,
     /// Cancelled when there were too many of them.
     unfit: CancellationToken,
 }
 
-impl Traps {
+impl TrapCounter {
     /// Takes note of how a call ended.
     pub(crate) fn observe(&self, trapped: bool) {
         if !trapped {
@@ -33,23 +33,23 @@ impl Traps {
     }
 
     /// Ends when calls have trapped three times in a row.
-    pub(crate) async fn unfit(&self) {
+    pub(crate) async fn wait_until_unfit(&self) {
         self.unfit.cancelled().await;
     }
 }
 
 /// The counts of all versions that are in use or on trial.
 #[derive(Default)]
-pub(crate) struct AllTraps(Mutex<HashMap<(String, String), Weak<Traps>>>);
+pub(crate) struct TrapCounters(Mutex<HashMap<(String, String), Weak<TrapCounter>>>);
 
-impl AllTraps {
+impl TrapCounters {
     /// The count of a version, shared with whoever holds it already.
-    pub(crate) fn of(&self, gate: &str, digest: &str) -> Arc<Traps> {
+    pub(crate) fn for_version(&self, gate: &str, digest: &str) -> Arc<TrapCounter> {
         let mut counts = gatehouse_core::lock(&self.0);
         counts.retain(|_, traps| traps.strong_count() > 0);
         let known = counts.entry((gate.to_owned(), digest.to_owned())).or_default();
         known.upgrade().unwrap_or_else(|| {
-            let traps = Arc::new(Traps::default());
+            let traps = Arc::new(TrapCounter::default());
             *known = Arc::downgrade(&traps);
             traps
         })
@@ -62,15 +62,18 @@ mod tests {
 
     #[test]
     fn a_version_counts_on_as_long_as_somebody_holds_it() {
-        let counts = AllTraps::default();
-        let first = counts.of("a", "1");
-        assert!(Arc::ptr_eq(&first, &counts.of("a", "1")));
-        assert!(!Arc::ptr_eq(&first, &counts.of("b", "1")) && !Arc::ptr_eq(&first, &counts.of("a", "2")));
-        (0..2).for_each(|_| counts.of("a", "1").observe(true));
+        let counts = TrapCounters::default();
+        let first = counts.for_version("a", "1");
+        assert!(Arc::ptr_eq(&first, &counts.for_version("a", "1")));
+        assert!(
+            !Arc::ptr_eq(&first, &counts.for_version("b", "1"))
+                && !Arc::ptr_eq(&first, &counts.for_version("a", "2"))
+        );
+        (0..2).for_each(|_| counts.for_version("a", "1").observe(true));
         assert!(!first.unfit.is_cancelled());
-        counts.of("a", "1").observe(true);
+        counts.for_version("a", "1").observe(true);
         assert!(first.unfit.is_cancelled());
         drop(first);
-        assert!(!counts.of("a", "1").unfit.is_cancelled());
+        assert!(!counts.for_version("a", "1").unfit.is_cancelled());
     }
 }

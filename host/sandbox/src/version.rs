@@ -6,41 +6,44 @@ use gatehouse_core::capability::RequestedCapabilities;
 use tokio::sync::OnceCell;
 
 use crate::{
-    index::Stamp,
-    instance::Ready,
-    loader::{LoadError, Shared},
-    traps::Traps,
+    index::FileStamp,
+    instance::LoadedComponent,
+    loader::{LoadError, SandboxState},
+    traps::TrapCounter,
 };
 
 /// A component. Loading is lazy: until a call needs it, only what stands here is known.
-pub(crate) struct Version {
+pub(crate) struct GateVersion {
     /// The component's file.
     pub(crate) file: PathBuf,
     /// The file as it was when this version was read.
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     /// SHA-256 of the file, hexadecimal.
     pub(crate) digest: String,
     /// What it imports.
     pub(crate) ask: RequestedCapabilities,
     /// How its calls end.
-    pub(crate) traps: Arc<Traps>,
-    ready: OnceCell<Ready>,
+    pub(crate) traps: Arc<TrapCounter>,
+    ready: OnceCell<LoadedComponent>,
 }
 
-impl Version {
+impl GateVersion {
     /// `ready` is the component where it has been loaded on the way.
     pub(crate) fn new(
-        (file, stamp): (PathBuf, Stamp),
+        (file, stamp): (PathBuf, FileStamp),
         digest: String,
         ask: RequestedCapabilities,
-        traps: Arc<Traps>,
-        ready: Option<Ready>,
+        traps: Arc<TrapCounter>,
+        ready: Option<LoadedComponent>,
     ) -> Arc<Self> {
         Arc::new(Self { file, stamp, digest, ask, traps, ready: OnceCell::new_with(ready) })
     }
 
     /// The component, loaded on first use.
-    pub(crate) async fn ready(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<&Ready, LoadError> {
+    pub(crate) async fn component(
+        self: &Arc<Self>,
+        shared: &Arc<SandboxState>,
+    ) -> Result<&LoadedComponent, LoadError> {
         let load = || async {
             let (shared, version) = (Arc::clone(shared), Arc::clone(self));
             let loaded =

@@ -12,7 +12,7 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 /// Different words of a query that count.
-const ASKED: usize = 256;
+const MAX_QUERY_WORDS: usize = 256;
 
 /// One score per document, 0 where no word of the query occurs.
 pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
@@ -20,7 +20,7 @@ pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
     for_each_term(query, |word| asked.push(word.to_owned()));
     asked.sort();
     asked.dedup();
-    asked.truncate(ASKED);
+    asked.truncate(MAX_QUERY_WORDS);
     // (document, times) per query word; a word's postings are all that its score needs.
     let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); asked.len()];
     let index: HashMap<&str, usize> = asked.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();

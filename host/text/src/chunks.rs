@@ -4,7 +4,7 @@
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
-use crate::layout::{Kind, Layout, Span};
+use crate::layout::{SpanKind, TextLayout, TextSpan};
 
 /// A piece of the text: bytes `start..end`, `tokens` of them by the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Chunk {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) tokens: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SpanKind,
     /// Where the stretch begins and ends that it was cut from.
     pub(crate) span: (usize, usize),
     /// The heading that it stands under; of a heading, its own.
@@ -24,20 +24,25 @@ pub(crate) struct Chunk {
 
 /// How long pieces may be, in tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
+pub(crate) struct ChunkSizes {
     pub(crate) prose: usize,
     /// Longer blocks are cut between their lines.
     pub(crate) block: usize,
 }
 
 /// The chunks of a text. Together they are the text, byte for byte.
-pub(crate) fn chunks(text: &str, layout: &Layout, sizes: Sizes, counter: &dyn TokenCounter) -> Vec<Chunk> {
-    let mut cutter = Cutter { text, counter, size: sizes.prose, chunks: Vec::new() };
+pub(crate) fn chunks(
+    text: &str,
+    layout: &TextLayout,
+    sizes: ChunkSizes,
+    counter: &dyn TokenCounter,
+) -> Vec<Chunk> {
+    let mut cutter = ChunkBuilder { text, counter, size: sizes.prose, chunks: Vec::new() };
     for span in &layout.spans {
         match span.kind {
-            Kind::Prose => cutter.lines(span, true),
-            Kind::Heading => cutter.lines(span, false),
-            Kind::Code | Kind::Table => {
+            SpanKind::Prose => cutter.lines(span, true),
+            SpanKind::Heading => cutter.lines(span, false),
+            SpanKind::Code | SpanKind::Table => {
                 let whole =
                     counter.count_up_to(&text[span.start..span.end], sizes.block, TokenEncoding::O200k);
                 match whole {
@@ -51,16 +56,16 @@ pub(crate) fn chunks(text: &str, layout: &Layout, sizes: Sizes, counter: &dyn To
     cutter.chunks
 }
 
-struct Cutter<'a> {
+struct ChunkBuilder<'a> {
     text: &'a str,
     counter: &'a dyn TokenCounter,
     size: usize,
     chunks: Vec<Chunk>,
 }
 
-impl Cutter<'_> {
+impl ChunkBuilder<'_> {
     /// Lines, put together while they fit, and cut further where one alone is too long.
-    fn lines(&mut self, span: &Span, cut: bool) {
+    fn lines(&mut self, span: &TextSpan, cut: bool) {
         let first = self.chunks.len();
         let mut start = span.start;
         if !cut {
@@ -75,7 +80,7 @@ impl Cutter<'_> {
 
     /// Halves a stretch at the sentence end, else the space, else the character nearest its middle, until
     /// every part fits. The depth is bounded by the logarithm of the length.
-    fn split(&mut self, start: usize, end: usize, first: usize, span: &Span) {
+    fn split(&mut self, start: usize, end: usize, first: usize, span: &TextSpan) {
         let part = &self.text[start..end];
         if let Some(tokens) = self.counter.count_up_to(part, self.size, TokenEncoding::O200k) {
             let full = self.size;
@@ -104,8 +109,8 @@ impl Cutter<'_> {
         self.split(start + cut, end, first, span);
     }
 
-    fn push(&mut self, start: usize, end: usize, tokens: usize, span: &Span) {
-        let Span { kind, section, .. } = *span;
+    fn push(&mut self, start: usize, end: usize, tokens: usize, span: &TextSpan) {
+        let TextSpan { kind, section, .. } = *span;
         let span = (span.start, span.end);
         self.chunks.push(Chunk { start, end, tokens, kind, span, section, line: 0, column: 0 });
     }
@@ -134,12 +139,12 @@ pub(crate) fn advance((line, column): (usize, usize), text: &str) -> (usize, usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tokens;
+    use crate::BpeTokenCounter;
 
-    const SIZES: Sizes = Sizes { prose: 120, block: 500 };
+    const SIZES: ChunkSizes = ChunkSizes { prose: 120, block: 500 };
 
     fn cut(text: &str) -> Vec<Chunk> {
-        chunks(text, &Layout::of(text), SIZES, &Tokens)
+        chunks(text, &TextLayout::from_text(text), SIZES, &BpeTokenCounter)
     }
 
     #[test]
@@ -149,7 +154,9 @@ mod tests {
         let found = cut(&text);
         let joined: String = found.iter().map(|c| &text[c.start..c.end]).collect();
         assert_eq!(joined, text);
-        assert!(found.iter().all(|c| Tokens.count(&text[c.start..c.end], TokenEncoding::O200k) <= 120));
+        assert!(
+            found.iter().all(|c| BpeTokenCounter.count(&text[c.start..c.end], TokenEncoding::O200k) <= 120)
+        );
         let last = found.last().unwrap();
         let before = &text[..last.start];
         assert_eq!(last.line, before.matches('\n').count());
@@ -162,9 +169,9 @@ mod tests {
         let text = format!("Intro.\n## Two\nMore.\n{rows}```\n{}```\nEnd.\n", "a line of code\n".repeat(200));
         let found = cut(&text);
         let kinds: Vec<_> = found.iter().map(|c| c.kind).collect();
-        assert_eq!(kinds[..4], [Kind::Prose, Kind::Heading, Kind::Prose, Kind::Table]);
-        assert!(found[3].tokens > 120 && found[4].kind == Kind::Code && found.len() > 8);
-        let parts = found.iter().filter(|c| c.kind == Kind::Code);
+        assert_eq!(kinds[..4], [SpanKind::Prose, SpanKind::Heading, SpanKind::Prose, SpanKind::Table]);
+        assert!(found[3].tokens > 120 && found[4].kind == SpanKind::Code && found.len() > 8);
+        let parts = found.iter().filter(|c| c.kind == SpanKind::Code);
         assert!(parts.clone().count() > 1 && parts.clone().all(|c| text[..c.end].ends_with('\n')));
     }
 }

@@ -6,9 +6,9 @@
 
 mod cell;
 #[cfg(test)]
-mod inverse;
-mod shape;
+mod decoder;
 mod table;
+mod table_columns;
 #[cfg(test)]
 mod tests;
 
@@ -18,29 +18,29 @@ use gatehouse_core::ports::{
 };
 
 use crate::{
-    Tokens,
+    BpeTokenCounter,
     digest::{
-        document::{Id, Kind, Parsed},
-        kind::Recognised,
+        document::{NodeIndex, NodeKind, ParsedDocument},
+        kind::RecognizedText,
     },
 };
 use cell::minified;
-use table::Table;
+use table::CompactTable;
 
 /// Bytes of the longest text that is tried: both forms are counted, and what is longer gets a digest anyway.
-const MOST: usize = 256 << 10;
+const MAX_COMPACT_BYTES: usize = 256 << 10;
 
 /// How deep tables are looked for. Each level may read what is below it once more.
-const DEPTH: usize = 24;
+const MAX_TABLE_DEPTH: usize = 24;
 
 /// See [`gatehouse_core::ports::Text::compact`].
 pub(crate) fn compact(text: &str) -> Option<CompactText> {
-    if text.len() > MOST {
+    if text.len() > MAX_COMPACT_BYTES {
         return None;
     }
     let form = form(text)?;
-    let tokens_in = Tokens.count(text, TokenEncoding::O200k);
-    let tokens_out = Tokens.count_up_to(&form, tokens_in.checked_sub(1)?, TokenEncoding::O200k)?;
+    let tokens_in = BpeTokenCounter.count(text, TokenEncoding::O200k);
+    let tokens_out = BpeTokenCounter.count_up_to(&form, tokens_in.checked_sub(1)?, TokenEncoding::O200k)?;
     Some(CompactText {
         text: form,
         tokens_in: u32::try_from(tokens_in).ok()?,
@@ -50,22 +50,24 @@ pub(crate) fn compact(text: &str) -> Option<CompactText> {
 
 /// The form, which may be longer than the text.
 fn form(text: &str) -> Option<String> {
-    let Recognised::Rows(kind, document) = Recognised::of(text) else { return None };
+    let RecognizedText::Rows(kind, document) = RecognizedText::from_text(text) else { return None };
     let whole = match kind {
         "JSON" => document.note.is_none(),
         // Lines that are no JSON stand as strings without quotes, and cells in quotes have other escapes.
-        "JSON Lines" => document.children(Parsed::ROOT).all(|line| document.kind(line) != Kind::String),
+        "JSON Lines" => {
+            document.children(ParsedDocument::ROOT).all(|line| document.kind(line) != NodeKind::String)
+        }
         _ => {
             !text.contains('"')
-                && document.children(Parsed::ROOT).all(|row| document.kind(row) == Kind::Object)
+                && document.children(ParsedDocument::ROOT).all(|row| document.kind(row) == NodeKind::Object)
         }
     };
     if !whole {
         return None;
     }
-    let mut writer = Writer { document: &document, tables: Vec::new() };
+    let mut writer = CompactWriter { document: &document, tables: Vec::new() };
     let mut skeleton = String::new();
-    writer.value(Parsed::ROOT, 0, &mut skeleton);
+    writer.value(ParsedDocument::ROOT, 0, &mut skeleton);
     // What is no JSON has no meaning beside a table.
     if writer.tables.is_empty() {
         return (kind == "JSON").then_some(skeleton);
@@ -78,22 +80,22 @@ fn form(text: &str) -> Option<String> {
     Some(out)
 }
 
-struct Writer<'d, 'a> {
-    document: &'d Parsed<'a>,
-    tables: Vec<Table>,
+struct CompactWriter<'d, 'a> {
+    document: &'d ParsedDocument<'a>,
+    tables: Vec<CompactTable>,
 }
 
-impl Writer<'_, '_> {
-    fn value(&mut self, id: Id, depth: usize, out: &mut String) {
+impl CompactWriter<'_, '_> {
+    fn value(&mut self, id: NodeIndex, depth: usize, out: &mut String) {
         let (open, close) = match self.document.kind(id) {
-            Kind::Array => ('[', ']'),
-            Kind::Object => ('{', '}'),
+            NodeKind::Array => ('[', ']'),
+            NodeKind::Object => ('{', '}'),
             _ => return minified(self.document.source(id), out),
         };
-        if depth >= DEPTH {
+        if depth >= MAX_TABLE_DEPTH {
             return minified(self.document.source(id), out);
         }
-        if let Some(table) = Table::of(self.document, id) {
+        if let Some(table) = CompactTable::from_node(self.document, id) {
             self.tables.push(table);
             out.push_str(&format!("#{}", self.tables.len()));
             return;
@@ -112,8 +114,8 @@ impl Writer<'_, '_> {
 }
 
 /// The first line. It says what occurs.
-fn explanation(kind: &str, tables: &[Table]) -> String {
-    let any = |has: fn(&Table) -> bool| tables.iter().any(has);
+fn explanation(kind: &str, tables: &[CompactTable]) -> String {
+    let any = |has: fn(&CompactTable) -> bool| tables.iter().any(has);
     let mut out = format!(
         "{kind} in short, nothing left out. `#1` stands for the rows under `#1:`, which begin with their keys"
     );

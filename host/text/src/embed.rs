@@ -5,7 +5,7 @@
 //! costs memory only for the pages that are touched. The tests check its digest; on first use its
 //! structure is checked and the vocabulary is indexed.
 
-mod table;
+mod vector_table;
 mod vocabulary;
 mod words;
 
@@ -16,8 +16,8 @@ use gatehouse_core::{
     Fault,
     ports::embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
 };
-use table::Table;
-use vocabulary::Vocabulary;
+use vector_table::VectorTable;
+use vocabulary::WordPieceVocabulary;
 
 /// Numbers in a vector.
 pub const DIMENSION: usize = 256;
@@ -26,21 +26,21 @@ pub const DIMENSION: usize = 256;
 pub(crate) const MAX_BYTES: usize = 32 << 10;
 
 /// Work of about a millisecond, in bytes of text; more of it leaves the runtime's threads to others.
-const INLINE: usize = 48 << 10;
+const MAX_INLINE_BYTES: usize = 48 << 10;
 
 static TABLE: &[u8] = include_bytes!("../assets/ghse-256/model.safetensors");
 static WORDS: &str = include_str!("../assets/ghse-256/vocab.txt");
 
-struct Model {
-    table: Table<'static>,
-    vocabulary: Vocabulary<'static>,
+struct StaticModel {
+    table: VectorTable<'static>,
+    vocabulary: WordPieceVocabulary<'static>,
 }
 
 /// Made once, on first use. What could fail is decided when the binary is built, and tested.
-static MODEL: LazyLock<Model> = LazyLock::new(|| {
-    let table = Table::read(TABLE).expect("the table in the binary is the one that was tested");
-    let vocabulary = Vocabulary::read(WORDS, table.rows()).expect("so is the vocabulary");
-    Model { table, vocabulary }
+static MODEL: LazyLock<StaticModel> = LazyLock::new(|| {
+    let table = VectorTable::read(TABLE).expect("the table in the binary is the one that was tested");
+    let vocabulary = WordPieceVocabulary::read(WORDS, table.rows()).expect("so is the vocabulary");
+    StaticModel { table, vocabulary }
 });
 
 /// The embedding model that is always there.
@@ -55,7 +55,7 @@ impl LocalEmbedder {
         let model = &*MODEL;
         let mut sum = [0.0_f32; DIMENSION];
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        words::each(text, |word| {
+        words::for_each_word(text, |word| {
             for &token in model.vocabulary.pieces(word).as_slice() {
                 model.table.add(token, &mut sum);
             }
@@ -82,7 +82,7 @@ impl Embedder for LocalEmbedder {
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch(rest));
             rest = after;
-            if rest.is_empty() && bytes(batch) <= INLINE {
+            if rest.is_empty() && bytes(batch) <= MAX_INLINE_BYTES {
                 vectors.extend(batch.iter().map(|text| self.vector(text)));
                 break;
             }
@@ -101,7 +101,7 @@ fn batch(texts: &[String]) -> usize {
     let mut size = 0;
     let fits = texts.iter().take_while(|text| {
         size += read(text);
-        size <= 5 * INLINE
+        size <= 5 * MAX_INLINE_BYTES
     });
     fits.count().max(1)
 }

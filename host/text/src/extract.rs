@@ -24,27 +24,27 @@ use gatehouse_core::{
 };
 
 use crate::{
-    Tokens,
-    chunks::{Chunk, Sizes, chunks},
+    BpeTokenCounter,
+    chunks::{Chunk, ChunkSizes, chunks},
     compact, digest,
-    layout::{Kind, Layout},
+    layout::{SpanKind, TextLayout},
 };
 
 /// Tokens per chunk. Measured together with the kernel of [`rank`].
-const CHUNK: usize = 120;
+const CHUNK_TOKENS: usize = 120;
 
 /// Chunks that a budget should hold at least, and the fewest tokens of one.
-const HELD: usize = 8;
+const MIN_CHUNKS: usize = 8;
 const MIN_CHUNK: usize = 24;
 
 /// The smallest budget that can hold a chunk and its gap marks.
 const MIN_BUDGET: usize = 64;
 
 /// What the marks around a block cost that takes all of a budget.
-const MARKS: usize = 48;
+const MARK_TOKENS: usize = 48;
 
 /// Headings above a chunk that are ranked with it.
-const RANKED_WITH: usize = 2;
+const MAX_RANKED_HEADINGS: usize = 2;
 
 /// The extractor.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,7 +52,7 @@ pub struct Extractor;
 
 impl TextCompressor for Extractor {
     fn count(&self, text: &str) -> u32 {
-        u32::try_from(Tokens.count(text, TokenEncoding::O200k)).unwrap_or(u32::MAX)
+        u32::try_from(BpeTokenCounter.count(text, TokenEncoding::O200k)).unwrap_or(u32::MAX)
     }
 
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<TextExtract, Fault> {
@@ -75,13 +75,15 @@ impl TextCompressor for Extractor {
             });
         }
         let budget = budget as usize;
-        let layout = Layout::of(text);
-        let sizes =
-            Sizes { prose: CHUNK.min((budget / HELD).max(MIN_CHUNK)), block: budget.saturating_sub(MARKS) };
-        let chunks = chunks(text, &layout, sizes, &Tokens);
-        let ranked = Ranked::of(text, &layout, &chunks);
+        let layout = TextLayout::from_text(text);
+        let sizes = ChunkSizes {
+            prose: CHUNK_TOKENS.min((budget / MIN_CHUNKS).max(MIN_CHUNK)),
+            block: budget.saturating_sub(MARK_TOKENS),
+        };
+        let chunks = chunks(text, &layout, sizes, &BpeTokenCounter);
+        let ranked = RankedChunks::new(text, &layout, &chunks);
         let found = asked.map(|query| rank::ranks(&ranked.texts(), query, budget));
-        let named = asked.is_some_and(|query| rank::names(text, &layout, query));
+        let named = asked.is_some_and(|query| rank::names_heading(text, &layout, query));
         let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
         if fits {
             return Ok(TextExtract {
@@ -95,7 +97,7 @@ impl TextCompressor for Extractor {
         let ranks = found.and_then(|found| found.ranks);
         let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));
         let ranks = ranked.spread(&ranks, chunks.len());
-        let (text, tokens) = keep::Selection::fitting(text, &layout, &chunks, &ranks, budget);
+        let (text, tokens) = keep::ChunkSelection::fitting(text, &layout, &chunks, &ranks, budget);
         Ok(TextExtract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
     }
 
@@ -109,26 +111,26 @@ impl TextCompressor for Extractor {
 }
 
 /// The chunks that are ranked: all but headings that have something under them.
-struct Ranked {
+struct RankedChunks {
     chunks: Vec<usize>,
     texts: Vec<String>,
 }
 
-impl Ranked {
-    fn of(text: &str, layout: &Layout, chunks: &[Chunk]) -> Self {
+impl RankedChunks {
+    fn new(text: &str, layout: &TextLayout, chunks: &[Chunk]) -> Self {
         let leads = |at: usize| {
             let next = chunks.get(at + 1);
-            chunks[at].kind == Kind::Heading
+            chunks[at].kind == SpanKind::Heading
                 && next.is_some_and(|next| layout.path(next.section).any(|h| Some(h) == chunks[at].section))
         };
         let ranked: Vec<usize> = (0..chunks.len()).filter(|at| !leads(*at)).collect();
         let with_headings = |at: &usize| {
             let chunk = &chunks[*at];
             let mut ranked = String::new();
-            let own = usize::from(chunk.kind == Kind::Heading);
-            for heading in layout.path(chunk.section).skip(own).take(RANKED_WITH) {
+            let own = usize::from(chunk.kind == SpanKind::Heading);
+            for heading in layout.path(chunk.section).skip(own).take(MAX_RANKED_HEADINGS) {
                 let heading = &layout.headings[heading];
-                ranked.push_str(&mark::name(&text[heading.start..heading.end], CHUNK));
+                ranked.push_str(&mark::name(&text[heading.start..heading.end], CHUNK_TOKENS));
                 ranked.push('\n');
             }
             ranked + &text[chunk.start..chunk.end]

@@ -8,20 +8,20 @@ mod code;
 mod line;
 
 pub(crate) use self::code::{definition, is_code};
-use self::line::{Fence, Mark};
+use self::line::{BlockFence, LineKind};
 
 /// A stretch of a text, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct TextSpan {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
-    /// The heading that it stands under, as an index of [`Layout::headings`]; of a heading, its own.
+    pub(crate) kind: SpanKind,
+    /// The heading that it stands under, as an index of [`TextLayout::headings`]; of a heading, its own.
     pub(crate) section: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SpanKind {
     /// May be cut anywhere.
     Prose,
     Heading,
@@ -43,14 +43,14 @@ pub(crate) struct Heading {
 
 /// A whole text, byte for byte.
 #[derive(Debug, Default)]
-pub(crate) struct Layout {
-    pub(crate) spans: Vec<Span>,
+pub(crate) struct TextLayout {
+    pub(crate) spans: Vec<TextSpan>,
     pub(crate) headings: Vec<Heading>,
 }
 
-impl Layout {
-    pub(crate) fn of(text: &str) -> Self {
-        let mut reader = Reader { text, code: code::is_code(text), ..Reader::default() };
+impl TextLayout {
+    pub(crate) fn from_text(text: &str) -> Self {
+        let mut reader = LayoutReader { text, code: code::is_code(text), ..LayoutReader::default() };
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             reader.line(start, line);
@@ -66,17 +66,17 @@ impl Layout {
 }
 
 /// Headings inside one another that count; deeper ones stand beside the deepest.
-const DEEPEST: usize = 8;
+const MAX_HEADING_DEPTH: usize = 8;
 
 #[derive(Default)]
-struct Reader<'a> {
+struct LayoutReader<'a> {
     text: &'a str,
     code: bool,
-    layout: Layout,
+    layout: TextLayout,
     /// Headings that are open, each under the one before.
     open: Vec<usize>,
     /// What ends the fence or table that is open.
-    fence: Option<Fence>,
+    fence: Option<BlockFence>,
     /// The two lines before, where they may be an overline and a title.
     before: [Option<(usize, usize)>; 2],
     /// Characters that underline headings, in the order in which they occur: that is their level.
@@ -85,7 +85,7 @@ struct Reader<'a> {
     comments: Option<usize>,
 }
 
-impl Reader<'_> {
+impl LayoutReader<'_> {
     fn line(&mut self, start: usize, line: &str) {
         let end = start + line.len();
         if let Some(fence) = &self.fence {
@@ -100,18 +100,19 @@ impl Reader<'_> {
         }
         let [over, title] = self.before;
         let mark = match line::mark(line) {
-            Mark::Fence(Fence::AsciiDoc, _) if !self.is_announced(title) => Mark::Rule('-', 4),
+            LineKind::Fence(BlockFence::AsciiDoc, _) if !self.is_announced(title) => LineKind::Rule('-', 4),
             mark => mark,
         };
         match mark {
-            Mark::Fence(fence, kind) => {
+            LineKind::Fence(fence, kind) => {
                 self.push(start, end, kind);
                 self.fence = Some(fence);
             }
-            Mark::Heading(level) => self.heading(start, end, level),
-            Mark::Rule(rule, length) if self.underlines(title, length) => {
-                let over = over
-                    .filter(|(start, end)| line::mark(&self.text[*start..*end]) == Mark::Rule(rule, length));
+            LineKind::Heading(level) => self.heading(start, end, level),
+            LineKind::Rule(rule, length) if self.underlines(title, length) => {
+                let over = over.filter(|(start, end)| {
+                    line::mark(&self.text[*start..*end]) == LineKind::Rule(rule, length)
+                });
                 let from = over.or(title).map_or(start, |(start, _)| start);
                 let kind = (rule, over.is_some());
                 let known = self.lines.iter().position(|seen| *seen == kind).unwrap_or_else(|| {
@@ -121,35 +122,35 @@ impl Reader<'_> {
                 self.cut(from);
                 self.heading(from, end, known + 1);
             }
-            Mark::Table => {
-                self.push(start, end, Kind::Table);
+            LineKind::Table => {
+                self.push(start, end, SpanKind::Table);
                 self.before = [None, None];
                 return;
             }
-            Mark::Rule(..) | Mark::Text => {
-                self.push(start, end, Kind::Prose);
+            LineKind::Rule(..) | LineKind::Text => {
+                self.push(start, end, SpanKind::Prose);
                 self.before = [title, Some((start, end))];
                 return;
             }
-            Mark::Blank => self.extend_or(start, end),
+            LineKind::Blank => self.extend_or(start, end),
         }
         self.before = [None, None];
     }
 
     fn line_of_code(&mut self, start: usize, end: usize, line: &str) {
         match code::line(line) {
-            code::Line::Definition(indent) => {
+            code::CodeLine::Definition(indent) => {
                 let from = self.comments.take().unwrap_or(start);
                 self.cut(from);
                 self.definition(from, start, end, indent);
             }
-            code::Line::Comment => {
+            code::CodeLine::Comment => {
                 self.comments.get_or_insert(start);
-                self.push(start, end, Kind::Prose);
+                self.push(start, end, SpanKind::Prose);
             }
-            code::Line::Other => {
+            code::CodeLine::Other => {
                 self.comments = None;
-                self.push(start, end, Kind::Prose);
+                self.push(start, end, SpanKind::Prose);
             }
         }
     }
@@ -159,12 +160,13 @@ impl Reader<'_> {
         let Some(title) = title.map(|(start, end)| self.text[start..end].trim()) else { return false };
         let alone = match self.before[0] {
             None => true,
-            Some((start, end)) => matches!(line::mark(&self.text[start..end]), Mark::Rule(..)),
+            Some((start, end)) => matches!(line::mark(&self.text[start..end]), LineKind::Rule(..)),
         };
         alone
-            && line::mark(title) == Mark::Text
+            && line::mark(title) == LineKind::Text
             && length >= 3
-            && title.chars().take(line::TITLE + 1).count() <= (length + length / 4 + 3).min(line::TITLE)
+            && title.chars().take(line::MAX_TITLE_CHARS + 1).count()
+                <= (length + length / 4 + 3).min(line::MAX_TITLE_CHARS)
     }
 
     /// Whether the line before says that a block of code follows.
@@ -177,7 +179,7 @@ impl Reader<'_> {
         let parent = self.open.last().copied();
         self.layout.headings.push(Heading { start, end, level, parent });
         self.open.push(self.layout.headings.len() - 1);
-        self.push(start, end, Kind::Heading);
+        self.push(start, end, SpanKind::Heading);
     }
 
     /// A heading whose section begins above it.
@@ -191,7 +193,7 @@ impl Reader<'_> {
     }
 
     fn under(&mut self, level: usize) {
-        while self.open.len() >= DEEPEST
+        while self.open.len() >= MAX_HEADING_DEPTH
             || self.open.last().is_some_and(|open| self.layout.headings[*open].level >= level)
         {
             self.open.pop();
@@ -199,20 +201,20 @@ impl Reader<'_> {
     }
 
     /// Adds a stretch, to the one before where both are prose or one table.
-    fn push(&mut self, start: usize, end: usize, kind: Kind) {
+    fn push(&mut self, start: usize, end: usize, kind: SpanKind) {
         let section = self.open.last().copied();
-        let joins = matches!(kind, Kind::Prose | Kind::Table);
+        let joins = matches!(kind, SpanKind::Prose | SpanKind::Table);
         match self.layout.spans.last_mut() {
             Some(last) if joins && last.kind == kind && last.section == section => last.end = end,
-            _ => self.layout.spans.push(Span { start, end, kind, section }),
+            _ => self.layout.spans.push(TextSpan { start, end, kind, section }),
         }
     }
 
     /// Adds a blank line to what stands before it: it belongs to no block of its own.
     fn extend_or(&mut self, start: usize, end: usize) {
         match self.layout.spans.last() {
-            Some(last) if last.kind == Kind::Prose => self.extend(end),
-            _ => self.push(start, end, Kind::Prose),
+            Some(last) if last.kind == SpanKind::Prose => self.extend(end),
+            _ => self.push(start, end, SpanKind::Prose),
         }
     }
 
@@ -225,7 +227,7 @@ impl Reader<'_> {
     /// Parts the last stretch, so that one begins here.
     fn cut(&mut self, at: usize) {
         if let Some(last) = self.layout.spans.last_mut().filter(|last| last.start < at && at < last.end) {
-            let rest = Span { start: at, ..*last };
+            let rest = TextSpan { start: at, ..*last };
             last.end = at;
             self.layout.spans.push(rest);
         }

@@ -14,4 +14,4 @@ mod tokens;
 
 pub use embed::{DIMENSION, LocalEmbedder};
 pub use extract::Extractor;
-pub use tokens::Tokens;
+pub use tokens::BpeTokenCounter;

@@ -4,8 +4,8 @@
 //! A text is first cut into pieces (a word, up to three digits, a run of punctuation, white space), and each piece is
 //! encoded on its own.
 
+mod count_cache;
 mod encode;
-mod memo;
 mod pieces;
 mod vocabulary;
 
@@ -13,37 +13,41 @@ use std::sync::LazyLock;
 
 use gatehouse_core::ports::{TokenCounter, text};
 
-use self::{encode::Encoder, memo::Memo, pieces::Pieces, vocabulary::Vocabulary};
+use self::{
+    count_cache::TokenCountCache, encode::BpeEncoder, pieces::PieceSplitter, vocabulary::BpeVocabulary,
+};
 
 /// Counts tokens. A vocabulary is unpacked on first use, which takes some 50 ms and 12 MB.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Tokens;
+pub struct BpeTokenCounter;
 
 /// How texts are cut, and what their pieces are made of.
-struct Encoding {
+struct BpeEncoding {
     /// Tells what is remembered of one from what is of another.
     number: u8,
-    pieces: Pieces,
-    vocabulary: Vocabulary,
+    pieces: PieceSplitter,
+    vocabulary: BpeVocabulary,
 }
 
 /// What is in the binary is what was tested.
-const WHOLE: &str = "the vocabulary in the binary is whole";
+const VOCABULARY_INTACT: &str = "the vocabulary in the binary is whole";
 
-static O200K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+static O200K: LazyLock<BpeEncoding> = LazyLock::new(|| BpeEncoding {
     number: 0,
-    pieces: Pieces::o200k(),
-    vocabulary: Vocabulary::unpack(include_bytes!("../assets/openai/o200k_base.merges.zlib")).expect(WHOLE),
+    pieces: PieceSplitter::o200k(),
+    vocabulary: BpeVocabulary::unpack(include_bytes!("../assets/openai/o200k_base.merges.zlib"))
+        .expect(VOCABULARY_INTACT),
 });
 
-static CL100K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+static CL100K: LazyLock<BpeEncoding> = LazyLock::new(|| BpeEncoding {
     number: 1,
-    pieces: Pieces::cl100k(),
-    vocabulary: Vocabulary::unpack(include_bytes!("../assets/openai/cl100k_base.merges.zlib")).expect(WHOLE),
+    pieces: PieceSplitter::cl100k(),
+    vocabulary: BpeVocabulary::unpack(include_bytes!("../assets/openai/cl100k_base.merges.zlib"))
+        .expect(VOCABULARY_INTACT),
 });
 
-impl Encoding {
-    fn of(encoding: text::TokenEncoding) -> &'static Self {
+impl BpeEncoding {
+    fn for_encoding(encoding: text::TokenEncoding) -> &'static Self {
         match encoding {
             text::TokenEncoding::O200k => &O200K,
             text::TokenEncoding::Cl100k => &CL100K,
@@ -52,9 +56,9 @@ impl Encoding {
 
     /// Tokens of a text, none where there are more than `limit`.
     fn count(&self, text: &str, limit: usize) -> Option<usize> {
-        let mut encoder = Encoder::default();
-        Memo::of_thread(|memo| {
-            self.pieces.of(text).try_fold(0, |tokens, piece| {
+        let mut encoder = BpeEncoder::default();
+        TokenCountCache::with_thread_local(|memo| {
+            self.pieces.split(text).try_fold(0, |tokens, piece| {
                 let encoded = memo.count(self.number, piece, limit - tokens, |piece, limit| {
                     Some(encoder.encode(&self.vocabulary, piece, limit)?.len())
                 });
@@ -65,9 +69,9 @@ impl Encoding {
 
     /// Where the first `limit` tokens of a text end, or the last of them that ends with a character.
     fn end(&self, text: &str, limit: usize) -> usize {
-        let mut encoder = Encoder::default();
+        let mut encoder = BpeEncoder::default();
         let (mut at, mut end, mut left) = (0, 0, limit);
-        for piece in self.pieces.of(text) {
+        for piece in self.pieces.split(text) {
             let tokens = encoder.encode(&self.vocabulary, piece, usize::MAX).unwrap_or_default();
             for token in tokens.iter().take(left) {
                 at += self.vocabulary.length(*token);
@@ -84,17 +88,17 @@ impl Encoding {
     }
 }
 
-impl TokenCounter for Tokens {
+impl TokenCounter for BpeTokenCounter {
     fn count(&self, text: &str, encoding: text::TokenEncoding) -> usize {
-        Encoding::of(encoding).count(text, usize::MAX).unwrap_or(usize::MAX)
+        BpeEncoding::for_encoding(encoding).count(text, usize::MAX).unwrap_or(usize::MAX)
     }
 
     fn count_up_to(&self, text: &str, limit: usize, encoding: text::TokenEncoding) -> Option<usize> {
-        Encoding::of(encoding).count(text, limit)
+        BpeEncoding::for_encoding(encoding).count(text, limit)
     }
 
     fn token_prefix<'a>(&self, text: &'a str, limit: usize, encoding: text::TokenEncoding) -> &'a str {
-        &text[..Encoding::of(encoding).end(text, limit)]
+        &text[..BpeEncoding::for_encoding(encoding).end(text, limit)]
     }
 }
 

@@ -14,7 +14,7 @@ use gatehouse_core::{
     page::MatchQuality,
     ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding},
 };
-use gatehouse_text::{Extractor, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -67,7 +67,7 @@ pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Re
 fn kept(name: &str, text: &str, set: &Set) -> Result<Vec<Value>> {
     let passages = Passages::of(text);
     let mut rows = Vec::new();
-    let third = Tokens.count(text, TokenEncoding::O200k) / 3;
+    let third = BpeTokenCounter.count(text, TokenEncoding::O200k) / 3;
     for budget in BUDGETS.into_iter().chain([third]) {
         for (way, shorten) in WAYS {
             let mut shares = Vec::new();

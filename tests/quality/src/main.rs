@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use gatehouse_core::ports::{TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::Tokens;
+use gatehouse_text::BpeTokenCounter;
 use serde_json::{Value, json};
 
 /// Where things are.
@@ -77,7 +77,7 @@ async fn main() -> Result<()> {
         let file = arguments.next().context("--tokens needs a file with a JSON list of texts")?;
         let texts: Vec<String> = serde_json::from_slice(&std::fs::read(file)?)?;
         let counts: Vec<usize> =
-            texts.iter().map(|text| Tokens.count(text, TokenEncoding::default())).collect();
+            texts.iter().map(|text| BpeTokenCounter.count(text, TokenEncoding::default())).collect();
         println!("{}", serde_json::to_string(&counts)?);
         return Ok(());
     }

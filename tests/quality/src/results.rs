@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use gatehouse_core::ports::{TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::Tokens;
+use gatehouse_text::BpeTokenCounter;
 use serde_json::{Value, json};
 
 use self::{
@@ -86,7 +86,7 @@ struct Measured {
 }
 
 fn measure(gold: &Gold, policy: Policy) -> Result<Measured> {
-    let raw = Tokens.count(&gold.text, TokenEncoding::O200k);
+    let raw = BpeTokenCounter.count(&gold.text, TokenEncoding::O200k);
     let short = ways::short(&gold.text, raw, policy)?;
     let mut measured = Measured {
         file: gold.file.clone(),

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
 use anyhow::{Result, anyhow};
 use gatehouse_core::ports::{TextCompressor, TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::{Extractor, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor};
 use serde_json::{Value, json};
 
 /// Tokens of the document that is promised, and what it is made to fit.
@@ -55,9 +55,9 @@ fn timed(text: &str) -> Result<f64> {
 
 /// Text of so many tokens.
 fn long(corpus: &str, tokens: usize) -> String {
-    let once = Tokens.count(corpus, TokenEncoding::O200k);
+    let once = BpeTokenCounter.count(corpus, TokenEncoding::O200k);
     let text = corpus.repeat(tokens / once + 1);
-    Tokens.token_prefix(&text, tokens, TokenEncoding::O200k).to_owned()
+    BpeTokenCounter.token_prefix(&text, tokens, TokenEncoding::O200k).to_owned()
 }
 
 fn hostile_texts() -> Vec<(&'static str, String)> {

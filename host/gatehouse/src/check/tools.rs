@@ -1,7 +1,7 @@
 //! One tool of a gate under everything that its schema lets through.
 
 use gatehouse_core::{FaultKind, names::quoted, outcome::Reply, schema::Schema, tool::ToolSpec};
-use gatehouse_sandbox::{Gate, Probe, ProbeOutcome};
+use gatehouse_sandbox::{Gate, ProbeOutcome, ProbeReport};
 
 use super::{Line, instances};
 
@@ -20,7 +20,8 @@ pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {
-        let Probe { outcome, memory } = gate.try_out(&tool.name, &instance.value.to_string(), params).await;
+        let ProbeReport { outcome, memory } =
+            gate.try_out(&tool.name, &instance.value.to_string(), params).await;
         *peak = (*peak).max(memory);
         let wrong = match outcome {
             ProbeOutcome::Replied(reply) => {

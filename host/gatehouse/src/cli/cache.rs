@@ -9,7 +9,7 @@ use clap::Subcommand;
 use gatehouse_files::write_atomic;
 use gatehouse_sandbox::{
     cache::{self, CacheSize},
-    shown_bytes,
+    format_bytes,
 };
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Fai
             if *json { out::json(&size) } else { out::line(size.to_string()) }
         }
         Command::Clean => {
-            let (folder, before) = (&config.cache, CacheSize::of(&config.cache));
+            let (folder, before) = (&config.cache, CacheSize::from_folder(&config.cache));
             let failed = |error| Failure::Failed(format!("{}: {error}", folder.display()));
             cache::clean(folder).map_err(failed)?;
             out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
@@ -74,14 +74,14 @@ pub(super) struct Size<'a> {
 
 impl<'a> Size<'a> {
     pub(super) fn of(config: &'a Config) -> Self {
-        let CacheSize { components, bytes } = CacheSize::of(&config.cache);
+        let CacheSize { components, bytes } = CacheSize::from_folder(&config.cache);
         Self { folder: &config.cache, components, bytes, limit: config.cache_size }
     }
 }
 
 impl fmt::Display for Size<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (bytes, limit) = (megabytes(self.bytes), shown_bytes(self.limit));
+        let (bytes, limit) = (megabytes(self.bytes), format_bytes(self.limit));
         let (gates, folder) = (gates(self.components), self.folder.display());
         write!(f, "{bytes} of {gates}, at most {limit} (in {folder})")
     }

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use clap::Args;
 use gatehouse_core::Fault;
 use gatehouse_models::config::ProviderName;
-use gatehouse_sandbox::shown_bytes;
+use gatehouse_sandbox::format_bytes;
 use gatehouse_stores::DataFile;
 use serde_json::{Value, json};
 
@@ -195,7 +195,7 @@ async fn artifacts(composition: &Composition) -> Vec<Check> {
     let health = composition.artifacts.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     let result = health.map(|health| {
-        let (health, bytes) = (&health.store, shown_bytes(health.store.bytes));
+        let (health, bytes) = (&health.store, format_bytes(health.store.bytes));
         format!("{}: {} artifacts, {bytes}, in {}", health.engine, health.artifacts, health.address)
     });
     let result = Check::new("artifacts", result.map_err(|fault| fault.in_one_line()));

@@ -5,7 +5,7 @@ use gatehouse_core::{
     Catalog, SourceId,
     ports::{TokenCounter, text::TokenEncoding},
 };
-use gatehouse_text::Tokens;
+use gatehouse_text::BpeTokenCounter;
 use gatehouse_wire::serve;
 use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -244,7 +244,7 @@ fn bar(part: u64, most: u64) -> String {
 
 /// Tokens of the `tools` array of tools/list, as bytes on the wire.
 pub(super) fn tokens(tools: &Value) -> usize {
-    Tokens.count(&tools.to_string(), TokenEncoding::O200k)
+    BpeTokenCounter.count(&tools.to_string(), TokenEncoding::O200k)
 }
 
 /// The same, whole and by tool.

@@ -18,7 +18,7 @@ pub(crate) fn documents(
         DocumentsEngineConfig::Sqlite { database } => DocumentLibrary::sqlite(database, clock, embedder),
         #[cfg(feature = "postgres")]
         DocumentsEngineConfig::Postgres { server, tables } => {
-            let tokens = Arc::new(gatehouse_text::Tokens);
+            let tokens = Arc::new(gatehouse_text::BpeTokenCounter);
             let config = gatehouse_stores::PostgresDocumentsConfig { server: *server, tables, tokens };
             DocumentLibrary::postgres(config, clock, embedder)
         }

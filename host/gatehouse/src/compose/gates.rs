@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::names;
-use gatehouse_sandbox::{Gate, GateSettings, Sandbox, Stamp};
+use gatehouse_sandbox::{FileStamp, Gate, GateSettings, Sandbox};
 use tokio::sync::Mutex;
 
 use super::Composition;
@@ -51,7 +51,7 @@ impl Gates {
             let component = |config: Option<&GateConfig>| config.and_then(|gate| gate.component.clone());
             let same_file =
                 component(before) == component(now) && self.config.gate_folders == config.gate_folders;
-            if let Ok(gate) = gate.with(block(&config, &name, &gate.info().file).settings)
+            if let Ok(gate) = gate.with_settings(block(&config, &name, &gate.info().file).settings)
                 && same_file
             {
                 loaded.insert(name, Arc::new(gate));
@@ -68,7 +68,7 @@ impl Gates {
             return Err("it came from another file than the one that is configured now".into());
         }
         let settings = block(&self.config, name, &former.info().file).settings;
-        let gate = former.with(settings).map_err(|error| error.to_string())?;
+        let gate = former.with_settings(settings).map_err(|error| error.to_string())?;
         self.loaded.lock().await.insert(name.clone(), Arc::new(gate));
         Ok(())
     }
@@ -90,17 +90,17 @@ impl Gates {
 
     /// Keeps compiled functions from one build of a gate to the next, for who writes one. Blocking.
     pub(crate) fn keep_functions(&self) {
-        self.sandbox.keep_functions(&self.config.cache);
+        self.sandbox.enable_function_cache(&self.config.cache);
     }
 
     /// What a gate's file is known by.
-    pub(crate) fn stamp(&self, file: &Path) -> io::Result<Stamp> {
+    pub(crate) fn stamp(&self, file: &Path) -> io::Result<FileStamp> {
         self.sandbox.stamp(file)
     }
 
     /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
     pub(crate) fn sweep(&self) {
-        self.sandbox.keep(self.config.cache_size);
+        self.sandbox.set_code_cap(self.config.cache_size);
     }
 
     pub(super) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {

@@ -1,6 +1,6 @@
 //! Sizes of what is kept on disk (`cache_size` under `[host]`, `max_bytes` under `[artifacts]`), checked.
 
-use gatehouse_sandbox::{parse_bytes, shown_bytes};
+use gatehouse_sandbox::{format_bytes, parse_bytes};
 use toml::Spanned;
 
 use super::{ConfigError, error::Text};
@@ -17,5 +17,5 @@ pub(super) fn size(text: &Text, key: &str, given: Option<&Spanned<String>>) -> R
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
-    Err(bad(format!("{key} must be from {} to {}", shown_bytes(least), shown_bytes(most))))
+    Err(bad(format!("{key} must be from {} to {}", format_bytes(least), format_bytes(most))))
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use gatehouse_core::names::quoted;
-use gatehouse_sandbox::Folder;
+use gatehouse_sandbox::GuestFolder;
 use toml::Spanned;
 
 use super::{ConfigError, error::Text, raw};
@@ -16,8 +16,8 @@ pub(super) fn checked(
     state: &Path,
     gate: &str,
     raw: BTreeMap<Spanned<String>, raw::GateFolder>,
-) -> Result<Vec<Folder>, ConfigError> {
-    let mut folders: Vec<Folder> = Vec::new();
+) -> Result<Vec<GuestFolder>, ConfigError> {
+    let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {
         let bad = |why: String| text.error_at(name.span(), why);
         let guest = name.get_ref().as_str();
@@ -39,7 +39,7 @@ pub(super) fn checked(
             }
             _ => return Err(bad(format!("'{guest}' needs either path = \"…\" or private = true"))),
         };
-        folders.push(Folder { guest: guest.to_owned(), host, private });
+        folders.push(GuestFolder { guest: guest.to_owned(), host, private });
     }
     Ok(folders)
 }

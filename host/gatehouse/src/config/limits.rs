@@ -1,12 +1,12 @@
 //! `[gates.<name>] limits`, checked.
 
-use gatehouse_sandbox::{Limits, LimitsError, parse_bytes, parse_duration};
+use gatehouse_sandbox::{LimitsError, SandboxLimits, parse_bytes, parse_duration};
 use toml::Spanned;
 
 use super::{ConfigError, error::Text, raw::GateLimits};
 
 /// The limits of one gate; the error points to the value.
-pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<Limits, ConfigError> {
+pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<SandboxLimits, ConfigError> {
     let sizes: [(&str, &Option<Spanned<String>>); 5] = [
         ("memory", &raw.memory),
         ("copy", &raw.copy),
@@ -22,17 +22,18 @@ pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<Limits, ConfigErr
         ("calls", &raw.calls),
         ("table_elements", &raw.table_elements),
     ];
-    let mut limits = Limits::default();
+    let mut limits = SandboxLimits::default();
     if let Some(time) = &raw.time {
         limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
     }
     for (name, given) in sizes {
         let Some(size) = given else { continue };
-        limits = at(text, size, parse_bytes(size.get_ref()).and_then(|bytes| limits.with(name, bytes)))?;
+        limits =
+            at(text, size, parse_bytes(size.get_ref()).and_then(|bytes| limits.with_limit(name, bytes)))?;
     }
     for (name, given) in numbers {
         let Some(number) = given else { continue };
-        limits = at(text, number, limits.with(name, *number.get_ref()))?;
+        limits = at(text, number, limits.with_limit(name, *number.get_ref()))?;
     }
     Ok(limits)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gatehouse_core::names::{did_you_mean, quoted};
 use gatehouse_models::{
     ModelsConfig,
-    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
+    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, ProviderSettings},
 };
 use gatehouse_sandbox::parse_duration;
 use toml::Spanned;
@@ -88,8 +88,13 @@ fn variable(written: &str) -> Result<&str, String> {
     })
 }
 
-fn settings(text: &Text, name: ProviderName, raw: ModelProvider, env: &Env) -> Result<Settings, ConfigError> {
-    let mut settings = Settings::default();
+fn settings(
+    text: &Text,
+    name: ProviderName,
+    raw: ModelProvider,
+    env: &Env,
+) -> Result<ProviderSettings, ConfigError> {
+    let mut settings = ProviderSettings::default();
     let address = env.model_address(name).map(str::to_owned);
     let from_file = address.is_none() && raw.base_url.is_some();
     match raw.api_key {

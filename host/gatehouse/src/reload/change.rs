@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatehouse_core::CompiledPreset;
-use gatehouse_sandbox::Stamp;
+use gatehouse_sandbox::FileStamp;
 use tokio::time::Instant;
 
 use super::{GRACE, Reloader};
@@ -23,7 +23,7 @@ pub(super) struct Change {
     /// Another configuration.
     pub(super) configuration: Option<Arc<Config>>,
     /// Gates whose files are to be read again, as they are now.
-    pub(super) reread: BTreeMap<String, Stamp>,
+    pub(super) reread: BTreeMap<String, FileStamp>,
     /// Gates whose files are gone, and what the system says of them.
     pub(super) withdraw: BTreeMap<String, String>,
 }

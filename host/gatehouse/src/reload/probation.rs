@@ -49,7 +49,7 @@ impl Reloader {
         let (sender, gate, probed) = (self.ended.0.clone(), Arc::clone(gate), name.to_owned());
         let of = digest.clone();
         watch.spawn(async move {
-            let unfit = tokio::time::timeout(PROBATION, gate.unfit()).await.is_ok();
+            let unfit = tokio::time::timeout(PROBATION, gate.wait_until_unfit()).await.is_ok();
             let _ = sender.send(ProbationEnd { gate: probed, digest: of, unfit }).await;
         });
         self.probations.insert(name.to_owned(), Probation { digest, before, _watch: watch });

@@ -18,10 +18,10 @@ use crate::provider::Provider;
 const MAX_DIMENSION: usize = 8192;
 
 /// Requests of one call at the same time; the provider's own limit holds for all calls together.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// One request may hold so much.
-pub(crate) struct Limits {
+pub(crate) struct BatchLimits {
     /// Texts.
     pub(crate) texts: usize,
     /// Bytes of all texts. A token has a byte at least, so it bounds tokens too.
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
 /// How a provider is asked for vectors.
 pub(crate) trait EmbeddingApi: Send + Sync {
     /// What one request may hold.
-    const LIMITS: Limits;
+    const LIMITS: BatchLimits;
 
     /// The text as it is sent: with a prefix that the model wants, without what it would not read.
     fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str>;
@@ -72,9 +72,10 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
         let texts_sent: Vec<&str> = prepared.iter().map(|(_, text)| text.as_ref()).collect();
         let requests: Vec<Pin<Box<dyn Future<Output = _> + Send + '_>>> = batches(&texts_sent, &A::LIMITS)
             .into_iter()
-            .map(|batch| Box::pin(self.one(batch, purpose)) as _)
+            .map(|batch| Box::pin(self.embed_batch(batch, purpose)) as _)
             .collect();
-        let found: Vec<Vec<EmbeddingVector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
+        let found: Vec<Vec<EmbeddingVector>> =
+            stream::iter(requests).buffered(MAX_CONCURRENT_REQUESTS).try_collect().await?;
         let mut all = vec![None; texts.len()];
         for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
             all[*number] = vector;
@@ -83,29 +84,37 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
         if let Some(first) = lengths.next()
             && lengths.any(|other| other != first)
         {
-            return Err(none(&self.provider, "vectors of different dimensions"));
+            return Err(no_vectors(&self.provider, "vectors of different dimensions"));
         }
         Ok(all)
     }
 }
 
 impl<A: EmbeddingApi> ProviderEmbedder<A> {
-    async fn one(&self, texts: &[&str], purpose: EmbeddingPurpose) -> Result<Vec<EmbeddingVector>, Fault> {
+    async fn embed_batch(
+        &self,
+        texts: &[&str],
+        purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
         let Self { provider, api, .. } = self;
         let (path, body) = api.request(texts, purpose);
         let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
-        let vectors = api.vectors(answer).ok_or_else(|| none(provider, "something that holds no vectors"))?;
+        let vectors =
+            api.vectors(answer).ok_or_else(|| no_vectors(provider, "something that holds no vectors"))?;
         if vectors.len() != texts.len() {
-            return Err(none(provider, &format!("{} vectors for {} texts", vectors.len(), texts.len())));
+            return Err(no_vectors(
+                provider,
+                &format!("{} vectors for {} texts", vectors.len(), texts.len()),
+            ));
         }
         vectors
             .into_iter()
-            .map(|vector| unit(vector).ok_or_else(|| none(provider, "a vector of no sensible length")))
+            .map(|vector| unit(vector).ok_or_else(|| no_vectors(provider, "a vector of no sensible length")))
             .collect()
     }
 }
 
-fn none(provider: &Provider, what: &str) -> Fault {
+fn no_vectors(provider: &Provider, what: &str) -> Fault {
     Fault::internal(format!("{} answered with {what}.", provider.subject()))
         .hint("Check that the model named in [models] is one for embeddings.")
 }
@@ -125,7 +134,7 @@ fn unit(mut vector: Vec<f32>) -> Option<EmbeddingVector> {
 }
 
 /// Runs of texts that fit into a request; a text that is too long alone is one alone.
-fn batches<'a, 'b>(texts: &'a [&'b str], limits: &Limits) -> Vec<&'a [&'b str]> {
+fn batches<'a, 'b>(texts: &'a [&'b str], limits: &BatchLimits) -> Vec<&'a [&'b str]> {
     let mut all = Vec::new();
     let mut rest = texts;
     while !rest.is_empty() {
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn batches_hold_as_much_as_they_may() {
-        let limits = Limits { texts: 3, bytes: 10 };
+        let limits = BatchLimits { texts: 3, bytes: 10 };
         let texts = ["aaaa", "bbbb", "cccc", "d", "e", "f", "g", "a text that is too long", "h"];
         let found: Vec<usize> = batches(&texts, &limits).iter().map(|batch| batch.len()).collect();
         assert_eq!(found, [2, 3, 2, 1, 1]);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
-use super::batch::{self, EmbeddingApi, Limits};
+use super::batch::{self, BatchLimits, EmbeddingApi};
 
 /// Numbers of a vector: the model has 3,072 of which the first 768 keep nearly all it knows.
 const DIMENSION: usize = 768;
@@ -20,7 +20,7 @@ pub(crate) struct GeminiEmbeddings {
 
 impl EmbeddingApi for GeminiEmbeddings {
     /// It takes a hundred texts at once.
-    const LIMITS: Limits = Limits { texts: 100, bytes: 512 << 10 };
+    const LIMITS: BatchLimits = BatchLimits { texts: 100, bytes: 512 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {
         Cow::Borrowed(&text[..text.floor_char_boundary(MAX_BYTES)])

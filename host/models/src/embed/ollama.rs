@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
-use super::batch::{self, EmbeddingApi, Limits};
+use super::batch::{self, BatchLimits, EmbeddingApi};
 
 /// Ollama cuts a text to what the model has room for; more than this no model of embeddings has.
 const MAX_BYTES: usize = 32 << 10;
@@ -16,7 +16,7 @@ pub(crate) struct OllamaEmbeddings {
 
 impl EmbeddingApi for OllamaEmbeddings {
     /// It has no limits of its own, and may run on this machine's processor: small requests show progress.
-    const LIMITS: Limits = Limits { texts: 32, bytes: 128 << 10 };
+    const LIMITS: BatchLimits = BatchLimits { texts: 32, bytes: 128 << 10 };
 
     /// The default model was trained with a prefix for each side of a search; the others know none.
     fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str> {

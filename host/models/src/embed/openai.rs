@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use gatehouse_core::ports::{TokenCounter, embed::EmbeddingPurpose, text::TokenEncoding};
 use serde_json::{Value, json};
 
-use super::batch::{self, EmbeddingApi, Limits};
+use super::batch::{self, BatchLimits, EmbeddingApi};
 
 /// The most tokens of a text; a longer one would fail the whole request.
 const MAX_TOKENS: usize = 8191;
@@ -20,7 +20,7 @@ pub(crate) struct OpenAiEmbeddings {
 
 impl EmbeddingApi for OpenAiEmbeddings {
     /// It takes 2,048 texts and 300,000 tokens; answers of so many vectors would be too large.
-    const LIMITS: Limits = Limits { texts: 96, bytes: 256 << 10 };
+    const LIMITS: BatchLimits = BatchLimits { texts: 96, bytes: 256 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];

@@ -3,10 +3,10 @@
 mod parser;
 
 use gatehouse_core::ports::llm::{ModelPrompt, ReasoningDepth};
-use parser::Parser;
+use parser::MessagesParser;
 use serde_json::{Value, json};
 
-use super::{Effort, LlmApi, LlmRequest, ParseEvents, schema};
+use super::{LlmApi, LlmRequest, ParseEvents, ReasoningEffort, schema};
 
 /// The version of the API. It takes no temperature; the one before it, [`WITH_TEMPERATURE`], did.
 pub(crate) const VERSION: &str = "2026-10-21";
@@ -18,25 +18,25 @@ const WITH_TEMPERATURE: &str = "2023-06-01";
 const MAX_TOKENS: u32 = 16_384;
 
 /// Searches of an answer, by depth.
-const SEARCHES: [u32; 2] = [5, 15];
+const MAX_SEARCHES: [u32; 2] = [5, 15];
 
 /// The API, in a version with or without a temperature.
-pub(crate) struct Messages {
+pub(crate) struct AnthropicMessages {
     temperature: bool,
 }
 
-impl Messages {
-    pub(crate) fn of(version: &str) -> Self {
+impl AnthropicMessages {
+    pub(crate) fn from_version(version: &str) -> Self {
         Self { temperature: version == WITH_TEMPERATURE }
     }
 }
 
-impl LlmApi for Messages {
+impl LlmApi for AnthropicMessages {
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut output = json!({});
         if takes_effort(model) {
-            output["effort"] = json!(Effort::of(prompt).word());
+            output["effort"] = json!(ReasoningEffort::from_prompt(prompt).word());
         }
         match &prompt.schema {
             // Quotations of the web do not go together with a format.
@@ -61,7 +61,7 @@ impl LlmApi for Messages {
             body["output_config"] = output;
         }
         if prompt.web_search {
-            let searches = SEARCHES[usize::from(prompt.depth == ReasoningDepth::Deep)];
+            let searches = MAX_SEARCHES[usize::from(prompt.depth == ReasoningDepth::Deep)];
             body["tools"] =
                 json!([{ "type": "web_search_20250305", "name": "web_search", "max_uses": searches }]);
         }
@@ -69,7 +69,7 @@ impl LlmApi for Messages {
     }
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        Parser::new(request.provider, &request.body)
+        MessagesParser::new(request.provider, &request.body)
     }
 }
 

@@ -3,8 +3,8 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion, schema};
-use crate::provider::{Failure, Provider};
+use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema};
+use crate::provider::{AttemptFailure, Provider};
 
 /// The version of the API that has everything we use.
 pub(crate) const VERSION: &str = "v1beta";
@@ -23,7 +23,7 @@ impl LlmApi for GenerateContent {
         if let Some(temperature) = prompt.temperature {
             config["temperature"] = json!(temperature);
         }
-        if let Some(thinking) = thinking(model, Effort::of(prompt)) {
+        if let Some(thinking) = thinking(model, ReasoningEffort::from_prompt(prompt)) {
             config["thinkingConfig"] = thinking;
         }
         match &prompt.schema {
@@ -49,74 +49,84 @@ impl LlmApi for GenerateContent {
     }
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        Parser { provider: request.provider, searching: request.prompt.web_search }
+        GeminiParser { provider: request.provider, searching: request.prompt.web_search }
     }
 }
 
 /// How much a model may think: tokens for the 2.5 models, a level for later ones, nothing for those that do
 /// not think or are left to themselves.
-fn thinking(model: &str, effort: Effort) -> Option<Value> {
+fn thinking(model: &str, effort: ReasoningEffort) -> Option<Value> {
     let later = model.strip_prefix("gemini-").is_some_and(|rest| rest.starts_with(['3', '4']));
     match effort {
         // Every 2.5 model takes budgets from 512 to 24,576.
         _ if model.starts_with("gemini-2.5") => {
             let budget = match effort {
-                Effort::Low => 1024,
-                Effort::Medium => 8192,
-                Effort::High => 24_576,
+                ReasoningEffort::Low => 1024,
+                ReasoningEffort::Medium => 8192,
+                ReasoningEffort::High => 24_576,
             };
             Some(json!({ "thinkingBudget": budget }))
         }
         // Not every one of them has a level between.
-        Effort::Low if later => Some(json!({ "thinkingLevel": "LOW" })),
-        Effort::High if later => Some(json!({ "thinkingLevel": "HIGH" })),
+        ReasoningEffort::Low if later => Some(json!({ "thinkingLevel": "LOW" })),
+        ReasoningEffort::High if later => Some(json!({ "thinkingLevel": "HIGH" })),
         _ => None,
     }
 }
 
-struct Parser<'a> {
+struct GeminiParser<'a> {
     provider: &'a Provider,
     /// To be told with the first event: what it searched for is said at the end.
     searching: bool,
 }
 
-impl ParseEvents for Parser<'_> {
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for GeminiParser<'_> {
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
             let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-            return Err(Failure::said(self.provider, code.unwrap_or(0), event, None));
+            return Err(AttemptFailure::from_error_body(self.provider, code.unwrap_or(0), event, None));
         }
         if std::mem::take(&mut self.searching) {
-            partial.searching(None);
+            partial.report_search(None);
         }
         if let Some(reason) = event["promptFeedback"]["blockReason"].as_str() {
-            return Err(Failure::refused(self.provider, &format!("the question was blocked ({reason})")));
+            return Err(AttemptFailure::refused(
+                self.provider,
+                &format!("the question was blocked ({reason})"),
+            ));
         }
-        partial.named(&event["modelVersion"]);
+        partial.set_model(&event["modelVersion"]);
         cost(&event["usageMetadata"], partial);
         let candidate = &event["candidates"][0];
         grounded(&candidate["groundingMetadata"], partial);
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             if part["thought"] != true
                 && let Some(text) = part["text"].as_str()
-                && partial.write(text) == Flow::Done
+                && partial.write(text) == StreamFlow::Done
             {
-                return Ok(Flow::Done);
+                return Ok(StreamFlow::Done);
             }
         }
         match candidate["finishReason"].as_str() {
-            None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(Flow::More),
+            None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(StreamFlow::More),
             Some("STOP") => {}
             Some("MAX_TOKENS") => partial.out_of_tokens(),
             Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
                 let reason = candidate["finishReason"].as_str().unwrap_or_default();
-                return Err(Failure::refused(self.provider, &format!("the answer was blocked ({reason})")));
+                return Err(AttemptFailure::refused(
+                    self.provider,
+                    &format!("the answer was blocked ({reason})"),
+                ));
             }
             Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
         // What the answer rests on may come after its end.
         partial.finished = true;
-        Ok(Flow::More)
+        Ok(StreamFlow::More)
     }
 }
 
@@ -126,13 +136,13 @@ fn cost(usage: &Value, partial: &mut PartialCompletion<'_>) {
         numbers.iter().any(Option::is_some).then(|| numbers.into_iter().flatten().sum())
     };
     let read = sum(["promptTokenCount", "toolUsePromptTokenCount"]);
-    partial.cost(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
+    partial.record_usage(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
 }
 
 /// The pages that the answer rests on. Google gives them as addresses of its own that lead there.
 fn grounded(metadata: &Value, partial: &mut PartialCompletion<'_>) {
     for query in metadata["webSearchQueries"].as_array().into_iter().flatten().take(16) {
-        partial.searching(query.as_str());
+        partial.report_search(query.as_str());
     }
     for chunk in metadata["groundingChunks"].as_array().into_iter().flatten() {
         partial.sources.quoted(chunk["web"]["uri"].as_str(), chunk["web"]["title"].as_str());
@@ -145,10 +155,16 @@ mod tests {
 
     #[test]
     fn thinking_is_bounded_in_the_terms_of_each_generation() {
-        assert_eq!(thinking("gemini-2.5-flash", Effort::Low), Some(json!({ "thinkingBudget": 1024 })));
-        assert_eq!(thinking("gemini-2.5-pro", Effort::High), Some(json!({ "thinkingBudget": 24_576 })));
-        assert_eq!(thinking("gemini-3-pro", Effort::High), Some(json!({ "thinkingLevel": "HIGH" })));
-        assert_eq!(thinking("gemini-3-pro", Effort::Medium), None);
-        assert_eq!(thinking("gemini-2.0-flash", Effort::High), None);
+        assert_eq!(
+            thinking("gemini-2.5-flash", ReasoningEffort::Low),
+            Some(json!({ "thinkingBudget": 1024 }))
+        );
+        assert_eq!(
+            thinking("gemini-2.5-pro", ReasoningEffort::High),
+            Some(json!({ "thinkingBudget": 24_576 }))
+        );
+        assert_eq!(thinking("gemini-3-pro", ReasoningEffort::High), Some(json!({ "thinkingLevel": "HIGH" })));
+        assert_eq!(thinking("gemini-3-pro", ReasoningEffort::Medium), None);
+        assert_eq!(thinking("gemini-2.0-flash", ReasoningEffort::High), None);
     }
 }

@@ -18,17 +18,21 @@ use gatehouse_core::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use partial::{Flow, PartialCompletion};
+pub(crate) use partial::{PartialCompletion, StreamFlow};
 
 use crate::{
     no_model::no_web,
-    provider::{Events, Failure, Framing, Provider, StreamError},
+    provider::{AttemptFailure, Provider, ResponseEvents, StreamError, StreamFraming},
 };
 
 /// How an answer is read.
 pub(crate) trait ParseEvents: Send {
     /// What an event adds to the partial answer; the error ends the attempt.
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure>;
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure>;
 
     /// The request that makes the model go on, where it only paused.
     fn continuation(&mut self) -> Option<Value> {
@@ -38,7 +42,7 @@ pub(crate) trait ParseEvents: Send {
 
 /// How a provider is asked.
 pub(crate) trait LlmApi: Send + Sync {
-    const FRAMING: Framing = Framing::Sse;
+    const FRAMING: StreamFraming = StreamFraming::Sse;
 
     /// What would bring a model that searches the web, where this one cannot.
     const NO_WEB: Option<&'static str> = None;
@@ -73,7 +77,7 @@ pub(crate) struct LlmRequest<'a> {
     pub(crate) model: &'a str,
     path: String,
     pub(crate) body: Value,
-    framing: Framing,
+    framing: StreamFraming,
 }
 
 #[async_trait]
@@ -110,7 +114,7 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
                 partial.finished = false;
                 read_answer(&request, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;
             }
-            partial.done(&request)
+            partial.finish(&request)
         });
         let answer = answer.await?;
         logged(&answer, prompt, start);
@@ -126,27 +130,28 @@ async fn read_answer(
     body: &Bytes,
     parser: &mut impl ParseEvents,
     partial: &mut PartialCompletion<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptFailure> {
     let LlmRequest { provider, prompt, path, framing, .. } = request;
     let (response, _slot) = match provider.post(path, body, prompt.deadline).await {
         Ok(answering) => answering,
-        Err(failure) => return partial.keep(failure),
+        Err(failure) => return partial.end_with_failure(failure),
     };
-    let mut events = Events::new(response, *framing, prompt.deadline, provider.timeout());
+    let mut events = ResponseEvents::new(response, *framing, prompt.deadline, provider.timeout());
     loop {
         let data = match events.next().await {
             Ok(Some(data)) => data,
             Ok(None) if partial.finished => return Ok(()),
-            Ok(None) if events.are_none() => {
-                return Err(Failure::internal(
+            Ok(None) if events.has_no_events() => {
+                return Err(AttemptFailure::internal(
                     provider,
                     "answered with something that is not a stream of events",
                 ));
             }
             Ok(None) => {
-                return partial.broken(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
+                return partial
+                    .end_with_stream_error(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
             }
-            Err(broken) => return partial.broken(provider, &broken),
+            Err(broken) => return partial.end_with_stream_error(provider, &broken),
         };
         if data == b"[DONE]" {
             if partial.finished {
@@ -155,22 +160,24 @@ async fn read_answer(
             continue;
         }
         let Ok(event) = serde_json::from_slice::<Value>(&data) else {
-            if events.are_over() {
-                return partial.broken(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
+            if events.has_ended() {
+                return partial
+                    .end_with_stream_error(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
             }
-            return partial.keep(Failure::internal(provider, "sends events that are not JSON"));
+            return partial
+                .end_with_failure(AttemptFailure::internal(provider, "sends events that are not JSON"));
         };
         match parser.event(&event, partial) {
-            Ok(Flow::More) => {}
-            Ok(Flow::Done) => return Ok(()),
-            Err(failure) => return partial.keep(failure),
+            Ok(StreamFlow::More) => {}
+            Ok(StreamFlow::Done) => return Ok(()),
+            Err(failure) => return partial.end_with_failure(failure),
         }
     }
 }
 
 /// How hard a model should think: of three words, or as the provider has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum ReasoningEffort {
     /// A plain question that is to be answered quickly.
     Low,
     /// A quick search.
@@ -179,8 +186,8 @@ pub(crate) enum Effort {
     High,
 }
 
-impl Effort {
-    pub(crate) fn of(prompt: &ModelPrompt) -> Self {
+impl ReasoningEffort {
+    pub(crate) fn from_prompt(prompt: &ModelPrompt) -> Self {
         match (prompt.depth, prompt.web_search) {
             (ReasoningDepth::Deep, _) => Self::High,
             (ReasoningDepth::Light, true) => Self::Medium,

@@ -3,13 +3,13 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion};
-use crate::provider::{Failure, Framing, Provider};
+use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, StreamFlow};
+use crate::provider::{AttemptFailure, Provider, StreamFraming};
 
 pub(crate) struct OllamaChat;
 
 impl LlmApi for OllamaChat {
-    const FRAMING: Framing = Framing::Lines;
+    const FRAMING: StreamFraming = StreamFraming::Lines;
 
     const NO_WEB: Option<&'static str> = Some("Choose openai, gemini or anthropic as llm in [models].");
 
@@ -33,30 +33,34 @@ impl LlmApi for OllamaChat {
     }
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        Parser(request.provider)
+        OllamaParser(request.provider)
     }
 }
 
-struct Parser<'a>(&'a Provider);
+struct OllamaParser<'a>(&'a Provider);
 
-impl ParseEvents for Parser<'_> {
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for OllamaParser<'_> {
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         if event.get("error").is_some() {
             // The model's runner has died, as a rule for want of memory.
-            return Err(Failure::said(self.0, 500, event, None));
+            return Err(AttemptFailure::from_error_body(self.0, 500, event, None));
         }
-        partial.named(&event["model"]);
-        if partial.write(event["message"]["content"].as_str().unwrap_or_default()) == Flow::Done {
-            return Ok(Flow::Done);
+        partial.set_model(&event["model"]);
+        if partial.write(event["message"]["content"].as_str().unwrap_or_default()) == StreamFlow::Done {
+            return Ok(StreamFlow::Done);
         }
         if event["done"] != true {
-            return Ok(Flow::More);
+            return Ok(StreamFlow::More);
         }
-        partial.cost(event["prompt_eval_count"].as_u64(), event["eval_count"].as_u64());
+        partial.record_usage(event["prompt_eval_count"].as_u64(), event["eval_count"].as_u64());
         if event["done_reason"] == "length" {
             partial.out_of_tokens();
         }
         partial.finished = true;
-        Ok(Flow::Done)
+        Ok(StreamFlow::Done)
     }
 }

@@ -6,7 +6,7 @@ mod responses;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::{chat::ChatCompletions, responses::Responses};
+pub(crate) use self::{chat::ChatCompletions, responses::OpenAiResponses};
 use super::schema;
 
 /// Where OpenAI itself is.

@@ -7,25 +7,25 @@ use gatehouse_core::{
 };
 use serde_json::Value;
 
-use super::{LlmRequest, schema, sources::Sources};
-use crate::provider::{Failure, Provider, StreamError};
+use super::{LlmRequest, schema, sources::WebSources};
+use crate::provider::{AttemptFailure, Provider, StreamError};
 
 /// The most bytes of an answer's text.
 const MAX_TEXT: usize = 1 << 20;
 
 /// Characters between two words about how far it is.
-const STEP: usize = 256;
+const PROGRESS_STEP_CHARS: usize = 256;
 
 /// Whether an answer goes on after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum StreamFlow {
     More,
     Done,
 }
 
 pub(crate) struct PartialCompletion<'a> {
     pub(crate) text: String,
-    pub(crate) sources: Sources,
+    pub(crate) sources: WebSources,
     /// As the provider calls it.
     pub(crate) model: Option<String>,
     pub(crate) tokens: Option<TokenUsage>,
@@ -33,7 +33,7 @@ pub(crate) struct PartialCompletion<'a> {
     /// The provider said that it is done; what comes now is about the answer.
     pub(crate) finished: bool,
     written: usize,
-    told: usize,
+    reported: usize,
     on_progress: OnCompletionProgress<'a>,
 }
 
@@ -41,50 +41,50 @@ impl<'a> PartialCompletion<'a> {
     pub(crate) fn new(on_progress: OnCompletionProgress<'a>) -> Self {
         Self {
             text: String::new(),
-            sources: Sources::default(),
+            sources: WebSources::default(),
             model: None,
             tokens: None,
             cut_short: None,
             finished: false,
             written: 0,
-            told: 0,
+            reported: 0,
             on_progress,
         }
     }
 
     /// Adds text; done where there is no room for more.
-    pub(crate) fn write(&mut self, piece: &str) -> Flow {
+    pub(crate) fn write(&mut self, piece: &str) -> StreamFlow {
         let room = MAX_TEXT - self.text.len();
         let kept = &piece[..piece.floor_char_boundary(room)];
         self.text.push_str(kept);
         self.written += kept.chars().count();
-        if !kept.is_empty() && (self.told == 0 || self.written >= self.told + STEP) {
-            self.told = self.written;
+        if !kept.is_empty() && (self.reported == 0 || self.written >= self.reported + PROGRESS_STEP_CHARS) {
+            self.reported = self.written;
             (self.on_progress)(CompletionProgress::Writing(self.written));
         }
         if kept.len() < piece.len() {
             self.cut_short = Some("it is longer than 1 MiB".to_owned());
-            return Flow::Done;
+            return StreamFlow::Done;
         }
-        Flow::More
+        StreamFlow::More
     }
 
     /// The model searches, for what where the provider says so.
-    pub(crate) fn searching(&self, query: Option<&str>) {
+    pub(crate) fn report_search(&self, query: Option<&str>) {
         (self.on_progress)(CompletionProgress::Searching(
             query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty()),
         ));
     }
 
     /// Notes the model that the provider names.
-    pub(crate) fn named(&mut self, model: &Value) {
+    pub(crate) fn set_model(&mut self, model: &Value) {
         if let Some(model) = model.as_str().filter(|model| !model.is_empty()) {
             self.model = Some(quoted(model, 128));
         }
     }
 
     /// Notes what it cost; what is not said counts as nothing.
-    pub(crate) fn cost(&mut self, input: Option<u64>, output: Option<u64>) {
+    pub(crate) fn record_usage(&mut self, input: Option<u64>, output: Option<u64>) {
         if input.is_some() || output.is_some() {
             self.tokens = Some(TokenUsage { input: input.unwrap_or(0), output: output.unwrap_or(0) });
         }
@@ -96,12 +96,16 @@ impl<'a> PartialCompletion<'a> {
     }
 
     /// The stream broke off: what there is stays, and without any it is a failure.
-    pub(crate) fn broken(&mut self, provider: &Provider, broken: &StreamError) -> Result<(), Failure> {
-        self.keep(Failure::broken(provider, broken))
+    pub(crate) fn end_with_stream_error(
+        &mut self,
+        provider: &Provider,
+        broken: &StreamError,
+    ) -> Result<(), AttemptFailure> {
+        self.end_with_failure(AttemptFailure::broken(provider, broken))
     }
 
     /// The answer ends with a failure: what there is stays.
-    pub(crate) fn keep(&mut self, failure: Failure) -> Result<(), Failure> {
+    pub(crate) fn end_with_failure(&mut self, failure: AttemptFailure) -> Result<(), AttemptFailure> {
         if self.finished {
             return Ok(());
         }
@@ -113,19 +117,19 @@ impl<'a> PartialCompletion<'a> {
     }
 
     /// The answer, if it is one.
-    pub(crate) fn done(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, Failure> {
+    pub(crate) fn finish(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, AttemptFailure> {
         let provider = request.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
-                return Err(Failure::internal(provider, "answered with no text"));
+                return Err(AttemptFailure::internal(provider, "answered with no text"));
             };
-            return Err(Failure::never(
+            return Err(AttemptFailure::permanent(
                 Fault::exhausted(format!("{} wrote no answer: {why}.", provider.subject()))
                     .hint("Raise max_tokens; thoughts count too."),
             ));
         }
         // Told once more, unless the last word was the last.
-        if self.told < self.written {
+        if self.reported < self.written {
             (self.on_progress)(CompletionProgress::Writing(self.written));
         }
         if request.prompt.schema.is_some()

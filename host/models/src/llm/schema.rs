@@ -3,10 +3,10 @@
 use serde_json::{Deserializer, Map, Value};
 
 /// Places at which an object may begin that are tried; a text may be full of braces.
-const TRIES: usize = 64;
+const MAX_TRIES: usize = 64;
 
 /// Levels of a schema that are looked at; a deeper one is not held to the strict rules.
-const DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// What is added to a question where the provider cannot be told the schema.
 pub(crate) fn in_words(schema: &Map<String, Value>) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn in_words(schema: &Map<String, Value>) -> String {
 /// Whether OpenAI's strict mode takes a schema: every object names all of its properties as required and
 /// allows no others.
 pub(crate) fn is_strict(schema: &Map<String, Value>) -> bool {
-    strict(&Value::Object(schema.clone()), DEPTH)
+    strict(&Value::Object(schema.clone()), MAX_DEPTH)
 }
 
 fn strict(schema: &Value, depth: usize) -> bool {
@@ -44,7 +44,7 @@ fn strict(schema: &Value, depth: usize) -> bool {
 pub(crate) fn object_in(text: &str) -> Option<&str> {
     let mut found: Option<&str> = None;
     let mut after = 0;
-    for (start, _) in text.match_indices('{').take(TRIES) {
+    for (start, _) in text.match_indices('{').take(MAX_TRIES) {
         // Objects within one that was read are not tried again.
         if start < after {
             continue;

@@ -14,12 +14,12 @@ const MAX_TITLE: usize = 300;
 
 /// Pages that are quoted come before those that were only read, and each kind in the order of its naming.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
+pub(crate) struct WebSources {
     quoted: Vec<WebSource>,
     read: Vec<WebSource>,
 }
 
-impl Sources {
+impl WebSources {
     /// A page that the text quotes.
     pub(crate) fn quoted(&mut self, url: Option<&str>, title: Option<&str>) {
         add(&mut self.quoted, url, title);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn pages_are_addresses_of_the_web_each_once() {
-        let mut sources = Sources::default();
+        let mut sources = WebSources::default();
         sources.read(Some("https://a.example/read"), Some("Read"));
         sources.quoted(Some("HTTPS://A.example:443/x"), None);
         sources.quoted(Some("https://a.example/x"), Some(" A\ntitle "));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn their_number_is_bounded() {
-        let mut sources = Sources::default();
+        let mut sources = WebSources::default();
         (0..1000).for_each(|n| sources.read(Some(&format!("https://a.example/{n}")), None));
         (0..40).for_each(|n| sources.quoted(Some(&format!("https://b.example/{n}")), None));
         let list = sources.list();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gatehouse_net::{BodyError, Response, http_cause, read_body};
+use gatehouse_net::{BodyError, Response, http_cause};
 use tokio::time::{Instant, timeout_at};
 
 /// The most bytes of a line. The last event of OpenAI repeats the whole answer with its sources.
@@ -27,7 +27,7 @@ pub(crate) enum StreamError {
 
 /// How events are told from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(crate) enum StreamFraming {
     /// Server-sent events.
     Sse,
     /// One a line.
@@ -35,12 +35,14 @@ pub(crate) enum Framing {
 }
 
 /// Reads a body to its end.
-pub(super) async fn whole(
+pub(super) async fn read_body(
     response: Response,
     deadline: Instant,
     most: usize,
 ) -> Result<Vec<u8>, StreamError> {
-    let body = timeout_at(deadline, read_body(response, most)).await.map_err(|_| StreamError::Deadline)?;
+    let body = timeout_at(deadline, gatehouse_net::read_body(response, most))
+        .await
+        .map_err(|_| StreamError::Deadline)?;
     body.map_err(|error| match error {
         BodyError::TooLarge | BodyError::Stopped => StreamError::TooLong,
         BodyError::Broken(error, _) => StreamError::Connection(http_cause(error)),
@@ -48,9 +50,9 @@ pub(super) async fn whole(
 }
 
 /// The events of a stream.
-pub(crate) struct Events {
+pub(crate) struct ResponseEvents {
     response: Response,
-    framing: Framing,
+    framing: StreamFraming,
     deadline: Instant,
     silence: Duration,
     /// What has come and is not yet given out.
@@ -64,8 +66,13 @@ pub(crate) struct Events {
     ended: bool,
 }
 
-impl Events {
-    pub(crate) fn new(response: Response, framing: Framing, deadline: Instant, silence: Duration) -> Self {
+impl ResponseEvents {
+    pub(crate) fn new(
+        response: Response,
+        framing: StreamFraming,
+        deadline: Instant,
+        silence: Duration,
+    ) -> Self {
         Self {
             response,
             framing,
@@ -80,12 +87,12 @@ impl Events {
     }
 
     /// Whether something came, and no event was in it.
-    pub(crate) fn are_none(&self) -> bool {
+    pub(crate) fn has_no_events(&self) -> bool {
         self.given == 0 && self.seen > 0
     }
 
     /// Whether the stream has ended.
-    pub(crate) fn are_over(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.buffer.is_empty()
     }
 
@@ -100,7 +107,7 @@ impl Events {
     async fn event(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         let mut data: Option<Vec<u8>> = None;
         while let Some(line) = self.line().await? {
-            if self.framing == Framing::Lines {
+            if self.framing == StreamFraming::Lines {
                 if line.iter().all(u8::is_ascii_whitespace) {
                     continue;
                 }

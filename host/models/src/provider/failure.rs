@@ -24,13 +24,13 @@ pub(crate) enum RetryHint {
 
 /// A fault of one attempt.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct AttemptFailure {
     pub(crate) fault: Fault,
     pub(crate) retry: RetryHint,
 }
 
-impl Failure {
-    pub(crate) fn never(fault: Fault) -> Self {
+impl AttemptFailure {
+    pub(crate) fn permanent(fault: Fault) -> Self {
         Self { fault, retry: RetryHint::Never }
     }
 
@@ -39,24 +39,24 @@ impl Failure {
         self.fault.kind == FaultKind::Denied
     }
 
-    fn passing(fault: Fault) -> Self {
+    fn transient(fault: Fault) -> Self {
         Self { fault, retry: RetryHint::After(None) }
     }
 
     /// An answer that makes no sense.
     pub(crate) fn internal(provider: &Provider, what: &str) -> Self {
         let fault = Fault::internal(format!("{} {what}.", provider.subject()));
-        Self::never(fault.hint("Check that base_url in [models] is that of the provider's API."))
+        Self::permanent(fault.hint("Check that base_url in [models] is that of the provider's API."))
     }
 
-    pub(crate) fn time(provider: &Provider, what: &str) -> Self {
-        Self::never(Fault::new(FaultKind::TimedOut, format!("{} {what}.", provider.subject())))
+    pub(crate) fn timeout(provider: &Provider, what: &str) -> Self {
+        Self::permanent(Fault::new(FaultKind::TimedOut, format!("{} {what}.", provider.subject())))
     }
 
     /// It kept the connection and said nothing.
     pub(crate) fn silent(provider: &Provider) -> Self {
         let seconds = provider.timeout().as_secs_f32();
-        Self::passing(
+        Self::transient(
             Fault::new(FaultKind::TimedOut, format!("{} was silent for {seconds} s.", provider.subject()))
                 .hint("Raise timeout in [models], or ask a faster model."),
         )
@@ -64,10 +64,10 @@ impl Failure {
 
     pub(crate) fn broken(provider: &Provider, broken: &StreamError) -> Self {
         match broken {
-            StreamError::Deadline => Self::time(provider, "did not finish in time"),
+            StreamError::Deadline => Self::timeout(provider, "did not finish in time"),
             StreamError::Silent => Self::silent(provider),
             StreamError::TooLong => Self::internal(provider, "sends lines that are too long"),
-            StreamError::Connection(why) => Self::passing(Fault::unavailable(format!(
+            StreamError::Connection(why) => Self::transient(Fault::unavailable(format!(
                 "{} broke the answer off: {}.",
                 provider.subject(),
                 provider.quote(why)
@@ -81,7 +81,7 @@ impl Failure {
             ProviderName::Ollama => "Start Ollama, or correct OLLAMA_HOST.",
             _ => "Check the network and base_url in [models].",
         };
-        Self::passing(
+        Self::transient(
             Fault::unavailable(format!("{} cannot be reached: {why}.", provider.subject())).hint(hint),
         )
     }
@@ -90,7 +90,7 @@ impl Failure {
     pub(crate) fn refused(provider: &Provider, why: &str) -> Self {
         let why = provider.quote(why);
         let colon = if why.is_empty() { "" } else { ": " };
-        Self::never(
+        Self::permanent(
             Fault::denied(
                 format!("{} refuses to answer{colon}{why}", provider.subject()).trim_end().to_owned(),
             )
@@ -99,17 +99,22 @@ impl Failure {
     }
 
     /// An answer whose status is not that of one.
-    pub(crate) async fn of(provider: &Provider, response: Response, deadline: Instant) -> Self {
+    pub(crate) async fn from_response(provider: &Provider, response: Response, deadline: Instant) -> Self {
         let status = response.status();
-        let asked = retry::asked(response.headers(), SystemTime::now());
-        let body = events::whole(response, deadline, MAX_ERROR).await.unwrap_or_default();
+        let asked = retry::retry_after(response.headers(), SystemTime::now());
+        let body = events::read_body(response, deadline, MAX_ERROR).await.unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Self::said(provider, status.as_u16(), &body, asked)
+        Self::from_error_body(provider, status.as_u16(), &body, asked)
     }
 
     /// An error as providers say it, in an answer or in the middle of a stream: `{"error": "…"}`, or
     /// `{"error": {"message", "code", "type", "status"}}`, which Gemini's proxies put into a list.
-    pub(crate) fn said(provider: &Provider, status: u16, body: &Value, asked: Option<Duration>) -> Self {
+    pub(crate) fn from_error_body(
+        provider: &Provider,
+        status: u16,
+        body: &Value,
+        asked: Option<Duration>,
+    ) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
         let text = |key: &str| error[key].as_str().unwrap_or_default();
@@ -121,11 +126,11 @@ impl Failure {
         // Gemini says 400 to a wrong key.
         let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
         if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
-            return Self::never(Fault::denied(words("refuses the key")).hint(provider.key_hint()));
+            return Self::permanent(Fault::denied(words("refuses the key")).hint(provider.key_hint()));
         }
         if is("insufficient_quota") || is("billing_error") || status == 402 {
             let fault = Fault::exhausted(words("has no quota left for the key"));
-            return Self::never(fault.hint("Look at the plan and the bills of the account."));
+            return Self::permanent(fault.hint("Look at the plan and the bills of the account."));
         }
         if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
             let fault = Fault::exhausted(words("limits the number of requests of this key"));
@@ -134,7 +139,7 @@ impl Failure {
         }
         if status == 413 || is("context_length_exceeded") || is("request_too_large") {
             let fault = Fault::exhausted(words("finds the question too long"));
-            return Self::never(
+            return Self::permanent(
                 fault.hint("Ask with less text, or choose a model with more room in [models]."),
             );
         }
@@ -161,6 +166,6 @@ impl Failure {
                     .hint("Check the name of the model in [models].")
             }
         };
-        Self::never(Fault { retryable: false, ..fault })
+        Self::permanent(Fault { retryable: false, ..fault })
     }
 }

@@ -24,11 +24,11 @@ use tokio::{
 };
 use url::Url;
 
-pub(crate) use events::{Events, Framing, StreamError};
-pub(crate) use failure::{Failure, RetryHint};
+pub(crate) use events::{ResponseEvents, StreamError, StreamFraming};
+pub(crate) use failure::{AttemptFailure, RetryHint};
 
 use crate::{
-    config::{BadSetting, ProviderName, Retry, Settings},
+    config::{BadSetting, ProviderName, ProviderSettings, RetryPolicy},
     hints,
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct Provider {
     redactor: Redactor,
     slots: Semaphore,
     timeout: Duration,
-    retry: Retry,
+    retry: RetryPolicy,
     clients: Arc<HttpClients>,
 }
 
@@ -54,9 +54,9 @@ impl Provider {
     /// `header` is the name and the value of the header that carries the key.
     pub(crate) fn new(
         name: ProviderName,
-        settings: &Settings,
+        settings: &ProviderSettings,
         header: impl FnOnce(&Secret) -> (&'static str, String),
-        retry: Retry,
+        retry: RetryPolicy,
         clients: Arc<HttpClients>,
     ) -> Result<Self, BadSetting> {
         let bad = |message: String| BadSetting { provider: name, message };
@@ -143,30 +143,30 @@ impl Provider {
         path: &str,
         body: &Bytes,
         deadline: Instant,
-    ) -> Result<(Response, tokio::sync::SemaphorePermit<'_>), Failure> {
+    ) -> Result<(Response, tokio::sync::SemaphorePermit<'_>), AttemptFailure> {
         let slot = match timeout_at(deadline, self.slots.acquire()).await {
             Ok(Ok(slot)) => slot,
-            Ok(Err(_)) => return Err(Failure::internal(self, "is being shut down")),
-            Err(_) => return Err(Failure::time(self, "is busy with requests of others")),
+            Ok(Err(_)) => return Err(AttemptFailure::internal(self, "is being shut down")),
+            Err(_) => return Err(AttemptFailure::timeout(self, "is busy with requests of others")),
         };
         let url = format!("{}/{}", self.base, path.trim_start_matches('/'));
-        let url =
-            Url::from_str(&url).map_err(|_| Failure::internal(self, "has an address that is not a URL"))?;
-        let client = self.clients.for_url(&url).map_err(Failure::never)?;
+        let url = Url::from_str(&url)
+            .map_err(|_| AttemptFailure::internal(self, "has an address that is not a URL"))?;
+        let client = self.clients.for_url(&url).map_err(AttemptFailure::permanent)?;
         let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
         *request.body_mut() = Some(body.clone().into());
         let silent = Instant::now() + self.timeout;
         let response = match timeout_at(deadline.min(silent), client.execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(Failure::unreachable(self, error)),
-            Err(_) if silent < deadline => return Err(Failure::silent(self)),
-            Err(_) => return Err(Failure::time(self, "did not answer in time")),
+            Ok(Err(error)) => return Err(AttemptFailure::unreachable(self, error)),
+            Err(_) if silent < deadline => return Err(AttemptFailure::silent(self)),
+            Err(_) => return Err(AttemptFailure::timeout(self, "did not answer in time")),
         };
         if response.status().is_success() {
             return Ok((response, slot));
         }
-        Err(Failure::of(self, response, deadline.min(silent)).await)
+        Err(AttemptFailure::from_response(self, response, deadline.min(silent)).await)
     }
 
     /// Sends a request again and again, as far as it makes sense, and reads the answer whole.
@@ -174,13 +174,14 @@ impl Provider {
         let body = Bytes::from(body.to_string());
         self.with_retries(deadline, || async {
             let (response, _slot) = self.post(path, &body, deadline).await?;
-            let bytes = events::whole(response, deadline, MAX_BODY).await.map_err(|broken| match broken {
-                StreamError::Deadline => Failure::time(self, "did not answer in time"),
-                StreamError::TooLong => Failure::internal(self, "answered with more than 16 MiB"),
-                broken => Failure::broken(self, &broken),
-            })?;
+            let bytes =
+                events::read_body(response, deadline, MAX_BODY).await.map_err(|broken| match broken {
+                    StreamError::Deadline => AttemptFailure::timeout(self, "did not answer in time"),
+                    StreamError::TooLong => AttemptFailure::internal(self, "answered with more than 16 MiB"),
+                    broken => AttemptFailure::broken(self, &broken),
+                })?;
             serde_json::from_slice(&bytes)
-                .map_err(|_| Failure::internal(self, "answered with something that is not JSON"))
+                .map_err(|_| AttemptFailure::internal(self, "answered with something that is not JSON"))
         })
         .await
     }

@@ -7,19 +7,19 @@ use gatehouse_core::{Fault, FaultKind};
 use gatehouse_net::header::{HeaderMap, RETRY_AFTER};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Failure, Provider, RetryHint};
-use crate::config::Retry;
+use super::{AttemptFailure, Provider, RetryHint};
+use crate::config::RetryPolicy;
 
 impl Provider {
     /// Does it until it succeeds, or fails in a way that will not pass, or there is no time left.
     pub(crate) async fn with_retries<T, F, Fut>(&self, deadline: Instant, mut attempt: F) -> Result<T, Fault>
     where
         F: FnMut() -> Fut,
-        Fut: Future<Output = Result<T, Failure>>,
+        Fut: Future<Output = Result<T, AttemptFailure>>,
     {
         let mut failed = 0;
         loop {
-            let Failure { fault, retry } = match attempt().await {
+            let AttemptFailure { fault, retry } = match attempt().await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
@@ -37,7 +37,7 @@ impl Provider {
 }
 
 /// How long to wait after so many failures.
-fn wait(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
+fn wait(retry: &RetryPolicy, failed: u32, asked: Option<Duration>) -> Duration {
     match asked {
         // A little later than asked, so that those who were sent away together do not come back together.
         Some(asked) => asked.saturating_add(retry.backoff.jittered_pause(1)),
@@ -59,8 +59,8 @@ fn given_up(mut fault: Fault, failed: u32, asked: Option<Duration>) -> Fault {
     fault
 }
 
-/// `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3); OpenAI also has one in milliseconds.
-pub(super) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// `RetryPolicy-After`, in seconds or as a date (RFC 9110 section 10.2.3); OpenAI also has one in milliseconds.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     if let Some(milliseconds) = text("retry-after-ms").and_then(number) {
@@ -84,7 +84,7 @@ mod tests {
         let at = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            asked(&headers, UNIX_EPOCH + Duration::from_secs(784_111_777 - 30))
+            retry_after(&headers, UNIX_EPOCH + Duration::from_secs(784_111_777 - 30))
         };
         assert_eq!(at("retry-after", "7"), Some(Duration::from_secs(7)));
         assert_eq!(at("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn who_is_asked_to_wait_waits_a_little_longer() {
-        let asked = wait(&Retry::default(), 1, Some(Duration::from_secs(60)));
+        let asked = wait(&RetryPolicy::default(), 1, Some(Duration::from_secs(60)));
         assert!((Duration::from_secs(60)..Duration::from_secs(61)).contains(&asked), "{asked:?}");
-        assert_eq!(wait(&Retry::default(), 1, Some(Duration::MAX)), Duration::MAX);
+        assert_eq!(wait(&RetryPolicy::default(), 1, Some(Duration::MAX)), Duration::MAX);
     }
 }

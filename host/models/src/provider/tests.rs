@@ -28,37 +28,39 @@ fn ollama_is_found_the_way_its_own_client_finds_it() {
     assert_eq!(ollama("https://box.example/ollama/").as_deref(), Ok("https://box.example/ollama"));
 }
 
-fn provider(settings: &Settings) -> Result<Provider, BadSetting> {
+fn provider(settings: &ProviderSettings) -> Result<Provider, BadSetting> {
     let header = |key: &Secret| ("authorization", format!("Bearer {}", key.reveal()));
-    Provider::new(ProviderName::OpenAi, settings, header, Retry::default(), Arc::default())
+    Provider::new(ProviderName::OpenAi, settings, header, RetryPolicy::default(), Arc::default())
 }
 
 #[test]
 fn the_key_is_shown_nowhere() {
-    let settings = Settings { key: Some(Secret::new("sk-very-secret")), ..Settings::default() };
+    let settings =
+        ProviderSettings { key: Some(Secret::new("sk-very-secret")), ..ProviderSettings::default() };
     let made = provider(&settings).unwrap();
     for shown in [format!("{made:?}"), format!("{settings:?}"), format!("{:?}", made.headers)] {
         assert!(!shown.contains("secret-"), "{shown}");
         assert!(!shown.contains("very"), "{shown}");
     }
     assert_eq!(made.quote("wrong key: sk-very-secret\n"), "wrong key: [redacted]");
-    let broken = Settings { key: Some(Secret::new("sk-very\nsecret")), ..Settings::default() };
+    let broken =
+        ProviderSettings { key: Some(Secret::new("sk-very\nsecret")), ..ProviderSettings::default() };
     let error = provider(&broken).map(|_| ()).unwrap_err().to_string();
     assert!(!error.contains("sk-"), "{error}");
 }
 
 #[test]
 fn nonsense_is_refused() {
-    assert!(provider(&Settings { concurrency: 0, ..Settings::default() }).is_err());
-    assert!(provider(&Settings { concurrency: 65, ..Settings::default() }).is_err());
-    assert!(provider(&Settings { timeout: Duration::ZERO, ..Settings::default() }).is_err());
+    assert!(provider(&ProviderSettings { concurrency: 0, ..ProviderSettings::default() }).is_err());
+    assert!(provider(&ProviderSettings { concurrency: 65, ..ProviderSettings::default() }).is_err());
+    assert!(provider(&ProviderSettings { timeout: Duration::ZERO, ..ProviderSettings::default() }).is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_tries_again_until_the_deadline_and_no_longer() {
-    let made = provider(&Settings::default()).unwrap();
+    let made = provider(&ProviderSettings::default()).unwrap();
     let start = Instant::now();
-    let asked = |seconds| Failure {
+    let asked = |seconds| AttemptFailure {
         fault: Fault::exhausted("Busy."),
         retry: RetryHint::After(Some(Duration::from_secs(seconds))),
     };
@@ -80,13 +82,15 @@ async fn it_tries_again_until_the_deadline_and_no_longer() {
     assert_eq!(start.elapsed(), Duration::ZERO);
 
     let start = Instant::now();
-    let never = || async { Err::<(), _>(Failure::never(Fault::denied("No."))) };
+    let never = || async { Err::<(), _>(AttemptFailure::permanent(Fault::denied("No."))) };
     assert_eq!(made.with_retries(start + Duration::from_secs(60), never).await.unwrap_err().message, "No.");
 
     let mut tries = 0;
     let always = made.with_retries(start + Duration::from_secs(600), || {
         tries += 1;
-        async { Err::<(), _>(Failure { fault: Fault::unavailable("Down."), retry: RetryHint::After(None) }) }
+        async {
+            Err::<(), _>(AttemptFailure { fault: Fault::unavailable("Down."), retry: RetryHint::After(None) })
+        }
     });
     assert_eq!(always.await.unwrap_err().message, "Down. It was asked 5 times.");
     assert_eq!(tries, 5);

@@ -7,7 +7,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{
     ModelsConfig,
-    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
+    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, ProviderSettings},
 };
 
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
     support::{Dialect, Does, KEY, Mock, ask, prompt},
 };
 
-fn key() -> Settings {
-    Settings { key: Some(Secret::new(KEY)), ..Settings::default() }
+fn key() -> ProviderSettings {
+    ProviderSettings { key: Some(Secret::new(KEY)), ..ProviderSettings::default() }
 }
 
-fn at(url: &str) -> Settings {
-    Settings { base_url: Some(url.into()), ..Settings::default() }
+fn at(url: &str) -> ProviderSettings {
+    ProviderSettings { base_url: Some(url.into()), ..ProviderSettings::default() }
 }
 
 fn serving(config: &ModelsConfig) -> (Option<String>, Option<String>) {
@@ -112,12 +112,13 @@ async fn a_named_provider_without_a_key_is_not_replaced() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     let bad = |config: ModelsConfig| models(&config).map(|_| ()).unwrap_err().to_string();
-    let broken = Settings { key: Some(Secret::new("sk-hidden\nvalue")), ..Settings::default() };
+    let broken =
+        ProviderSettings { key: Some(Secret::new("sk-hidden\nvalue")), ..ProviderSettings::default() };
     let error = bad(ModelsConfig { openai: broken, ..ModelsConfig::default() });
     assert!(error.starts_with("OpenAI: the key") && !error.contains("hidden"), "{error}");
     let error = bad(ModelsConfig { ollama: at("ftp://box"), ..ModelsConfig::default() });
     assert!(error.contains("no http or https URL"), "{error}");
-    let version = Settings { api_version: Some("../v1".into()), ..key() };
+    let version = ProviderSettings { api_version: Some("../v1".into()), ..key() };
     assert!(bad(ModelsConfig { gemini: version, ..ModelsConfig::default() }).contains("api_version"));
     let embedding = EmbeddingChoice::Provider(ProviderName::Anthropic, None);
     assert!(bad(ModelsConfig { embedding, ..ModelsConfig::default() }).contains("no embeddings"));

@@ -11,7 +11,7 @@ use gatehouse_core::{
         text::TokenEncoding,
     },
 };
-use gatehouse_models::{Local, Models, ModelsConfig, config::BadSetting};
+use gatehouse_models::{ConfiguredModels, LocalModels, ModelsConfig, config::BadSetting};
 
 /// A character is a token, and every text is alike.
 struct Plain;
@@ -46,6 +46,6 @@ impl Embedder for Plain {
 }
 
 /// The models of a configuration.
-pub(crate) fn models(config: &ModelsConfig) -> Result<Models, BadSetting> {
-    Models::new(config, Local { embedder: Arc::new(Plain), tokens: Arc::new(Plain) })
+pub(crate) fn models(config: &ModelsConfig) -> Result<ConfiguredModels, BadSetting> {
+    ConfiguredModels::new(config, LocalModels { embedder: Arc::new(Plain), tokens: Arc::new(Plain) })
 }

@@ -6,7 +6,7 @@ use std::{env, path::PathBuf, process::Stdio, time::Duration};
 use gatehouse_core::ports::{embed::EmbeddingPurpose, llm::ModelPrompt};
 use gatehouse_models::{
     ModelsConfig,
-    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
+    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, ProviderSettings},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -79,7 +79,7 @@ fn config(url: &str, api: OpenAiApi) -> ModelsConfig {
     ModelsConfig {
         llm: LlmChoice::Provider(ProviderName::OpenAi, Some("smollm2".into())),
         embedding: EmbeddingChoice::Provider(ProviderName::OpenAi, Some("smollm2".into())),
-        openai: Settings { base_url: Some(url.into()), ..Settings::default() },
+        openai: ProviderSettings { base_url: Some(url.into()), ..ProviderSettings::default() },
         openai_api: api,
         ..ModelsConfig::default()
     }

@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{
     ModelsConfig,
-    config::{LlmChoice, OpenAiApi, ProviderName, Retry, Settings},
+    config::{LlmChoice, OpenAiApi, ProviderName, ProviderSettings, RetryPolicy},
 };
 use gatehouse_net::Backoff;
 use serde_json::Value;
@@ -240,11 +240,14 @@ impl Dialect {
     }
 
     pub(crate) fn config(self, url: &str) -> ModelsConfig {
-        let settings =
-            Settings { key: Some(Secret::new(KEY)), base_url: Some(url.to_owned()), ..Settings::default() };
+        let settings = ProviderSettings {
+            key: Some(Secret::new(KEY)),
+            base_url: Some(url.to_owned()),
+            ..ProviderSettings::default()
+        };
         let mut config = ModelsConfig {
             llm: LlmChoice::Provider(self.name(), None),
-            retry: Retry {
+            retry: RetryPolicy {
                 times: 3,
                 backoff: Backoff { first: Duration::from_millis(1), longest: Duration::from_millis(2) },
             },

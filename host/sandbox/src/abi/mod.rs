@@ -84,7 +84,7 @@ pub(crate) enum GuestError {
 /// An instance of whatever version, by what it exports. What is asked of an export that it has not is a broken contract:
 /// its listing says what there is.
 #[async_trait]
-pub(crate) trait Exports: Send + Sync {
+pub(crate) trait ContractExports: Send + Sync {
     /// Runs `describe`, and what describes the other exports.
     async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError>;
 
@@ -166,7 +166,7 @@ macro_rules! versions {
                 Err(unfit.swap_remove(0))
             }
 
-            pub(crate) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Box<dyn Exports>> {
+            pub(crate) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Box<dyn ContractExports>> {
                 Ok(match self {
                     $($(#[$attribute])* Self::$variant(pre) => Box::new(pre.instantiate_async(store).await?),)+
                 })

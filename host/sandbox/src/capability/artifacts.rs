@@ -11,7 +11,7 @@ use gatehouse_core::{
 };
 
 use super::Capabilities;
-use crate::limits::{shown_bytes, to_raise};
+use crate::limits::{format_bytes, raise_hint};
 
 /// The most ids that are asked for at once.
 const MAX_IDS: usize = 1_000;
@@ -35,7 +35,7 @@ impl Capabilities {
     }
 
     /// Keeps a text; the preset of the draft is set here.
-    pub(crate) async fn keep(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {
+    pub(crate) async fn put_artifact(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {
         let (store, owner) = self.artifacts()?;
         let names = [Some(&draft.mime_type), draft.tool.as_ref(), draft.source.as_ref()];
         for name in names.into_iter().flatten() {
@@ -64,11 +64,11 @@ impl Capabilities {
         let piece = store.read(owner, id, part).await?;
         let (gate, most) = (&self.facts.gate, self.facts.limits.copy);
         if piece.text.len() > most {
-            let most = shown_bytes(most as u64);
+            let most = format_bytes(most as u64);
             return Err(Fault::exhausted(format!(
                 "Gate '{gate}' asked for more than {most} of an artifact at once."
             ))
-            .hint(to_raise(gate, "copy")));
+            .hint(raise_hint(gate, "copy")));
         }
         Ok(piece)
     }

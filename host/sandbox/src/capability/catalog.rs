@@ -13,26 +13,26 @@ use gatehouse_core::{
 };
 
 use super::{Capabilities, RunningCall, describing};
-use crate::limits::{take_one, to_raise};
+use crate::limits::{raise_hint, take_one};
 
 /// Calls of one batch that run at the same time; the places for nested calls are for other gates too.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_CALLS: usize = 8;
 
 /// A tool that a gate calls, after the check of its grant.
-pub(super) enum Callee<'a> {
+pub(super) enum CallTarget<'a> {
     /// One of the catalog, by the name that the client sees.
     Named(&'a str),
     /// One of a server that the client is not shown.
     Proxied(Arc<ToolEntry>),
     /// The same over a connection of its own.
-    Apart(Arc<ToolEntry>),
+    Isolated(Arc<ToolEntry>),
 }
 
-impl Callee<'_> {
+impl CallTarget<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Named(name) => name,
-            Self::Proxied(entry) | Self::Apart(entry) => &entry.id.name,
+            Self::Proxied(entry) | Self::Isolated(entry) => &entry.id.name,
         }
     }
 }
@@ -46,7 +46,7 @@ impl Capabilities {
     /// Calls a tool; the arguments are JSON.
     pub(crate) async fn call_tool(&self, tool: &str, arguments: &str, limit: Option<Duration>) -> Outcome {
         self.catalog()?;
-        Ok(self.held_call(Callee::Named(tool), arguments, limit).await?.0)
+        Ok(self.call_with_reservation(CallTarget::Named(tool), arguments, limit).await?.0)
     }
 
     /// Calls tools, some at a time; the outcomes are in the order of the calls.
@@ -60,18 +60,18 @@ impl Capabilities {
         let outcomes = stream::iter(calls)
             .map(|(tool, arguments)| async move {
                 self.catalog()?;
-                self.held_call(Callee::Named(&tool), &arguments, None).await
+                self.call_with_reservation(CallTarget::Named(&tool), &arguments, None).await
             })
-            .buffered(AT_ONCE);
+            .buffered(MAX_CONCURRENT_CALLS);
         // Let go of when the last one is there: until then each is held.
         let outcomes: Vec<_> = outcomes.collect().await;
         outcomes.into_iter().map(|outcome| Ok(outcome?.0)).collect()
     }
 
     /// Calls a tool, for at most so long. What the reply takes is held for as long as it comes with the reply.
-    pub(super) async fn held_call(
+    pub(super) async fn call_with_reservation(
         &self,
-        callee: Callee<'_>,
+        callee: CallTarget<'_>,
         arguments: &str,
         limit: Option<Duration>,
     ) -> Result<(Reply, ByteReservation), Fault> {
@@ -82,7 +82,7 @@ impl Capabilities {
         if !take_one(&self.calls_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
             let message = format!("Gate '{gate}' called {limit} tools in one call, which is the most.");
-            return Err(Fault::exhausted(message).hint(to_raise(gate, "calls")));
+            return Err(Fault::exhausted(message).hint(raise_hint(gate, "calls")));
         }
         // The arguments are held until the call is over.
         let mut reader = json::JsonReader::new(&self.budget);
@@ -91,11 +91,11 @@ impl Capabilities {
             .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
         let deadline = limit.map_or_else(|| running.deadline.clone(), |limit| running.deadline.within(limit));
         let reply = match &callee {
-            Callee::Named(name) => running.context.call_nested(&deadline, name, arguments).await?,
-            Callee::Proxied(entry) => {
+            CallTarget::Named(name) => running.context.call_nested(&deadline, name, arguments).await?,
+            CallTarget::Proxied(entry) => {
                 running.context.call_server_tool(&deadline, Arc::clone(entry), arguments, false).await?
             }
-            Callee::Apart(entry) => {
+            CallTarget::Isolated(entry) => {
                 running.context.call_server_tool(&deadline, Arc::clone(entry), arguments, true).await?
             }
         };

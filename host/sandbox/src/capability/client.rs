@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 use super::Capabilities;
 
 /// The most characters of what a client says of itself.
-const MAX_SAID: usize = 128;
+const MAX_CLIENT_CHARS: usize = 128;
 
 /// What a person did with a question.
-pub(crate) enum PersonReply {
+pub(crate) enum UserReply {
     /// With what was filled in; empty where nothing was to be.
     Accepted(Value),
     Declined,
@@ -45,7 +45,7 @@ impl Capabilities {
     /// What the client can do; nothing while the gate describes itself.
     pub(crate) fn client(&self) -> ClientProfile {
         let said = self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
-        let short = |text: String| names::quoted(&text, MAX_SAID);
+        let short = |text: String| names::quoted(&text, MAX_CLIENT_CHARS);
         ClientProfile {
             name: short(said.name),
             version: short(said.version),
@@ -55,7 +55,7 @@ impl Capabilities {
     }
 
     /// Shows a person a form; `schema` is JSON.
-    pub(crate) async fn ask_person(&self, message: &str, schema: &str) -> Result<PersonReply, Fault> {
+    pub(crate) async fn ask_user(&self, message: &str, schema: &str) -> Result<UserReply, Fault> {
         let asker = self.asker();
         let schema = match json::parse(schema) {
             _ if schema.len() > MAX_FORM_BYTES => {
@@ -71,24 +71,24 @@ impl Capabilities {
     }
 
     /// Asks a person to open an address.
-    pub(crate) async fn have_opened(&self, message: &str, url: &str) -> Result<PersonReply, Fault> {
+    pub(crate) async fn ask_to_open_url(&self, message: &str, url: &str) -> Result<UserReply, Fault> {
         // The same address in the same call is the same question.
         let call = self.facts().call.as_ref().map(|call| call.context.id.to_string()).unwrap_or_default();
         let id = &hash::sha256_hex(format!("{call} {url}"))[..32];
         self.elicit(ClientQuestion::url(&self.asker(), message, url, id)).await
     }
 
-    async fn elicit(&self, question: Result<ClientQuestion, Fault>) -> Result<PersonReply, Fault> {
+    async fn elicit(&self, question: Result<ClientQuestion, Fault>) -> Result<UserReply, Fault> {
         let mut answer = self.answer(Capability::Elicitation, question).await?;
         Ok(match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => PersonReply::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
-            Some("decline") => PersonReply::Declined,
-            _ => PersonReply::Cancelled,
+            Some("accept") => UserReply::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
+            Some("decline") => UserReply::Declined,
+            _ => UserReply::Cancelled,
         })
     }
 
     /// Asks the client's model.
-    pub(crate) async fn ask_model_of_client(&self, asked: ModelQuestion) -> Result<ModelReply, Fault> {
+    pub(crate) async fn ask_client_model(&self, asked: ModelQuestion) -> Result<ModelReply, Fault> {
         let ModelQuestion { prompt, system, max_tokens, temperature } = asked;
         if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING_BYTES {
             return Err(Fault::exhausted(format!(

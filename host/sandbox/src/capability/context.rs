@@ -20,21 +20,21 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_LINE: usize = 2_000;
 
 /// What a call has said so far.
-pub(super) struct Context {
+pub(super) struct OutputQuota {
     gate: Arc<str>,
     lines_left: u32,
     lines_dropped: u64,
     last_progress: Option<Instant>,
 }
 
-impl Context {
+impl OutputQuota {
     pub(super) fn new(facts: &InstanceContext) -> Self {
         let (gate, lines_left) = (facts.gate.clone(), facts.limits.log_lines);
         Self { gate, lines_left, lines_dropped: 0, last_progress: None }
     }
 
     /// Counts a line, as one of those beyond the cap where it is.
-    fn may_say_more(&mut self) -> bool {
+    fn take_line(&mut self) -> bool {
         let left = self.lines_left.checked_sub(1);
         self.lines_left = left.unwrap_or_default();
         self.lines_dropped += u64::from(left.is_none());
@@ -42,7 +42,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for OutputQuota {
     fn drop(&mut self) {
         if self.lines_dropped > 0 {
             tracing::warn!(target: "gate", gate = &*self.gate, dropped = self.lines_dropped, "log lines beyond the cap were dropped");
@@ -54,7 +54,7 @@ impl Capabilities {
     /// Writes a line to the log.
     pub(crate) fn log(&mut self, level: Level, message: &str, fields: &str) {
         let context = &mut self.context;
-        if !context.may_say_more() {
+        if !context.take_line() {
             return;
         }
         let (gate, message, fields) = (&*context.gate, quoted(message, MAX_LINE), quoted(fields, MAX_LINE));
@@ -70,7 +70,7 @@ impl Capabilities {
     /// Tells the client something beside the reply.
     pub(crate) fn message(&mut self, level: MessageLevel, data: &str) {
         let Some(call) = self.facts.call.as_ref().map(|call| Arc::clone(&call.context)) else { return };
-        if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.may_say_more() {
+        if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.take_line() {
             // What is no JSON is told as the text that it is.
             let data = json::parse(data).unwrap_or_else(|_| data.into());
             call.notify_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);

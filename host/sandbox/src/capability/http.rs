@@ -23,33 +23,33 @@ use gatehouse_core::{
 use tokio::time::Instant;
 
 use super::{InstanceContext, describing};
-use crate::limits::{MAX_TIME, take_one, to_raise};
-pub(crate) use wasi::{CHUNK, Outgoing};
+use crate::limits::{MAX_TIME, raise_hint, take_one};
+pub(crate) use wasi::{CHUNK, OutgoingHandler};
 
 /// How long one request may take where the gate does not say.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
 /// The most requests of one `fetch-many`.
-const MAX_MANY: usize = 16;
+const MAX_BATCH: usize = 16;
 
 /// How many of them run at the same time.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// Bytes of answers that one call may hold at the same time; as much as may be copied at once. They are a part
 /// of what the host holds for the call.
-const ROOM: usize = 16 << 20;
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// The one way out of a call.
 pub(crate) struct RequestSender {
     rules: Arc<HttpRules>,
     /// None while a gate describes itself.
-    open: Option<Open>,
+    open: Option<HttpAccess>,
     limit: u32,
     left: AtomicU32,
     room: ByteBudget,
 }
 
-struct Open {
+struct HttpAccess {
     port: Arc<dyn ports::HttpFetcher>,
     deadline: CallDeadline,
 }
@@ -70,15 +70,21 @@ pub(crate) struct OutgoingRequest {
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
         let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|call| Open { port, deadline: call.deadline.clone() });
+        let open = facts.call.as_ref().map(|call| HttpAccess { port, deadline: call.deadline.clone() });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
-        Arc::new(Self { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) })
+        Arc::new(Self {
+            rules,
+            open,
+            limit,
+            left: AtomicU32::new(limit),
+            room: budget.part(MAX_RESPONSE_BYTES),
+        })
     }
 
     /// The same capability, for `wasi:http`.
-    pub(crate) fn outgoing(self: &Arc<Self>) -> Outgoing {
-        Outgoing::new(Arc::clone(self))
+    pub(crate) fn outgoing(self: &Arc<Self>) -> OutgoingHandler {
+        OutgoingHandler::new(Arc::clone(self))
     }
 
     /// When a request that began then has to be over.
@@ -103,7 +109,7 @@ impl RequestSender {
         if !take_one(&self.left) {
             let (gate, limit) = (self.rules.gate(), self.limit);
             let message = format!("Gate '{gate}' sent {limit} HTTP requests in one call, which is the most.");
-            return Err(Fault::exhausted(message).hint(to_raise(gate, "http_requests")));
+            return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
         }
         let request = HttpRequest {
             method: request.method,
@@ -120,12 +126,16 @@ impl RequestSender {
     /// Sends several at the same time. The answers are there when the last one is: until then each takes up its room.
     pub(crate) async fn send_many(&self, requests: Vec<OutgoingRequest>) -> Vec<Result<HttpResponse, Fault>> {
         let count = requests.len();
-        if count > MAX_MANY {
-            let why = format!("{count} requests at once are too many, the most is {MAX_MANY}.");
+        if count > MAX_BATCH {
+            let why = format!("{count} requests at once are too many, the most is {MAX_BATCH}.");
             let fault = || Err(Fault::exhausted(why.clone()).hint("Send them in parts."));
             return requests.iter().map(|_| fault()).collect();
         }
-        stream::iter(requests).map(|request| self.send(request)).buffered(AT_ONCE).collect().await
+        stream::iter(requests)
+            .map(|request| self.send(request))
+            .buffered(MAX_CONCURRENT_REQUESTS)
+            .collect()
+            .await
     }
 }
 
@@ -137,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
-        let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(ROOM));
+        let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(MAX_RESPONSE_BYTES));
         let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
         let url = "https://api.weather.gov/".to_owned();
         let (method, redirects) = ("GET".to_owned(), RedirectMode::Follow);

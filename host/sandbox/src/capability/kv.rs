@@ -18,7 +18,7 @@ const MARK: char = '\u{10ffff}';
 
 /// Whose keys are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum KvScope {
     Gate,
     Preset,
     Caller,
@@ -34,14 +34,14 @@ pub(crate) struct ScopedKv<'a> {
 
 impl Capabilities {
     /// The gate's store, through the grant.
-    pub(crate) fn kv(&self, scope: Scope) -> Result<ScopedKv<'_>, Fault> {
+    pub(crate) fn kv(&self, scope: KvScope) -> Result<ScopedKv<'_>, Fault> {
         let granted = self.granted(Capability::Kv, AccessLevel::Full)?;
         let context = &granted.call.context;
         let preset = &*context.catalog.preset;
         let mark = match scope {
-            Scope::Gate => String::new(),
-            Scope::Preset => mark('p', &[preset]),
-            Scope::Caller => match &context.principal {
+            KvScope::Gate => String::new(),
+            KvScope::Preset => mark('p', &[preset]),
+            KvScope::Caller => match &context.principal {
                 Principal::Local => mark('l', &[preset]),
                 Principal::Named(name) => mark('c', &[preset, name]),
             },

@@ -23,8 +23,8 @@ use gatehouse_core::{
     outcome::Fault,
 };
 
-pub(crate) use self::kv::Scope;
-use crate::{Ports, capacity::SharedMemory, limits::Limits, wasi::threads::FileThreads};
+pub(crate) use self::kv::KvScope;
+use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
 /// What an instance works with: its gate, and the call if there is one.
 pub(crate) struct InstanceContext {
@@ -33,7 +33,7 @@ pub(crate) struct InstanceContext {
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
     pub(crate) http: Arc<HttpRules>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SandboxLimits,
     /// What all instances may take together.
     pub(crate) memory: SharedMemory,
     /// Where the blocking work of its files goes.
@@ -71,7 +71,7 @@ pub(crate) struct Capabilities {
     facts: InstanceContext,
     /// How many tools the call may still call.
     calls_left: AtomicU32,
-    context: context::Context,
+    context: context::OutputQuota,
     /// How often the call may still ask models.
     model_requests_left: AtomicU32,
     /// Shared with `wasi:http`.
@@ -82,7 +82,7 @@ pub(crate) struct Capabilities {
 
 /// A gate at work for a client, which was granted what it is about to do.
 #[derive(Clone, Copy)]
-pub(crate) struct Granted<'a> {
+pub(crate) struct GrantedAccess<'a> {
     pub(crate) facts: &'a InstanceContext,
     pub(crate) call: &'a RunningCall,
 }
@@ -91,7 +91,7 @@ impl Capabilities {
     pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
             calls_left: AtomicU32::new(facts.limits.calls),
-            context: context::Context::new(&facts),
+            context: context::OutputQuota::new(&facts),
             model_requests_left: AtomicU32::new(facts.limits.model_calls),
             http: http::RequestSender::new(&facts, budget),
             budget: budget.clone(),
@@ -105,11 +105,15 @@ impl Capabilities {
     }
 
     /// The one way to what presets.toml grants; a gate that describes itself has none of it.
-    pub(crate) fn granted(&self, capability: Capability, access: AccessLevel) -> Result<Granted<'_>, Fault> {
+    pub(crate) fn granted(
+        &self,
+        capability: Capability,
+        access: AccessLevel,
+    ) -> Result<GrantedAccess<'_>, Fault> {
         let facts = &self.facts;
         facts.grants.require(&facts.gate, capability, access)?;
         let call = facts.call.as_ref().ok_or_else(|| describing(capability))?;
-        Ok(Granted { facts, call })
+        Ok(GrantedAccess { facts, call })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `models`: the language model, the embedding model and token counts. Granted as `models`: each question may
+//! `models`: the language model, the embedding model and token counts. GrantedAccess as `models`: each question may
 //! cost money, and what is in it leaves the host.
 
 use std::{
@@ -23,8 +23,8 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{Capabilities, Granted};
-use crate::limits::{take_one, to_raise};
+use super::{Capabilities, GrantedAccess};
+use crate::limits::{raise_hint, take_one};
 
 /// The most bytes of one question, its schema included: more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -46,12 +46,12 @@ const MAX_QUERY: usize = 200;
 
 impl Capabilities {
     /// The models, through the grant.
-    pub(crate) fn models(&self) -> Result<&crate::Models, Fault> {
+    pub(crate) fn models(&self) -> Result<&crate::ModelPorts, Fault> {
         Ok(&self.granted(Capability::Models, AccessLevel::Full)?.facts.ports.models)
     }
 
     /// The same, for a request to a model: there are only so many of them in a call.
-    fn model_request(&self) -> Result<Granted<'_>, Fault> {
+    fn model_request(&self) -> Result<GrantedAccess<'_>, Fault> {
         let granted = self.granted(Capability::Models, AccessLevel::Full)?;
         self.count_model_request()?;
         Ok(granted)
@@ -62,7 +62,7 @@ impl Capabilities {
         if !take_one(&self.model_requests_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
             return Err(Fault::exhausted(format!("A call of gate '{gate}' may ask models {limit} times."))
-                .hint(to_raise(gate, "model_calls")));
+                .hint(raise_hint(gate, "model_calls")));
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Capabilities {
         schema: Option<String>,
         time_ms: Option<u64>,
     ) -> Result<ModelCompletion, Fault> {
-        let Granted { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request()?;
         prompt.schema = checked(&prompt, schema.as_deref())?;
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
         let progress = ProgressReporter::new(call.context.progress.clone());
@@ -101,7 +101,7 @@ impl Capabilities {
         texts: &[String],
         purpose: EmbeddingPurpose,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
-        let Granted { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request()?;
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");

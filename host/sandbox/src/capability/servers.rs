@@ -4,9 +4,9 @@
 mod alternatives;
 mod isolation;
 mod refresh;
-mod starting;
 mod twins;
 mod unlisted;
+mod unlisted_servers;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use gatehouse_core::{
 };
 use tokio::time::Instant;
 
-use super::{Capabilities, catalog::Callee};
+use super::{Capabilities, catalog::CallTarget};
 use crate::Ports;
 use unlisted::UnlistedTools;
 
@@ -37,7 +37,7 @@ const MAX_QUERY: usize = 64 << 10;
 const MAX_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The servers that one call may reach.
-pub(crate) struct Reach<'a> {
+pub(crate) struct ServerAccess<'a> {
     ports: &'a Ports,
     catalog: &'a Catalog,
     deadline: Instant,
@@ -56,7 +56,7 @@ pub(crate) struct ServerWithTools {
 }
 
 /// What a search found, each hit as the preset shapes it.
-pub(crate) struct ServerToolsFound {
+pub(crate) struct ServerToolMatches {
     pub(crate) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
     pub(crate) unmatched_terms: Vec<String>,
     pub(crate) note: Option<String>,
@@ -64,10 +64,10 @@ pub(crate) struct ServerToolsFound {
 
 impl Capabilities {
     /// What the call may reach, through the grant.
-    pub(crate) fn reach(&self) -> Result<Reach<'_>, Fault> {
+    pub(crate) fn server_access(&self) -> Result<ServerAccess<'_>, Fault> {
         let granted = self.granted(Capability::Servers, AccessLevel::Full)?;
         let running = granted.call;
-        Ok(Reach {
+        Ok(ServerAccess {
             ports: &granted.facts.ports,
             catalog: &running.context.catalog,
             deadline: running.deadline.for_nested().instant(),
@@ -82,12 +82,12 @@ impl Capabilities {
         arguments: &str,
         limit: Option<Duration>,
     ) -> Outcome {
-        let entry = self.reach()?.entry(server, tool).await?;
-        Ok(self.held_call(Callee::Proxied(entry), arguments, limit).await?.0)
+        let entry = self.server_access()?.entry(server, tool).await?;
+        Ok(self.call_with_reservation(CallTarget::Proxied(entry), arguments, limit).await?.0)
     }
 }
 
-impl<'a> Reach<'a> {
+impl<'a> ServerAccess<'a> {
     /// Every server that may be reached, by name.
     fn statuses(&self) -> Vec<ServerStatus> {
         let all = self.ports.servers.as_ref().map(|servers| servers.status()).unwrap_or_default();
@@ -95,7 +95,7 @@ impl<'a> Reach<'a> {
     }
 
     /// The servers, where this one may be reached.
-    fn reached(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
+    fn servers_for(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
         let statuses = self.statuses();
         match &self.ports.servers {
             Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
@@ -128,7 +128,7 @@ impl<'a> Reach<'a> {
     }
 
     async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
-        let servers = self.reached(server)?;
+        let servers = self.servers_for(server)?;
         in_time(self.deadline, server, servers.listing(server)).await
     }
 
@@ -176,18 +176,18 @@ impl<'a> Reach<'a> {
         &self,
         question: ToolSearchRequest,
         server: Option<&str>,
-    ) -> Result<ServerToolsFound, Fault> {
+    ) -> Result<ServerToolMatches, Fault> {
         if question.query.len() > MAX_QUERY {
             return Err(Fault::exhausted(format!("A question has at most {MAX_QUERY} bytes.")));
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &question, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
-            self.reached(server)?;
+            self.servers_for(server)?;
         }
         let Some(servers) = &self.ports.servers else {
             let note = of_gates.is_empty().then(|| "There are no servers.".into());
-            return Ok(ServerToolsFound { hits: of_gates, unmatched_terms: Vec::new(), note });
+            return Ok(ServerToolMatches { hits: of_gates, unmatched_terms: Vec::new(), note });
         };
         let mut names = self.names();
         names.retain(|name| server.is_none_or(|server| **name == *server));
@@ -206,27 +206,27 @@ impl<'a> Reach<'a> {
         };
         let limit = question.limit;
         // The twin of a hit may be beyond the limit, and is the one to prefer.
-        let question = ToolSearchRequest { limit: limit + twins::BEYOND, ..question };
+        let question = ToolSearchRequest { limit: limit + twins::EXTRA_HITS, ..question };
         let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
             hits.extend(of_gates);
         }
-        let unlisted = (!unlisted.is_empty()).then(|| starting::note(&unlisted));
+        let unlisted = (!unlisted.is_empty()).then(|| unlisted_servers::note(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let mut unmatched_terms = found.unmatched_terms;
         if let Some(unmatched_by_gates) = unmatched_by_gates {
             unmatched_terms.retain(|term| unmatched_by_gates.contains(term));
         }
-        Ok(ServerToolsFound { hits, unmatched_terms, note })
+        Ok(ServerToolMatches { hits, unmatched_terms, note })
     }
 
     /// How calls of tools went that may be called.
     pub(crate) async fn metrics(&self, filter: MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if let Some(SourceId::Server(server)) = &filter.source {
-            self.reached(server)?;
+            self.servers_for(server)?;
         }
         let names = self.names();
         let mut metrics = self.ledger()?.metrics(&filter).await?;

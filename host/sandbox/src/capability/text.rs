@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 4 << 20;
 
 /// Text up to this size takes well under two milliseconds, which is how often a guest that computes lets others
 /// go on: less than it costs to wake another thread for it, several times a search.
-const SMALL: usize = 8 << 10;
+const MAX_INLINE_BYTES: usize = 8 << 10;
 
 /// Longer work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
 /// then. What a call began ends after the call did.
@@ -36,7 +36,7 @@ impl Capabilities {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
         }
         let port = Arc::clone(&self.facts.ports.text);
-        if bytes <= SMALL && WARM.load(Ordering::Relaxed) {
+        if bytes <= MAX_INLINE_BYTES && WARM.load(Ordering::Relaxed) {
             return work(&*port);
         }
         let turn = TURNS.acquire(&self.facts.gate).await;

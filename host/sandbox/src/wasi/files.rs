@@ -14,24 +14,24 @@ use wasmtime_wasi::{
 };
 
 use super::{
-    BudgetExceeded, Ledger,
-    stream::OnThreads,
+    BudgetExceeded, ResourceLedger,
+    stream::ThreadedStream,
     threads::{FileThreads, within},
     tree,
 };
 
 /// `wasi:filesystem` with its guard.
-pub(crate) struct Files<'a> {
+pub(crate) struct GuardedFilesystem<'a> {
     pub(crate) inner: WasiFilesystemCtxView<'a>,
     pub(crate) guard: &'a mut FileGuard,
-    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) ledger: &'a mut ResourceLedger,
 }
 
-/// Marks [`Files`] for the linker.
-pub(crate) struct HasFiles;
+/// Marks [`GuardedFilesystem`] for the linker.
+pub(crate) struct HasGuardedFilesystem;
 
-impl HasData for HasFiles {
-    type Data<'a> = Files<'a>;
+impl HasData for HasGuardedFilesystem {
+    type Data<'a> = GuardedFilesystem<'a>;
 }
 
 /// What the guard knows about the gate.
@@ -63,14 +63,14 @@ impl FileGuard {
 }
 
 type Fd = Resource<Descriptor>;
-type Listing = Resource<types::DirectoryEntryStream>;
+type DirectoryStream = Resource<types::DirectoryEntryStream>;
 type Result<T> = wasmtime::Result<T>;
 
-fn overdrawn(error: BudgetExceeded) -> FsError {
+fn budget_error(error: BudgetExceeded) -> FsError {
     FsError::trap(wasmtime::Error::new(error))
 }
 
-fn again<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+fn reborrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
@@ -84,7 +84,7 @@ macro_rules! on_threads {
     };
 }
 
-impl Files<'_> {
+impl GuardedFilesystem<'_> {
     /// An open folder's handle, for work of our own.
     fn folder(&self, fd: &Fd) -> FsResult<Arc<std::fs::File>> {
         match self.inner.table.get(fd)? {
@@ -102,12 +102,13 @@ impl Files<'_> {
         // An absolute path is refused as it was, by what opens it.
         let parent = if parent.is_empty() { "/" } else { parent };
         let opened =
-            types::HostDescriptor::open_at(self, again(fd), follow, parent.to_owned(), folder, read).await?;
+            types::HostDescriptor::open_at(self, reborrow(fd), follow, parent.to_owned(), folder, read)
+                .await?;
         Ok((Some(opened), name.to_owned()))
     }
 
     /// Refuses what would lie too deep: `below` levels of folders in a folder of this one.
-    async fn shallow(&mut self, fd: &Fd, below: usize, path: &str) -> FsResult<()> {
+    async fn check_depth(&mut self, fd: &Fd, below: usize, path: &str) -> FsResult<()> {
         let (folder, roots) = (self.folder(fd)?, self.guard.roots.clone());
         let depth = self.guard.run(move || tree::depth(&folder, &roots)).await?;
         if depth + 1 + below > tree::MAX_DEPTH {
@@ -119,14 +120,14 @@ impl Files<'_> {
     }
 
     /// Levels of folders in what a path names, itself included; 0 where it is no folder.
-    async fn height(&mut self, fd: &Fd, path: &str) -> FsResult<usize> {
+    async fn tree_height(&mut self, fd: &Fd, path: &str) -> FsResult<usize> {
         let as_it_is = types::PathFlags::empty();
-        let stat = self.stat_at(again(fd), as_it_is, path.to_owned()).await?;
+        let stat = self.stat_at(reborrow(fd), as_it_is, path.to_owned()).await?;
         if stat.type_ != DescriptorType::Directory {
             return Ok(0);
         }
         let (open, read) = (types::OpenFlags::DIRECTORY, types::DescriptorFlags::READ);
-        let opened = self.open_at(again(fd), as_it_is, path.to_owned(), open, read).await?;
+        let opened = self.open_at(reborrow(fd), as_it_is, path.to_owned(), open, read).await?;
         let folder = self.folder(&opened)?;
         self.close(Some(opened))?;
         let tree = self.guard.run(move || tree::count_in(&folder, crate::folders::MAX_ENTRIES)).await?;
@@ -144,17 +145,17 @@ impl Files<'_> {
     fn on_threads<S: Send + 'static>(
         &mut self,
         stream: Resource<S>,
-        boxed: fn(OnThreads<S>) -> S,
+        boxed: fn(ThreadedStream<S>) -> S,
     ) -> FsResult<Resource<S>> {
         let (stream, threads) = (self.inner.table.delete(stream)?, self.guard.threads.handle()?);
-        let stream = OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?;
+        let stream = ThreadedStream::new(stream, threads, self.ledger.reserve()).map_err(budget_error)?;
         Ok(self.inner.table.push(boxed(stream))?)
     }
 }
 
 use types::HostDescriptor as _;
 
-impl types::Host for Files<'_> {
+impl types::Host for GuardedFilesystem<'_> {
     fn convert_error_code(&mut self, error: FsError) -> Result<ErrorCode> {
         types::Host::convert_error_code(&mut self.inner, error)
     }
@@ -164,7 +165,7 @@ impl types::Host for Files<'_> {
     }
 }
 
-impl types::HostDescriptor for Files<'_> {
+impl types::HostDescriptor for GuardedFilesystem<'_> {
     on_threads! {
         advise(fd: Fd, offset: u64, length: u64, advice: types::Advice) -> FsResult<()>;
         sync_data(fd: Fd) -> FsResult<()>;
@@ -198,7 +199,7 @@ impl types::HostDescriptor for Files<'_> {
     ) -> FsResult<Fd> {
         // To open a pipe waits for somebody at its other end, and to open a device does whatever the device
         // does. Looked at first, because afterwards is too late; the gate itself can make neither.
-        let stat = self.stat_at(again(&fd), path_flags, path.clone()).await;
+        let stat = self.stat_at(reborrow(&fd), path_flags, path.clone()).await;
         let kind = stat.map_or(DescriptorType::RegularFile, |stat| stat.type_);
         if !matches!(
             kind,
@@ -214,8 +215,8 @@ impl types::HostDescriptor for Files<'_> {
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let (parent, name) = self.parent(&fd, &path).await?;
-        let within_it = again(parent.as_ref().unwrap_or(&fd));
-        let allowed = self.shallow(&within_it, 0, &path).await;
+        let within_it = reborrow(parent.as_ref().unwrap_or(&fd));
+        let allowed = self.check_depth(&within_it, 0, &path).await;
         let threads = self.guard.threads.handle()?.clone();
         let made = match allowed {
             Ok(()) => {
@@ -229,16 +230,16 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, to_path: String) -> FsResult<()> {
-        let height = self.height(&fd, &path).await?;
+        let height = self.tree_height(&fd, &path).await?;
         let mut target = (None, to_path.clone());
         if height > 0 {
             target = self.parent(&to, &to_path).await?;
         }
         let (parent, name) = target;
-        let within_it = again(parent.as_ref().unwrap_or(&to));
+        let within_it = reborrow(parent.as_ref().unwrap_or(&to));
         let allowed = match height {
             0 => Ok(()),
-            folders => self.shallow(&within_it, folders - 1, &to_path).await,
+            folders => self.check_depth(&within_it, folders - 1, &to_path).await,
         };
         let threads = self.guard.threads.handle()?.clone();
         let moved = match allowed {
@@ -252,13 +253,13 @@ impl types::HostDescriptor for Files<'_> {
         moved
     }
 
-    async fn read_directory(&mut self, fd: Fd) -> FsResult<Listing> {
+    async fn read_directory(&mut self, fd: Fd) -> FsResult<DirectoryStream> {
         // The whole listing is read at once, and kept until the guest drops it.
         let (folder, most) = (self.folder(&fd)?, crate::limits::HOST_MEMORY);
         let bytes = self.guard.run(move || tree::listing(&folder, most)).await?;
-        let mut held = self.ledger.hold();
+        let mut held = self.ledger.reserve();
         if !held.take(bytes) {
-            return Err(overdrawn(BudgetExceeded));
+            return Err(budget_error(BudgetExceeded));
         }
         let threads = self.guard.threads.handle()?.clone();
         let listing = within(&threads, types::HostDescriptor::read_directory(&mut self.inner, fd)).await?;
@@ -286,12 +287,15 @@ impl types::HostDescriptor for Files<'_> {
     }
 }
 
-impl types::HostDirectoryEntryStream for Files<'_> {
-    async fn read_directory_entry(&mut self, listing: Listing) -> FsResult<Option<types::DirectoryEntry>> {
+impl types::HostDirectoryEntryStream for GuardedFilesystem<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        listing: DirectoryStream,
+    ) -> FsResult<Option<types::DirectoryEntry>> {
         types::HostDirectoryEntryStream::read_directory_entry(&mut self.inner, listing).await
     }
 
-    fn drop(&mut self, listing: Listing) -> Result<()> {
+    fn drop(&mut self, listing: DirectoryStream) -> Result<()> {
         self.ledger.release(listing.rep());
         types::HostDirectoryEntryStream::drop(&mut self.inner, listing)
     }

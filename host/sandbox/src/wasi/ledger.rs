@@ -10,18 +10,18 @@ use gatehouse_core::budget::{ByteBudget, ByteReservation};
 pub(crate) struct BudgetExceeded;
 
 /// Bytes by the table's index of the object. An object that is not in it takes next to nothing.
-pub(crate) struct Ledger {
+pub(crate) struct ResourceLedger {
     budget: ByteBudget,
     held: HashMap<u32, ByteReservation>,
 }
 
-impl Ledger {
+impl ResourceLedger {
     pub(crate) fn new(budget: ByteBudget) -> Self {
         Self { budget, held: HashMap::new() }
     }
 
     /// Begins to hold for an object that keeps what it takes by itself, or is still to be made.
-    pub(super) fn hold(&self) -> ByteReservation {
+    pub(super) fn reserve(&self) -> ByteReservation {
         self.budget.reserve()
     }
 

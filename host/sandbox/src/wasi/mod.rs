@@ -15,18 +15,18 @@ use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::filesystem;
 use wasmtime_wasi_http::p2::bindings::http as wasi_http;
 
-pub(crate) use ledger::{BudgetExceeded, Ledger};
+pub(crate) use ledger::{BudgetExceeded, ResourceLedger};
 
-use self::{files::HasFiles, http::HasHttp};
+use self::{files::HasGuardedFilesystem, http::HasGuardedHttp};
 use crate::state::State;
 
 /// Offers WASI 0.2 and `wasi:http`.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     linker.allow_shadowing(true);
-    filesystem::types::add_to_linker::<_, HasFiles>(linker, State::files)?;
+    filesystem::types::add_to_linker::<_, HasGuardedFilesystem>(linker, State::files)?;
     linker.allow_shadowing(false);
-    wasi_http::outgoing_handler::add_to_linker::<_, HasHttp>(linker, State::guarded_http)?;
+    wasi_http::outgoing_handler::add_to_linker::<_, HasGuardedHttp>(linker, State::guarded_http)?;
     let options = wasmtime_wasi_http::p2::bindings::LinkOptions::default();
-    wasi_http::types::add_to_linker::<_, HasHttp>(linker, &(&options).into(), State::guarded_http)
+    wasi_http::types::add_to_linker::<_, HasGuardedHttp>(linker, &(&options).into(), State::guarded_http)
 }

@@ -10,23 +10,23 @@ use wasmtime_wasi::p2::{
 use super::{BudgetExceeded, threads::within};
 
 /// The most bytes that a stream takes at once; wasmtime says so and does not look.
-const PORTION: usize = 64 << 10;
+const MAX_PORTION: usize = 64 << 10;
 
 /// A stream whose blocking work goes to these threads.
-pub(super) struct OnThreads<S> {
+pub(super) struct ThreadedStream<S> {
     stream: S,
     threads: Handle,
     /// What it keeps for the guest, at most.
     _held: ByteReservation,
 }
 
-impl<S> OnThreads<S> {
+impl<S> ThreadedStream<S> {
     pub(super) fn new(
         stream: S,
         threads: &Handle,
         mut held: ByteReservation,
     ) -> Result<Self, BudgetExceeded> {
-        if !held.take(PORTION) {
+        if !held.take(MAX_PORTION) {
             return Err(BudgetExceeded);
         }
         Ok(Self { stream, threads: threads.clone(), _held: held })
@@ -34,14 +34,14 @@ impl<S> OnThreads<S> {
 }
 
 #[wasmtime_wasi::async_trait]
-impl<S: Pollable> Pollable for OnThreads<S> {
+impl<S: Pollable> Pollable for ThreadedStream<S> {
     async fn ready(&mut self) {
         within(&self.threads, self.stream.ready()).await;
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl InputStream for OnThreads<DynInputStream> {
+impl InputStream for ThreadedStream<DynInputStream> {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let _there = self.threads.enter();
         self.stream.read(size)
@@ -57,9 +57,9 @@ impl InputStream for OnThreads<DynInputStream> {
 }
 
 #[wasmtime_wasi::async_trait]
-impl OutputStream for OnThreads<DynOutputStream> {
+impl OutputStream for ThreadedStream<DynOutputStream> {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if bytes.len() > PORTION {
+        if bytes.len() > MAX_PORTION {
             return Err(StreamError::trap("more bytes than `check-write` allows"));
         }
         let _there = self.threads.enter();
@@ -75,7 +75,7 @@ impl OutputStream for OnThreads<DynOutputStream> {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(self.stream.check_write()?.min(PORTION))
+        Ok(self.stream.check_write()?.min(MAX_PORTION))
     }
 
     async fn cancel(&mut self) {

@@ -66,11 +66,11 @@ pub(super) async fn within<F: Future>(threads: &Handle, future: F) -> F::Output 
 
 /// The threads of all gates, by name.
 #[derive(Default)]
-pub(crate) struct AllThreads(std::sync::Mutex<std::collections::HashMap<String, Arc<FileThreads>>>);
+pub(crate) struct FileThreadPools(std::sync::Mutex<std::collections::HashMap<String, Arc<FileThreads>>>);
 
-impl AllThreads {
+impl FileThreadPools {
     /// Those of this gate.
-    pub(crate) fn of(&self, gate: &str) -> Arc<FileThreads> {
+    pub(crate) fn for_gate(&self, gate: &str) -> Arc<FileThreads> {
         let mut all = gatehouse_core::lock(&self.0);
         Arc::clone(all.entry(gate.to_owned()).or_default())
     }

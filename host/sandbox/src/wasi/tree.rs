@@ -19,7 +19,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 
 /// What a folder holds with all below it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub(crate) struct TreeSize {
     /// Of files, as they show it: a hole counts as if it were filled.
     pub(crate) bytes: u64,
     /// Files, folders, and whatever else there is.
@@ -29,39 +29,39 @@ pub(crate) struct Tree {
 }
 
 /// Which folder it is, whatever it is called.
-type Identity = (u64, u64);
+type FolderIdentity = (u64, u64);
 
 #[allow(clippy::useless_conversion, reason = "the types of both differ between systems")]
-fn identity(stat: &Stat) -> Identity {
+fn identity(stat: &Stat) -> FolderIdentity {
     (u64::try_from(stat.st_dev).unwrap_or_default(), u64::try_from(stat.st_ino).unwrap_or_default())
 }
 
 /// The folder at this path, counted as far as it takes to know that it has more than `most` entries. Links are
 /// not followed. Blocking.
-pub(crate) fn count(path: &Path, most: usize) -> io::Result<Tree> {
+pub(crate) fn count(path: &Path, most: usize) -> io::Result<TreeSize> {
     // The folder itself may be a link: presets.toml names it.
     let root = open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
     count_open(root, most)
 }
 
 /// The same of an open folder.
-pub(crate) fn count_in(folder: &File, most: usize) -> io::Result<Tree> {
+pub(crate) fn count_in(folder: &File, most: usize) -> io::Result<TreeSize> {
     count_open(openat(folder, c".", FOLDER, Mode::empty())?, most)
 }
 
-fn count_open(root: OwnedFd, most: usize) -> io::Result<Tree> {
-    let mut tree = Tree::default();
+fn count_open(root: OwnedFd, most: usize) -> io::Result<TreeSize> {
+    let mut tree = TreeSize::default();
     // Where it goes on is known by its name in the folder above, and the way back is `..`: only one folder is
     // open at a time, however deep it lies.
-    let mut levels = vec![(identity(&fstat(&root)?), look(root.as_fd(), &mut tree, most)?)];
+    let mut levels = vec![(identity(&fstat(&root)?), read_folder(root.as_fd(), &mut tree, most)?)];
     let mut here = root;
     while tree.entries <= most {
         let depth = levels.len();
         let Some((_, below)) = levels.last_mut() else { break };
         if let Some(name) = below.pop() {
-            let Some(folder) = gone_or(openat(&here, &name, FOLDER, Mode::empty()))? else { continue };
+            let Some(folder) = ignore_missing(openat(&here, &name, FOLDER, Mode::empty()))? else { continue };
             let of_it = identity(&fstat(&folder)?);
-            let names = look(folder.as_fd(), &mut tree, most)?;
+            let names = read_folder(folder.as_fd(), &mut tree, most)?;
             tree.depth = tree.depth.max(depth);
             levels.push((of_it, names));
             here = folder;
@@ -78,7 +78,7 @@ fn count_open(root: OwnedFd, most: usize) -> io::Result<Tree> {
 }
 
 /// Adds what stands in a folder, and says which folders do.
-fn look(folder: BorrowedFd<'_>, tree: &mut Tree, most: usize) -> io::Result<Vec<CString>> {
+fn read_folder(folder: BorrowedFd<'_>, tree: &mut TreeSize, most: usize) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -90,7 +90,7 @@ fn look(folder: BorrowedFd<'_>, tree: &mut Tree, most: usize) -> io::Result<Vec<
         if tree.entries > most {
             break;
         }
-        let Some(stat) = gone_or(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else { continue };
+        let Some(stat) = ignore_missing(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else { continue };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             folders.push(name.to_owned());
         } else {
@@ -101,7 +101,7 @@ fn look(folder: BorrowedFd<'_>, tree: &mut Tree, most: usize) -> io::Result<Vec<
 }
 
 /// None where another call has removed or replaced it at this moment.
-fn gone_or<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T>> {
+fn ignore_missing<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T>> {
     use rustix::io::Errno;
     match found {
         Ok(found) => Ok(Some(found)),
@@ -113,7 +113,7 @@ fn gone_or<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T>> {
 /// Levels between a folder and the first of these that it lies in: 0 if it is one of them, and more than
 /// [`MAX_DEPTH`] if none is near. Blocking.
 pub(crate) fn depth(folder: &File, roots: &[std::path::PathBuf]) -> io::Result<usize> {
-    let roots: Vec<Identity> =
+    let roots: Vec<FolderIdentity> =
         roots.iter().filter_map(|root| rustix::fs::stat(root).ok()).map(|stat| identity(&stat)).collect();
     let mut here = openat(folder, c".", FOLDER, Mode::empty())?;
     for depth in 0..=MAX_DEPTH {
@@ -162,7 +162,7 @@ mod tests {
         nest(place.path(), &name, 100);
         fs::create_dir(place.path().join("other")).expect("made");
         let tree = count(place.path(), 10_000).expect("counted");
-        assert_eq!(tree, Tree { bytes: 100, entries: 102, depth: 100 });
+        assert_eq!(tree, TreeSize { bytes: 100, entries: 102, depth: 100 });
         let some = count(place.path(), 50).expect("counted as far as needed");
         assert!(some.entries > 50 && some.depth <= 51);
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::digest::{
-    document::{Id, Kind, Parsed},
+    document::{NodeIndex, NodeKind, ParsedDocument},
     value::hidden,
 };
 
@@ -31,10 +31,10 @@ pub(super) fn minified(source: &str, out: &mut String) {
 }
 
 /// A value in a cell: a string goes without its quotes where it can be taken for nothing else.
-pub(super) fn cell(document: &Parsed<'_>, id: Id) -> String {
+pub(super) fn cell(document: &ParsedDocument<'_>, id: NodeIndex) -> String {
     let mut out = String::new();
     match document.kind(id) {
-        Kind::String => match text(document, id) {
+        NodeKind::String => match text(document, id) {
             Some(text) => string(&text, &mut out),
             None => minified(document.source(id), &mut out),
         },
@@ -44,7 +44,7 @@ pub(super) fn cell(document: &Parsed<'_>, id: Id) -> String {
 }
 
 /// What a string says; none where it has half of a surrogate pair, which no text can hold.
-pub(super) fn text<'a>(document: &Parsed<'a>, id: Id) -> Option<Cow<'a, str>> {
+pub(super) fn text<'a>(document: &ParsedDocument<'a>, id: NodeIndex) -> Option<Cow<'a, str>> {
     let quoted = document.source(id).starts_with('"');
     match document.string(id) {
         Cow::Borrowed(text) if quoted && text.contains('\\') => None,
@@ -62,7 +62,7 @@ pub(super) fn string(text: &str, out: &mut String) {
 }
 
 /// A key in the line of keys.
-pub(super) fn key(document: &Parsed<'_>, id: Id, out: &mut String) {
+pub(super) fn key(document: &ParsedDocument<'_>, id: NodeIndex, out: &mut String) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$' | '@' | '/' | ':' | ' ');
     match text(document, id) {
         Some(text) if is_bare(&text) && text.chars().all(plain) => out.push_str(&text),
@@ -82,5 +82,6 @@ fn is_bare(text: &str) -> bool {
 /// Whether a text is a number by the grammar of JSON.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-        && Parsed::read(text).is_ok_and(|document| document.kind(Parsed::ROOT) == Kind::Number)
+        && ParsedDocument::read(text)
+            .is_ok_and(|document| document.kind(ParsedDocument::ROOT) == NodeKind::Number)
 }

@@ -2,15 +2,15 @@
 
 use super::{
     cell::{SEPARATOR, cell, key, minified, string},
-    shape::{Column, Form, columns},
+    table_columns::{ColumnEncoding, TableColumn, columns},
 };
-use crate::digest::document::{Id, Kind, Parsed};
+use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
 /// Rows of the smallest table.
-const ROWS: usize = 2;
+const MIN_TABLE_ROWS: usize = 2;
 
 /// A table as text, and which of the notations occur in it.
-pub(super) struct Table {
+pub(super) struct CompactTable {
     /// From the colon of its name on: the line of keys, then a line for each row.
     pub(super) text: String,
     pub(super) keyed: bool,
@@ -21,33 +21,33 @@ pub(super) struct Table {
     pub(super) missing: bool,
 }
 
-impl Table {
+impl CompactTable {
     /// None where the elements are no objects that have much in common, or where it would be no shorter.
-    pub(super) fn of(document: &Parsed<'_>, id: Id) -> Option<Self> {
-        let keyed = document.kind(id) == Kind::Object;
-        let (keys, rows): (Vec<Option<Id>>, Vec<Id>) = document.members(id).unzip();
-        if rows.len() < ROWS || !rows.iter().all(|row| document.kind(*row) == Kind::Object) {
+    pub(super) fn from_node(document: &ParsedDocument<'_>, id: NodeIndex) -> Option<Self> {
+        let keyed = document.kind(id) == NodeKind::Object;
+        let (keys, rows): (Vec<Option<NodeIndex>>, Vec<NodeIndex>) = document.members(id).unzip();
+        if rows.len() < MIN_TABLE_ROWS || !rows.iter().all(|row| document.kind(*row) == NodeKind::Object) {
             return None;
         }
         if keyed && !different(document, &keys) {
             return None;
         }
         let columns = columns(document, &rows)?;
-        let any = |has: fn(&Column) -> bool| columns.iter().any(has);
+        let any = |has: fn(&TableColumn) -> bool| columns.iter().any(has);
         let mut table = Self {
             text: format!("{}: ", if keyed { "{}" } else { "" }),
             keyed,
             nested: any(|column| column.path.len() > 1),
-            same: any(|column| matches!(column.form, Form::Same)),
-            prefixed: any(|column| matches!(column.form, Form::Prefix(_))),
-            lists: any(|column| matches!(column.form, Form::Lists(_))),
+            same: any(|column| matches!(column.form, ColumnEncoding::Same)),
+            prefixed: any(|column| matches!(column.form, ColumnEncoding::Prefix(_))),
+            lists: any(|column| matches!(column.form, ColumnEncoding::Lists(_))),
             missing: any(|column| column.cells.contains(&None)),
         };
         let heads: Vec<String> = columns.iter().map(|column| head(document, column)).collect();
         table.text.push_str(&heads.join("|"));
         for (row, own) in keys.iter().enumerate() {
             table.text.push('\n');
-            let cells = columns.iter().filter(|column| !matches!(column.form, Form::Same));
+            let cells = columns.iter().filter(|column| !matches!(column.form, ColumnEncoding::Same));
             let own = own.map(|own| cell(document, own));
             let cells = own.into_iter().chain(cells.map(|column| value(document, column, row)));
             for (n, cell) in cells.enumerate() {
@@ -63,14 +63,14 @@ impl Table {
     }
 }
 
-fn different(document: &Parsed<'_>, keys: &[Option<Id>]) -> bool {
+fn different(document: &ParsedDocument<'_>, keys: &[Option<NodeIndex>]) -> bool {
     let mut keys: Vec<_> = keys.iter().flatten().map(|key| document.string(*key)).collect();
     keys.sort();
     keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// What the line of keys says of a column.
-fn head(document: &Parsed<'_>, column: &Column) -> String {
+fn head(document: &ParsedDocument<'_>, column: &TableColumn) -> String {
     let mut out = String::new();
     for (n, step) in column.path.iter().enumerate() {
         out.push_str(if n > 0 { "." } else { "" });
@@ -78,16 +78,16 @@ fn head(document: &Parsed<'_>, column: &Column) -> String {
     }
     let first = column.cells.iter().flatten().next();
     match (&column.form, first) {
-        (Form::Plain, _) | (_, None) => {}
-        (Form::Same, Some(first)) => {
+        (ColumnEncoding::Plain, _) | (_, None) => {}
+        (ColumnEncoding::Same, Some(first)) => {
             out.push('=');
             out.push_str(&cell(document, *first));
         }
-        (Form::Prefix(length), Some(first)) => {
+        (ColumnEncoding::Prefix(length), Some(first)) => {
             out.push_str("^=");
             string(&document.raw(*first)[..*length], &mut out);
         }
-        (Form::Lists(keys), _) => {
+        (ColumnEncoding::Lists(keys), _) => {
             for (n, name) in keys.iter().enumerate() {
                 out.push(if n > 0 { ',' } else { '[' });
                 key(document, *name, &mut out);
@@ -99,16 +99,16 @@ fn head(document: &Parsed<'_>, column: &Column) -> String {
 }
 
 /// A cell of a column.
-fn value(document: &Parsed<'_>, column: &Column, row: usize) -> String {
+fn value(document: &ParsedDocument<'_>, column: &TableColumn, row: usize) -> String {
     let Some(id) = column.cells[row] else { return String::new() };
     match &column.form {
-        Form::Plain | Form::Same => cell(document, id),
-        Form::Prefix(length) => {
+        ColumnEncoding::Plain | ColumnEncoding::Same => cell(document, id),
+        ColumnEncoding::Prefix(length) => {
             let mut out = String::new();
             string(&document.raw(id)[*length..], &mut out);
             out
         }
-        Form::Lists(_) => {
+        ColumnEncoding::Lists(_) => {
             let mut out = String::from("[");
             for (n, object) in document.children(id).enumerate() {
                 out.push_str(if n > 0 { ",[" } else { "[" });

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use super::{
-    inverse::{decode, json},
+    decoder::{decode, json},
     *,
 };
 
@@ -81,7 +81,7 @@ fn hostile_documents_come_back_or_are_left() {
     comes_back(&format!("[{}]", wide.join(",")));
     assert_eq!(compact("no JSON at all"), None);
     assert_eq!(compact("[1,2]"), None);
-    assert_eq!(compact(&format!("[{}1]", " ".repeat(MOST))), None);
+    assert_eq!(compact(&format!("[{}1]", " ".repeat(MAX_COMPACT_BYTES))), None);
 }
 
 #[test]

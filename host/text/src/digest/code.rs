@@ -1,64 +1,67 @@
 //! Tells source code: what it defines, on which lines, and what the comments above say of it.
 
 use super::{
-    fit::Section,
-    kind::{Sample, TextKind},
-    lines::{Counts, matching, numbered, shown},
+    fit::DigestSection,
+    kind::{TextKind, TextSample},
+    lines::{BoundedCounts, matching, numbered, shown},
     symbol::{self, Symbol},
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "code", is, sections };
 
 /// What is defined that is told apart.
-const SYMBOLS: usize = 8_192;
+const MAX_SYMBOLS: usize = 8_192;
 
 /// Names in one line of the digest, and lines.
-const TOGETHER: usize = 12;
-const SHOWN_LINES: usize = 160;
+const MAX_NAMES_PER_LINE: usize = 12;
+const MAX_SHOWN_LINES: usize = 160;
 
 /// Characters of what a comment says.
-const SAID: usize = 100;
+const MAX_COMMENT_CHARS: usize = 100;
 
 /// Lines with a kind of their own in what is looked at, and the share of code among them in hundredths.
-const LEAST: usize = 3;
-const CODE: usize = 45;
+const MIN_CODE_LINES: usize = 3;
+const MIN_CODE_PERCENT: usize = 45;
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let (mut all, mut code, mut symbols, mut prose) = (0, 0, 0, 0);
-    let mut comments = symbol::Comments::default();
+    let mut comments = symbol::CommentTracker::default();
     for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
         let comment = comments.line(line);
         if comment.is_some() {
             continue;
         }
         all += 1;
-        symbols += usize::from(symbol::of(line).is_some());
+        symbols += usize::from(symbol::parse(line).is_some());
         let end = line.trim_end();
         code += usize::from(end.ends_with([';', '{', '}', ')', '(', ':', ',', ']', '[']));
         prose += usize::from(end.ends_with('.') && end.starts_with(|c: char| c.is_uppercase()));
     }
-    symbols >= LEAST && symbols * 60 >= all && code * 100 >= all * CODE && prose * 10 <= all
+    symbols >= MIN_CODE_LINES
+        && symbols * 60 >= all
+        && code * 100 >= all * MIN_CODE_PERCENT
+        && prose * 10 <= all
 }
 
 /// Something that is defined, in its place.
-struct Defined {
+struct SymbolEntry {
     symbol: Symbol,
     line: usize,
     /// The last line that belongs to it.
     end: usize,
     /// The first line of the comment above it, or inside it.
-    said: String,
+    comment: String,
     /// Whether something else is around it that has a name.
     parent: Option<usize>,
 }
 
-fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
+fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let (all, lines, more, about) = defined(text);
-    let mut keywords = Counts::of(40);
+    let mut keywords = BoundedCounts::with_limit(40);
     all.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
-    let mut findings = vec![format!("{lines} lines of code define {}.", keywords.told(8, String::clone))];
+    let mut findings = vec![format!("{lines} lines of code define {}.", keywords.render(8, String::clone))];
     findings.extend(about.map(|about| format!("It says of itself: {about}")));
-    let mut longest: Vec<&Defined> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
+    let mut longest: Vec<&SymbolEntry> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
     longest.sort_by_key(|defined| (std::cmp::Reverse(defined.end - defined.line), defined.line));
     let longest: Vec<String> =
         longest.iter().take(3).map(|d| format!("{} (lines {}-{})", d.symbol.name, d.line, d.end)).collect();
@@ -82,32 +85,32 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
         let name = format!("{} {}", all[*parent].symbol.keyword, all[*parent].symbol.name);
         listed.extend(grouped(&all, members).into_iter().map(|group| format!("in {name}: {group}")));
     }
-    listed.truncate(SHOWN_LINES);
+    listed.truncate(MAX_SHOWN_LINES);
     if more > 0 {
         listed.push(format!("{more} definitions more"));
     }
-    let mut said: Vec<&Defined> = all.iter().filter(|defined| !defined.said.is_empty()).collect();
+    let mut said: Vec<&SymbolEntry> = all.iter().filter(|defined| !defined.comment.is_empty()).collect();
     said.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
     let said = said
         .iter()
-        .take(SHOWN_LINES)
-        .map(|d| format!("{} ({}): {}", d.symbol.name, d.line, d.said))
+        .take(MAX_SHOWN_LINES)
+        .map(|d| format!("{} ({}): {}", d.symbol.name, d.line, d.comment))
         .collect();
     vec![
-        Section::list(findings),
-        Section::titled("Lines that match the query:", 40, matching(text, query)),
-        Section::titled("Definitions (with lines):", 60, listed),
-        Section::titled("What comments say of them:", 30, said),
+        DigestSection::with_lines(findings),
+        DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
+        DigestSection::with_title("Definitions (with lines):", 60, listed),
+        DigestSection::with_title("What comments say of them:", 30, said),
     ]
 }
 
 /// Names with their lines, some to a line of the digest, each keyword once: `fn a 12, b 30; struct C 44`.
-fn grouped(all: &[Defined], members: &[usize]) -> Vec<String> {
+fn grouped(all: &[SymbolEntry], members: &[usize]) -> Vec<String> {
     let line = |members: &[usize]| {
         let mut out = String::new();
         let mut keyword = "";
         for at in members {
-            let Defined { symbol, line, .. } = &all[*at];
+            let SymbolEntry { symbol, line, .. } = &all[*at];
             if symbol.keyword == keyword {
                 out.push_str(", ");
             } else {
@@ -120,14 +123,14 @@ fn grouped(all: &[Defined], members: &[usize]) -> Vec<String> {
         }
         out
     };
-    members.chunks(TOGETHER).map(line).collect()
+    members.chunks(MAX_NAMES_PER_LINE).map(line).collect()
 }
 
 /// All that is defined, the number of lines, how much more is defined, and what the file says of itself.
-fn defined(text: &str) -> (Vec<Defined>, usize, usize, Option<String>) {
-    let mut all: Vec<Defined> = Vec::new();
+fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
+    let mut all: Vec<SymbolEntry> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    let mut comments = symbol::Comments::default();
+    let mut comments = symbol::CommentTracker::default();
     let (mut lines, mut more, mut last) = (0, 0, 0);
     // The comment that stands directly above, and the first of the file.
     let (mut above, mut about) = (String::new(), None);
@@ -137,15 +140,16 @@ fn defined(text: &str) -> (Vec<Defined>, usize, usize, Option<String>) {
             continue;
         }
         if let Some(said) = comments.line(line) {
-            let said = shown(said, SAID);
+            let said = shown(said, MAX_COMMENT_CHARS);
             if about.is_none() && all.is_empty() && said.len() > 20 && !said.starts_with(['!', '-', '*']) {
                 about = Some(said.clone());
             }
             // A string below `def` says what it is for; whatever else stands inside says how.
-            let inside =
-                all.last_mut().filter(|d| comments.is_string() && d.said.is_empty() && number <= d.line + 12);
+            let inside = all
+                .last_mut()
+                .filter(|d| comments.is_string() && d.comment.is_empty() && number <= d.line + 12);
             match inside {
-                Some(defined) => defined.said = said,
+                Some(defined) => defined.comment = said,
                 None if above.is_empty() => above = said,
                 None => {}
             }
@@ -156,7 +160,7 @@ fn defined(text: &str) -> (Vec<Defined>, usize, usize, Option<String>) {
         }
         let said = std::mem::take(&mut above);
         let indent = line.len() - line.trim_start().len();
-        let Some(symbol) = symbol::of(line) else {
+        let Some(symbol) = symbol::parse(line) else {
             if !line.trim_start().starts_with(['}', ')', ']']) {
                 close(&mut all, &mut open, indent + 1, last);
             }
@@ -165,20 +169,20 @@ fn defined(text: &str) -> (Vec<Defined>, usize, usize, Option<String>) {
         };
         close(&mut all, &mut open, indent, last);
         last = number;
-        if all.len() >= SYMBOLS {
+        if all.len() >= MAX_SYMBOLS {
             more += 1;
             continue;
         }
         let parent = open.iter().rev().copied().find(|at| !all[*at].symbol.is_function());
         open.push(all.len());
-        all.push(Defined { symbol, line: number, end: number, said, parent });
+        all.push(SymbolEntry { symbol, line: number, end: number, comment: said, parent });
     }
     close(&mut all, &mut open, 0, last);
     (all, lines, more, about)
 }
 
 /// Ends what is no deeper than a line that begins there.
-fn close(all: &mut [Defined], open: &mut Vec<usize>, indent: usize, last: usize) {
+fn close(all: &mut [SymbolEntry], open: &mut Vec<usize>, indent: usize, last: usize) {
     while let Some(at) = open.last().copied().filter(|at| all[*at].symbol.indent >= indent) {
         all[at].end = last.max(all[at].line);
         open.pop();

@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 
 use super::{
-    fit::Section,
-    kind::{Sample, TextKind},
-    lines::{Counts, SHOWN, matching, numbered, shown},
+    fit::DigestSection,
+    kind::{TextKind, TextSample},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, matching, numbered, shown},
 };
 use crate::layout::definition;
 
 pub(super) const KIND: TextKind = TextKind { name: "diff", is, sections };
 
 /// Files that are told apart; of more only the sums are told.
-const FILES: usize = 4_096;
+const MAX_FILES: usize = 4_096;
 
 /// Files that have a line of their own, and those that are shown in a finding.
-const SHOWN_FILES: usize = 200;
-const FOUND: usize = 4;
+const MAX_SHOWN_FILES: usize = 200;
+const MAX_FINDING_FILES: usize = 4;
 
 /// Names of one file that are shown, and all that are kept.
-const NAMES: usize = 24;
-const ALL_NAMES: usize = 4_096;
+const MAX_SHOWN_NAMES: usize = 24;
+const MAX_NAMES: usize = 4_096;
 
 /// Lines before the first file that are shown: what a commit says.
-const MESSAGE: usize = 8;
+const MAX_MESSAGE_LINES: usize = 8;
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let begins = |mark: &str| sample.lines.iter().filter(|line| line.starts_with(mark)).count();
     let heads = begins("diff --git ") + begins("Index: ");
     let hunks = begins("@@ ");
@@ -35,7 +35,7 @@ fn is(sample: &Sample<'_>) -> bool {
 
 /// What happens to one file.
 #[derive(Default)]
-struct File {
+struct FileDiff {
     path: String,
     /// Its path before, where that was another.
     before: Option<String>,
@@ -49,7 +49,7 @@ struct File {
 
 #[derive(Default)]
 struct Diff {
-    files: Vec<File>,
+    files: Vec<FileDiff>,
     /// Files by path, for diffs that name one twice.
     known: HashMap<String, usize>,
     message: Vec<String>,
@@ -93,12 +93,15 @@ impl Diff {
             } else if let Some(path) = line.strip_prefix("rename from ") {
                 file.before = Some(path.to_owned());
             }
-        } else if self.message.len() < MESSAGE && !line.trim().is_empty() && !line.starts_with("--- ") {
-            self.message.push(shown(line, SHOWN));
+        } else if self.message.len() < MAX_MESSAGE_LINES
+            && !line.trim().is_empty()
+            && !line.starts_with("--- ")
+        {
+            self.message.push(shown(line, MAX_SHOWN_CHARS));
         }
     }
 
-    fn current(&mut self) -> Option<&mut File> {
+    fn current(&mut self) -> Option<&mut FileDiff> {
         self.files.get_mut(self.open?)
     }
 
@@ -108,13 +111,13 @@ impl Diff {
         if self.open.is_some() {
             return;
         }
-        if self.files.len() >= FILES {
+        if self.files.len() >= MAX_FILES {
             self.more.0 += 1;
             return;
         }
         self.open = Some(self.files.len());
         self.known.insert(path.to_owned(), self.files.len());
-        self.files.push(File { path: path.to_owned(), ..File::default() });
+        self.files.push(FileDiff { path: path.to_owned(), ..FileDiff::default() });
     }
 
     /// `@@ -1,5 +1,6 @@ place`
@@ -127,9 +130,12 @@ impl Diff {
         let (Some(removed), Some(added)) = (count('-'), count('+')) else { return };
         self.left = (removed, added);
         let place = words.nth(1).unwrap_or_default();
-        if !place.trim().is_empty() && self.places.len() < SHOWN_FILES {
+        if !place.trim().is_empty() && self.places.len() < MAX_SHOWN_FILES {
             let path = self.current().map(|file| file.path.clone()).unwrap_or_default();
-            self.places.push((number, format!("{}: {}", shown(&path, SHOWN), shown(place, SHOWN))));
+            self.places.push((
+                number,
+                format!("{}: {}", shown(&path, MAX_SHOWN_CHARS), shown(place, MAX_SHOWN_CHARS)),
+            ));
         }
     }
 
@@ -142,7 +148,7 @@ impl Diff {
         };
         let (before, after) = self.left;
         self.left = (before.saturating_sub(removed + kept), after.saturating_sub(added + kept));
-        let name = (kept == 0 && self.names < ALL_NAMES).then(|| definition(&line[1..])).flatten();
+        let name = (kept == 0 && self.names < MAX_NAMES).then(|| definition(&line[1..])).flatten();
         let name = name.filter(|found| found.keyword != "impl").map(|found| found.name.to_owned());
         self.names += usize::from(name.is_some());
         let Some(file) = self.current() else {
@@ -156,7 +162,7 @@ impl Diff {
     }
 }
 
-fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
+fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let mut diff = Diff::default();
     numbered(text).for_each(|(number, line)| diff.line(number, line));
     let Diff { mut files, message, places, more, .. } = diff;
@@ -165,54 +171,61 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
     let count = files.len() + more.0;
     files.sort_by(|a, b| (b.added + b.removed).cmp(&(a.added + a.removed)).then_with(|| a.path.cmp(&b.path)));
     let mut findings = vec![format!("{count} files changed: {added} lines added, {removed} removed.")];
-    let most: Vec<String> = files.iter().take(FOUND).map(File::told).collect();
+    let most: Vec<String> = files.iter().take(MAX_FINDING_FILES).map(FileDiff::render).collect();
     findings.push(format!("Most changed: {}.", most.join("; ")));
-    let mut states = Counts::of(8);
+    let mut states = BoundedCounts::with_limit(8);
     files.iter().filter(|file| !file.state.is_empty()).for_each(|file| states.add(file.state, 1));
     if states.len() > 0 {
-        findings.push(format!("Files: {}.", states.told(4, |state| (*state).to_owned())));
+        findings.push(format!("Files: {}.", states.render(4, |state| (*state).to_owned())));
     }
-    let mut folders = Counts::of(FILES);
-    let folder = |file: &File| file.path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
+    let mut folders = BoundedCounts::with_limit(MAX_FILES);
+    let folder = |file: &FileDiff| file.path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
     files.iter().for_each(|file| folders.add(folder(file), 1));
-    if files.len() > FOUND {
-        findings.push(format!("Files by folder: {}.", folders.told(6, |folder| shown(folder, 80))));
+    if files.len() > MAX_FINDING_FILES {
+        findings.push(format!("Files by folder: {}.", folders.render(6, |folder| shown(folder, 80))));
     }
-    let names = |of: fn(&File) -> &Vec<String>| {
+    let names = |of: fn(&FileDiff) -> &Vec<String>| {
         let named = files.iter().filter(|file| !of(file).is_empty());
-        let line = |file: &File| {
-            let names =
-                of(file).iter().take(NAMES).map(|name| shown(name, 60)).collect::<Vec<_>>().join(", ");
-            let more = of(file).len().saturating_sub(NAMES);
+        let line = |file: &FileDiff| {
+            let names = of(file)
+                .iter()
+                .take(MAX_SHOWN_NAMES)
+                .map(|name| shown(name, 60))
+                .collect::<Vec<_>>()
+                .join(", ");
+            let more = of(file).len().saturating_sub(MAX_SHOWN_NAMES);
             let more = if more > 0 { format!(", {more} more") } else { String::new() };
-            format!("{}: {names}{more}", shown(&file.path, SHOWN))
+            format!("{}: {names}{more}", shown(&file.path, MAX_SHOWN_CHARS))
         };
-        named.take(SHOWN_FILES).map(line).collect::<Vec<_>>()
+        named.take(MAX_SHOWN_FILES).map(line).collect::<Vec<_>>()
     };
     let (gains, losses) = (names(|file| &file.gains), names(|file| &file.losses));
     let places = places.iter().map(|(number, place)| format!("line {number}: {place}")).collect();
-    let mut listed: Vec<String> = files.iter().take(SHOWN_FILES).map(File::told).collect();
+    let mut listed: Vec<String> = files.iter().take(MAX_SHOWN_FILES).map(FileDiff::render).collect();
     if count > listed.len() {
         listed.push(format!("{} files more", count - listed.len()));
     }
     vec![
-        Section::list(findings),
-        Section::titled("Message:", 15, message),
-        Section::titled("Lines that match the query:", 35, matching(text, query)),
-        Section::titled("Files (lines added and removed):", 40, listed),
-        Section::titled("Added names:", 30, gains),
-        Section::titled("Removed names:", 10, losses),
-        Section::titled("Hunks:", 10, places),
+        DigestSection::with_lines(findings),
+        DigestSection::with_title("Message:", 15, message),
+        DigestSection::with_title("Lines that match the query:", 35, matching(text, query)),
+        DigestSection::with_title("Files (lines added and removed):", 40, listed),
+        DigestSection::with_title("Added names:", 30, gains),
+        DigestSection::with_title("Removed names:", 10, losses),
+        DigestSection::with_title("Hunks:", 10, places),
     ]
 }
 
-impl File {
+impl FileDiff {
     /// `src/a.rs +12 -3 new`
-    fn told(&self) -> String {
-        let before =
-            self.before.as_ref().map(|path| format!(" from {}", shown(path, SHOWN))).unwrap_or_default();
+    fn render(&self) -> String {
+        let before = self
+            .before
+            .as_ref()
+            .map(|path| format!(" from {}", shown(path, MAX_SHOWN_CHARS)))
+            .unwrap_or_default();
         let state = if self.state.is_empty() { String::new() } else { format!(" {}", self.state) };
-        format!("{} +{} -{}{state}{before}", shown(&self.path, SHOWN), self.added, self.removed)
+        format!("{} +{} -{}{state}{before}", shown(&self.path, MAX_SHOWN_CHARS), self.added, self.removed)
     }
 }
 

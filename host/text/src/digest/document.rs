@@ -14,7 +14,7 @@ use super::{
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Null,
     Bool,
     Number,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Object,
 }
 
-impl Kind {
+impl NodeKind {
     pub(crate) const ALL: [Self; 6] =
         [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
 
@@ -52,54 +52,54 @@ impl Kind {
 }
 
 /// The number of a node, in the order of the text.
-pub(crate) type Id = u32;
+pub(crate) type NodeIndex = u32;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub(crate) struct DocumentNode {
+    pub(crate) kind: NodeKind,
     /// Bytes of the text.
     pub(crate) start: u32,
     pub(crate) end: u32,
     /// The node after this one and all that is in it.
-    pub(crate) next: Id,
+    pub(crate) next: NodeIndex,
     /// Elements, or keys.
     pub(crate) len: u32,
     /// The container it is in, and its place there; the root is in itself.
-    pub(crate) parent: Id,
+    pub(crate) parent: NodeIndex,
     pub(crate) index: u32,
 }
 
 /// A document that was read.
 #[derive(Debug)]
-pub(crate) struct Parsed<'a> {
+pub(crate) struct ParsedDocument<'a> {
     text: &'a str,
     /// A container's children follow it, each followed by its own; a key stands before its value.
-    nodes: Vec<Node>,
+    nodes: Vec<DocumentNode>,
     /// What a reader has to know of how it was read, as a sentence.
     pub(crate) note: Option<String>,
 }
 
-impl<'a> Parsed<'a> {
+impl<'a> ParsedDocument<'a> {
     /// Reads a JSON document of less than 4 GiB.
     pub(crate) fn read(text: &'a str) -> Result<Self, NotJson> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None })
     }
 
     /// A text whose nodes were found by somebody else, and what a reader has to know of that.
-    pub(crate) fn of(text: &'a str, nodes: Vec<Node>, note: String) -> Self {
+    pub(crate) fn from_nodes(text: &'a str, nodes: Vec<DocumentNode>, note: String) -> Self {
         Self { text, nodes, note: Some(note) }
     }
 
     /// Reads what there is of a JSON document whose end is missing.
-    pub(crate) fn before_the_end(text: &'a str) -> Option<Self> {
-        let (nodes, not) = scan::nodes_before(text)?;
-        let NotJson { at, wanted } = not;
+    pub(crate) fn read_truncated(text: &'a str) -> Option<Self> {
+        let (nodes, not) = scan::nodes_of_truncated(text)?;
+        let NotJson { at, expected: wanted } = not;
         let note = format!("The document breaks off: after {at} bytes should come {wanted}");
         Some(Self { text, nodes, note: Some(note) })
     }
 
     /// Reads a JSON value a line, as the elements of a list.
-    pub(crate) fn lines(text: &'a str) -> Option<Self> {
+    pub(crate) fn read_json_lines(text: &'a str) -> Option<Self> {
         let (nodes, broken) = scan::lines(text)?;
         let note = match broken {
             0 => String::new(),
@@ -109,31 +109,31 @@ impl<'a> Parsed<'a> {
         Some(Self { text, nodes, note: Some(note) })
     }
 
-    pub(crate) const ROOT: Id = 0;
+    pub(crate) const ROOT: NodeIndex = 0;
 
-    pub(crate) fn kind(&self, id: Id) -> Kind {
+    pub(crate) fn kind(&self, id: NodeIndex) -> NodeKind {
         self.nodes[id as usize].kind
     }
 
     /// Elements of an array, keys of an object, 0 of a scalar.
-    pub(crate) fn len(&self, id: Id) -> usize {
+    pub(crate) fn len(&self, id: NodeIndex) -> usize {
         self.nodes[id as usize].len as usize
     }
 
     /// Bytes of the node's text.
-    pub(crate) fn size(&self, id: Id) -> usize {
+    pub(crate) fn size(&self, id: NodeIndex) -> usize {
         let node = self.nodes[id as usize];
         (node.end - node.start) as usize
     }
 
     /// The very text of the node.
-    pub(crate) fn source(&self, id: Id) -> &'a str {
+    pub(crate) fn source(&self, id: NodeIndex) -> &'a str {
         let node = self.nodes[id as usize];
         &self.text[node.start as usize..node.end as usize]
     }
 
     /// The same from the key on, for a member of an object.
-    pub(crate) fn keyed_source(&self, id: Id) -> &'a str {
+    pub(crate) fn keyed_source(&self, id: NodeIndex) -> &'a str {
         let start = match self.keyed(id) {
             true => self.nodes[id as usize - 1].start,
             false => self.nodes[id as usize].start,
@@ -142,18 +142,18 @@ impl<'a> Parsed<'a> {
     }
 
     /// Whether the node is the value of a key, which then stands right before it.
-    fn keyed(&self, id: Id) -> bool {
-        id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == Kind::Object
+    fn keyed(&self, id: NodeIndex) -> bool {
+        id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == NodeKind::Object
     }
 
     /// What a string says, without its quotes; escapes stand as they are. For comparing.
-    pub(crate) fn raw(&self, id: Id) -> &'a str {
+    pub(crate) fn raw(&self, id: NodeIndex) -> &'a str {
         let source = self.source(id);
         source.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(source)
     }
 
     /// What a string says; a broken surrogate leaves the escapes as they are.
-    pub(crate) fn string(&self, id: Id) -> Cow<'a, str> {
+    pub(crate) fn string(&self, id: NodeIndex) -> Cow<'a, str> {
         let raw = self.raw(id);
         match raw.contains('\\') {
             false => Cow::Borrowed(raw),
@@ -162,24 +162,24 @@ impl<'a> Parsed<'a> {
     }
 
     /// The node after this one and all that is in it.
-    pub(crate) fn after(&self, id: Id) -> Id {
+    pub(crate) fn after(&self, id: NodeIndex) -> NodeIndex {
         self.nodes[id as usize].next
     }
 
     /// The key that a value stands under.
-    pub(crate) fn key(&self, id: Id) -> Option<Id> {
+    pub(crate) fn key(&self, id: NodeIndex) -> Option<NodeIndex> {
         self.keyed(id).then(|| id - 1)
     }
 
     /// The elements of an array, or the values of an object.
-    pub(crate) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn children(&self, id: NodeIndex) -> impl Iterator<Item = NodeIndex> {
         self.members(id).map(|(_, value)| value)
     }
 
     /// The members of an object with their keys; elements of an array come with none.
-    pub(crate) fn members(&self, id: Id) -> impl Iterator<Item = (Option<Id>, Id)> {
+    pub(crate) fn members(&self, id: NodeIndex) -> impl Iterator<Item = (Option<NodeIndex>, NodeIndex)> {
         let node = self.nodes[id as usize];
-        let keyed = node.kind == Kind::Object;
+        let keyed = node.kind == NodeKind::Object;
         let mut at = id + 1;
         std::iter::from_fn(move || {
             if at >= node.next {
@@ -192,7 +192,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// Where a node stands, for a reader: `$.items[3].name`.
-    pub(crate) fn path(&self, id: Id) -> String {
+    pub(crate) fn path(&self, id: NodeIndex) -> String {
         let mut steps: Vec<String> = Vec::new();
         let mut at = id;
         while at != Self::ROOT && steps.len() < MAX_STEPS {
@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn nodes_keep_their_spelling_and_their_place() {
         let text = r#" {"a": [1.50, 123456789012345678901234567890], "b c": {"d": "\u00e9\n"}, "a": null} "#;
-        let document = Parsed::read(text).unwrap();
-        let members: Vec<_> = document.members(Parsed::ROOT).collect();
-        assert_eq!(document.len(Parsed::ROOT), 3);
+        let document = ParsedDocument::read(text).unwrap();
+        let members: Vec<_> = document.members(ParsedDocument::ROOT).collect();
+        assert_eq!(document.len(ParsedDocument::ROOT), 3);
         let numbers: Vec<_> = document.children(members[0].1).collect();
         assert_eq!(document.source(numbers[1]), "123456789012345678901234567890");
         assert_eq!(document.path(numbers[1]), "$.a[1]");
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(document.keyed_source(inner), "\"d\": \"\\u00e9\\n\"");
         assert_eq!(document.path(inner), "$[\"b c\"].d");
         let deep = format!("{}{}", "[".repeat(50), "]".repeat(50));
-        let document_of_lists = Parsed::read(&deep).unwrap();
+        let document_of_lists = ParsedDocument::read(&deep).unwrap();
         assert_eq!(document_of_lists.path(49), format!("$…{}", "[0]".repeat(24)));
-        assert_eq!((document.kind(members[2].1), document.nodes.len()), (Kind::Null, 11));
+        assert_eq!((document.kind(members[2].1), document.nodes.len()), (NodeKind::Null, 11));
     }
 }

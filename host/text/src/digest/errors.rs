@@ -1,18 +1,18 @@
 //! Finds what says, among rows or in a place of its own, that something went wrong.
 
 use super::{
-    document::{Id, Kind},
-    unusual::{Look, MIN_ROWS, Odd},
-    words::{error_at, says_error},
+    anomalies::{Anomaly, MIN_ROWS, PlaceAnalysis},
+    document::{NodeIndex, NodeKind},
+    error_words::{error_at, says_error},
 };
 
-impl Look<'_, '_> {
+impl PlaceAnalysis<'_, '_> {
     /// Words that speak of errors, in few rows or in a place of its own.
-    pub(super) fn errors(&self) -> Option<Odd> {
-        let says = |id: Id| says_error(self.place.key(), self.document.raw(id));
-        let mut found: Vec<(usize, Id)> = Vec::new();
+    pub(super) fn errors(&self) -> Option<Anomaly> {
+        let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
+        let mut found: Vec<(usize, NodeIndex)> = Vec::new();
         for &(times, id) in &self.stats.scalars {
-            if self.document.kind(id) == Kind::String && says(id).is_some() {
+            if self.document.kind(id) == NodeKind::String && says(id).is_some() {
                 found.push((times, id));
             }
         }
@@ -30,22 +30,31 @@ impl Look<'_, '_> {
         // Prose mentions errors; a short text that does is one.
         let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
-        self.odd(self.bits(times, times) + alone + if short { 5.0 } else { 0.0 }, text, Some(found[0].1))
+        self.anomaly(
+            self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 },
+            text,
+            Some(found[0].1),
+        )
     }
 
     /// Something under a key that speaks of errors, in few rows or in a place of its own.
-    pub(super) fn error_key(&self) -> Option<Odd> {
+    pub(super) fn error_key(&self) -> Option<Anomaly> {
         let (place, document) = (self.place, self.document);
         if place.is_row || error_at(place.key()).is_none() {
             return None;
         }
-        let empty = |id: Id| matches!(document.source(id), "null" | "false" | "0" | "\"\"" | "[]" | "{}");
-        let found: Vec<Id> = place.values.iter().copied().filter(|id| !empty(*id)).collect();
+        let empty =
+            |id: NodeIndex| matches!(document.source(id), "null" | "false" | "0" | "\"\"" | "[]" | "{}");
+        let found: Vec<NodeIndex> = place.values.iter().copied().filter(|id| !empty(*id)).collect();
         if found.is_empty() || found.len() * 10 > self.rows.max(10) {
             return None;
         }
         let text = format!("{} is there in {} of {}", place.name, found.len(), self.rows);
         let list = self.list(found.iter().copied());
-        self.odd(self.bits(found.len(), 1) + 6.0, format!("{text}: {list}"), found.first().copied())
+        self.anomaly(
+            self.surprise_bits(found.len(), 1) + 6.0,
+            format!("{text}: {list}"),
+            found.first().copied(),
+        )
     }
 }

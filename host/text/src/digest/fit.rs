@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
-use crate::Tokens;
+use crate::BpeTokenCounter;
 
 /// Lines that belong together, the most important first.
-pub(super) struct Section {
+pub(super) struct DigestSection {
     /// Stands above the lines; empty for none, and then the lines are a list.
     pub(super) title: Cow<'static, str>,
     /// Hundredths of the budget that it may take before every other section had its share.
@@ -15,20 +15,20 @@ pub(super) struct Section {
     pub(super) lines: Vec<String>,
 }
 
-impl Section {
+impl DigestSection {
     /// Lines that begin the digest, each with a list mark.
-    pub(super) fn list(lines: Vec<String>) -> Self {
+    pub(super) fn with_lines(lines: Vec<String>) -> Self {
         Self { title: Cow::Borrowed(""), share: 35, lines }
     }
 
     /// Lines under a title.
-    pub(super) fn titled(title: impl Into<Cow<'static, str>>, share: usize, lines: Vec<String>) -> Self {
+    pub(super) fn with_title(title: impl Into<Cow<'static, str>>, share: usize, lines: Vec<String>) -> Self {
         Self { title: title.into(), share, lines }
     }
 }
 
 /// What fitted.
-pub(super) struct Fitted {
+pub(super) struct FittedSections {
     pub(super) text: String,
     /// Tokens (o200k_base) of `text`.
     pub(super) tokens: usize,
@@ -37,7 +37,7 @@ pub(super) struct Fitted {
 }
 
 /// The lines that fit `budget` tokens: first each section's share, then what is left over in their order.
-pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
+pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
     let mut kept: Vec<Vec<bool>> = sections.iter().map(|s| vec![false; s.lines.len()]).collect();
     let mut left = budget;
     for shared in [true, false] {
@@ -57,26 +57,26 @@ pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
         }
     }
     let mut text = print(sections, &kept);
-    let mut tokens = Tokens.count(&text, TokenEncoding::O200k);
+    let mut tokens = BpeTokenCounter.count(&text, TokenEncoding::O200k);
     // Counts of lines do not quite add up to the count of the whole, so the last word is the counter's.
     while tokens > budget {
         let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
         let Some(last) = last else { break };
         *last = false;
         text = print(sections, &kept);
-        tokens = Tokens.count(&text, TokenEncoding::O200k);
+        tokens = BpeTokenCounter.count(&text, TokenEncoding::O200k);
     }
-    Fitted { text, tokens, kept }
+    FittedSections { text, tokens, kept }
 }
 
 /// What a list mark and a line end cost at most.
 const BULLET: usize = 2;
 
 fn cost(line: &str, most: usize) -> Option<usize> {
-    Tokens.count_up_to(line, most, TokenEncoding::O200k)
+    BpeTokenCounter.count_up_to(line, most, TokenEncoding::O200k)
 }
 
-fn print(sections: &[Section], kept: &[Vec<bool>]) -> String {
+fn print(sections: &[DigestSection], kept: &[Vec<bool>]) -> String {
     let mut text = String::new();
     for (section, kept) in sections.iter().zip(kept) {
         let lines: Vec<&String> =
@@ -101,11 +101,11 @@ fn print(sections: &[Section], kept: &[Vec<bool>]) -> String {
 mod tests {
     use super::*;
 
-    fn sections() -> [Section; 2] {
+    fn sections() -> [DigestSection; 2] {
         let lines = |word: &str| (0..50).map(|i| format!("{word} number {i}")).collect();
         [
-            Section { share: 30, ..Section::list(lines("first")) },
-            Section::titled("More:", 30, lines("second")),
+            DigestSection { share: 30, ..DigestSection::with_lines(lines("first")) },
+            DigestSection::with_title("More:", 30, lines("second")),
         ]
     }
 

@@ -4,19 +4,19 @@
 //! for a reader, and is never read as HTML again.
 
 use super::{
-    fit::Section,
-    kind::{Sample, TextKind},
+    fit::DigestSection,
+    kind::{TextKind, TextSample},
     markdown,
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "HTML", is, sections };
 
 /// Elements whose content is not read.
-const HIDDEN: [&str; 9] =
+const HIDDEN_ELEMENTS: [&str; 9] =
     ["script", "style", "svg", "nav", "head", "template", "noscript", "button", "rustdoc-toolbar"];
 
 /// Elements that begin a line.
-const BLOCKS: [&str; 22] = [
+const BLOCK_ELEMENTS: [&str; 22] = [
     "p",
     "div",
     "br",
@@ -42,10 +42,10 @@ const BLOCKS: [&str; 22] = [
 ];
 
 /// Bytes of the longest tag and of the longest entity.
-const TAG: usize = 1_024;
-const ENTITY: usize = 12;
+const MAX_TAG_BYTES: usize = 1_024;
+const MAX_ENTITY_BYTES: usize = 12;
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let begins = |line: &&str| line.trim_start().starts_with(['<', '\u{feff}']);
     let first = sample.lines.iter().take(40).collect::<Vec<_>>();
     let lower: String =
@@ -56,9 +56,9 @@ fn is(sample: &Sample<'_>) -> bool {
             || (lower.contains("<body") && lower.contains("</")))
 }
 
-fn sections(html: &str, query: &str, budget: usize) -> Vec<Section> {
+fn sections(html: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     let text = text(html);
-    let mut sections = markdown::told(&text, query, budget, false);
+    let mut sections = markdown::outline_sections(&text, query, budget, false);
     if let Some(findings) = sections.first_mut() {
         let title = title(html);
         if !title.is_empty() {
@@ -72,7 +72,7 @@ fn sections(html: &str, query: &str, budget: usize) -> Vec<Section> {
 fn title(html: &str) -> String {
     let lower = &html[..html.floor_char_boundary(64 << 10)];
     let between = lower.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
-    between.map(|(title, _)| decoded(title)).unwrap_or_default()
+    between.map(|(title, _)| decode_entities(title)).unwrap_or_default()
 }
 
 /// The text of a page in lines; headings with `#`, entries of lists with `-`.
@@ -94,8 +94,8 @@ pub(super) fn text(html: &str) -> String {
             continue;
         };
         rest = after;
-        if !closes && HIDDEN.contains(&name.as_str()) {
-            rest = behind(rest, &name);
+        if !closes && HIDDEN_ELEMENTS.contains(&name.as_str()) {
+            rest = after_element(rest, &name);
             continue;
         }
         match name.as_bytes() {
@@ -111,7 +111,7 @@ pub(super) fn text(html: &str) -> String {
                 out.push_str("- ");
             }
             b"td" | b"th" if !closes => out.push_str(if out.ends_with('\n') { "" } else { " | " }),
-            _ if BLOCKS.contains(&name.as_str()) => {
+            _ if BLOCK_ELEMENTS.contains(&name.as_str()) => {
                 line_end(&mut out);
                 if name == "p" || name == "pre" {
                     blank_line(&mut out);
@@ -135,7 +135,7 @@ fn tag(text: &str) -> Option<(String, bool, &str)> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '?') {
         return None;
     }
-    let head = &name[..name.floor_char_boundary(TAG)];
+    let head = &name[..name.floor_char_boundary(MAX_TAG_BYTES)];
     let (mut quote, mut end) = (None, None);
     for (at, byte) in head.bytes().enumerate() {
         match (quote, byte) {
@@ -155,7 +155,7 @@ fn tag(text: &str) -> Option<(String, bool, &str)> {
 }
 
 /// What follows the end of an element.
-fn behind<'a>(text: &'a str, name: &str) -> &'a str {
+fn after_element<'a>(text: &'a str, name: &str) -> &'a str {
     let mut rest = text;
     while let Some(at) = rest.find("</") {
         rest = &rest[at + 2..];
@@ -168,7 +168,7 @@ fn behind<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 fn push(out: &mut String, text: &str, verbatim: bool) {
-    let text = decoded(text);
+    let text = decode_entities(text);
     if verbatim {
         out.push_str(&text);
         return;
@@ -198,13 +198,13 @@ fn blank_line(out: &mut String) {
 }
 
 /// A text with the entities that are met most as what they stand for; others stay as they are.
-fn decoded(text: &str) -> String {
+fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let name = rest[1..rest.floor_char_boundary(ENTITY)].split_once(';').map(|(name, _)| name);
+        let name = rest[1..rest.floor_char_boundary(MAX_ENTITY_BYTES)].split_once(';').map(|(name, _)| name);
         match name.and_then(|name| Some((name, entity(name)?))) {
             Some((name, c)) => {
                 out.push(c);

@@ -5,27 +5,27 @@
 //! is decided from its beginning alone, so it costs the same however long the text is.
 
 use super::{
-    code, diff, document::Parsed, fit::Section, html, json, listing, log, markdown, prose, settings, sql,
-    table,
+    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, prose,
+    settings, sql, table,
 };
 
 /// Bytes of a text that are looked at.
-const LOOKED_AT: usize = 64 << 10;
+const MAX_SAMPLE_BYTES: usize = 64 << 10;
 
 /// Lines of it, and bytes of a line.
-const LINES: usize = 400;
-const LINE: usize = 2000;
+const MAX_SAMPLE_LINES: usize = 400;
+const MAX_SAMPLE_LINE_BYTES: usize = 2000;
 
 /// A kind of text that is read line by line.
 pub(crate) struct TextKind {
     /// The word that a reader sees: `log`.
     pub(super) name: &'static str,
     /// Whether a text is of this kind.
-    pub(super) is: fn(&Sample<'_>) -> bool,
+    pub(super) is: fn(&TextSample<'_>) -> bool,
     /// What there is to tell of a text, for a query (which may be empty, and is trimmed) and a budget in tokens: the
     /// findings first, as a section without a title, one line each without a mark; then the rest, the most important
     /// first. More than fits is left out, so sections may hold more than the budget, but no more than a few times it.
-    pub(super) sections: fn(&str, &str, usize) -> Vec<Section>,
+    pub(super) sections: fn(&str, &str, usize) -> Vec<DigestSection>,
 }
 
 /// In this order; the last one is what nothing else is.
@@ -43,7 +43,7 @@ const KINDS: [TextKind; 10] = [
 ];
 
 /// The beginning of a text.
-pub(super) struct Sample<'a> {
+pub(super) struct TextSample<'a> {
     /// Its first lines, without their ends, each cut to a bounded length; no line that was cut off by the end of
     /// what is looked at, unless it is the only one.
     pub(super) lines: Vec<&'a str>,
@@ -53,16 +53,16 @@ pub(super) struct Sample<'a> {
     pub(super) cut: bool,
 }
 
-impl<'a> Sample<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        let head = &text[..text.floor_char_boundary(LOOKED_AT)];
+impl<'a> TextSample<'a> {
+    pub(crate) fn from_text(text: &'a str) -> Self {
+        let head = &text[..text.floor_char_boundary(MAX_SAMPLE_BYTES)];
         let whole = match head.rfind('\n') {
             Some(end) if head.len() < text.len() => &head[..end],
             _ => head,
         };
-        let cut = |line: &'a str| &line[..line.floor_char_boundary(LINE)];
+        let cut = |line: &'a str| &line[..line.floor_char_boundary(MAX_SAMPLE_LINE_BYTES)];
         Self {
-            lines: whole.lines().take(LINES).map(cut).collect(),
+            lines: whole.lines().take(MAX_SAMPLE_LINES).map(cut).collect(),
             text: whole,
             cut: whole.len() < text.len(),
         }
@@ -70,16 +70,16 @@ impl<'a> Sample<'a> {
 }
 
 /// What a text was taken for.
-pub(crate) enum Recognised<'a> {
+pub(crate) enum RecognizedText<'a> {
     /// It has rows; what it is called comes with it.
-    Rows(&'static str, Parsed<'a>),
+    Rows(&'static str, ParsedDocument<'a>),
     Text(&'static TextKind),
 }
 
-impl<'a> Recognised<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        let sample = Sample::of(text);
-        if let Some(rows) = json_of(text, &sample) {
+impl<'a> RecognizedText<'a> {
+    pub(crate) fn from_text(text: &'a str) -> Self {
+        let sample = TextSample::from_text(text);
+        if let Some(rows) = recognize_json(text, &sample) {
             return rows;
         }
         // Statements with values between commas are rows of more than one table.
@@ -101,7 +101,7 @@ impl<'a> Recognised<'a> {
     }
 
     /// See [`TextKind::sections`].
-    pub(super) fn sections(&self, text: &str, query: &str, budget: usize) -> Vec<Section> {
+    pub(super) fn sections(&self, text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         match self {
             Self::Rows(_, document) => json::sections(document, query, budget),
             Self::Text(kind) => (kind.sections)(text, query, budget),
@@ -110,20 +110,21 @@ impl<'a> Recognised<'a> {
 }
 
 /// JSON, a JSON value a line, or JSON whose end is missing.
-fn json_of<'a>(text: &'a str, sample: &Sample<'a>) -> Option<Recognised<'a>> {
-    if let Ok(document) = Parsed::read(text) {
-        return Some(Recognised::Rows("JSON", document));
+fn recognize_json<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
+    if let Ok(document) = ParsedDocument::read(text) {
+        return Some(RecognizedText::Rows("JSON", document));
     }
     if !text.trim_ascii_start().starts_with(['{', '[']) {
         return None;
     }
     let filled: Vec<&&str> = sample.lines.iter().filter(|line| !line.trim_ascii().is_empty()).collect();
     let value = |line: &&&str| {
-        line.trim_ascii_start().starts_with(['{', '[']) && (line.len() >= LINE || Parsed::read(line).is_ok())
+        line.trim_ascii_start().starts_with(['{', '['])
+            && (line.len() >= MAX_SAMPLE_LINE_BYTES || ParsedDocument::read(line).is_ok())
     };
     let values = filled.iter().filter(|line| value(line)).count();
     if filled.len() > 1 && values * 10 >= filled.len() * 8 {
-        return Some(Recognised::Rows("JSON Lines", Parsed::lines(text)?));
+        return Some(RecognizedText::Rows("JSON Lines", ParsedDocument::read_json_lines(text)?));
     }
-    Some(Recognised::Rows("JSON", Parsed::before_the_end(text)?))
+    Some(RecognizedText::Rows("JSON", ParsedDocument::read_truncated(text)?))
 }

@@ -6,17 +6,17 @@ use std::{collections::HashMap, hash::Hash};
 use gatehouse_core::search::for_each_term;
 
 /// Bytes of a line that are looked at.
-pub(super) const LINE: usize = 2_000;
+pub(super) const MAX_LINE_BYTES: usize = 2_000;
 
 /// Characters of a line that are shown.
-pub(super) const SHOWN: usize = 160;
+pub(super) const MAX_SHOWN_CHARS: usize = 160;
 
 /// Words of a query that are looked for, and lines that are shown for it.
-const WORDS: usize = 16;
-const MATCHES: usize = 24;
+const MAX_QUERY_WORDS: usize = 16;
+const MAX_MATCHES: usize = 24;
 
 /// Words that say how something is asked for, and not what.
-const ASKING: [&str; 32] = [
+const QUERY_STOP_WORDS: [&str; 32] = [
     "a", "an", "and", "are", "at", "by", "did", "do", "does", "for", "from", "has", "have", "how", "in",
     "is", "it", "many", "much", "of", "on", "or", "the", "there", "to", "was", "were", "what", "when",
     "where", "which", "with",
@@ -29,7 +29,7 @@ pub(super) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// As much of a line as is looked at.
 pub(super) fn head(line: &str) -> &str {
-    &line[..line.floor_char_boundary(LINE)]
+    &line[..line.floor_char_boundary(MAX_LINE_BYTES)]
 }
 
 /// A line as a reader is shown it: without colours and control characters, single spaces, at most `most` characters.
@@ -99,8 +99,11 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     let best = found.iter().map(|(mask, ..)| score(*mask)).fold(0.0, f64::max);
     found.retain(|(mask, ..)| score(*mask) * 3.0 >= best * 2.0);
     found.sort_by(|a, b| score(b.0).total_cmp(&score(a.0)).then(a.1.cmp(&b.1)));
-    found.truncate(MATCHES);
-    found.into_iter().map(|(_, number, line)| format!("{number}: {}", shown(line, 2 * SHOWN))).collect()
+    found.truncate(MAX_MATCHES);
+    found
+        .into_iter()
+        .map(|(_, number, line)| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS)))
+        .collect()
 }
 
 /// The words of a query as they are looked for: what stands between blanks, where that is more than a word, and stems.
@@ -108,7 +111,10 @@ fn words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |word: &str| {
         let word = word.to_lowercase();
-        if word.len() > 1 && words.len() < WORDS && !ASKING.contains(&word.as_str()) && !words.contains(&word)
+        if word.len() > 1
+            && words.len() < MAX_QUERY_WORDS
+            && !QUERY_STOP_WORDS.contains(&word.as_str())
+            && !words.contains(&word)
         {
             words.push(word);
         }
@@ -130,16 +136,16 @@ fn begins(text: &str, word: &str) -> bool {
 }
 
 /// Counts of what occurs. What is new when it is full is counted together.
-pub(super) struct Counts<K> {
+pub(super) struct BoundedCounts<K> {
     counts: HashMap<K, usize>,
     most: usize,
     /// Occurrences of what is not told apart.
     pub(super) other: usize,
 }
 
-impl<K: Hash + Eq + Ord + Clone> Counts<K> {
+impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
     /// For at most `most` different things.
-    pub(super) fn of(most: usize) -> Self {
+    pub(super) fn with_limit(most: usize) -> Self {
         Self { counts: HashMap::new(), most, other: 0 }
     }
 
@@ -157,15 +163,15 @@ impl<K: Hash + Eq + Ord + Clone> Counts<K> {
     }
 
     /// The most frequent first.
-    pub(super) fn frequent(&self) -> Vec<(K, usize)> {
+    pub(super) fn most_frequent(&self) -> Vec<(K, usize)> {
         let mut all: Vec<(K, usize)> = self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
         all.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
         all
     }
 
     /// The most frequent in words: `amd64 570, all 149, 3 others`; shown by `name`.
-    pub(super) fn told(&self, most: usize, name: impl Fn(&K) -> String) -> String {
-        let all = self.frequent();
+    pub(super) fn render(&self, most: usize, name: impl Fn(&K) -> String) -> String {
+        let all = self.most_frequent();
         let mut parts: Vec<String> =
             all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key))).collect();
         match all.len().saturating_sub(most) {
@@ -196,12 +202,12 @@ mod tests {
 
     #[test]
     fn counts_are_bounded() {
-        let mut counts = Counts::of(2);
+        let mut counts = BoundedCounts::with_limit(2);
         for key in ["a", "b", "b", "c", "a", "b"] {
             counts.add(key, 1);
         }
         assert_eq!(
-            (counts.told(1, |k| (*k).to_owned()), counts.other, counts.len()),
+            (counts.render(1, |k| (*k).to_owned()), counts.other, counts.len()),
             ("b 3, 1 others".into(), 1, 2)
         );
     }

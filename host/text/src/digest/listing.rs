@@ -3,27 +3,27 @@
 //! A line is a path (`find`, `git ls-files`), a size and a path (`du`), or a mode with size and name (`ls -l`).
 
 use super::{
-    fit::Section,
-    kind::{Sample, TextKind},
-    lines::{Counts, SHOWN, matching, numbered, shown},
+    fit::DigestSection,
+    kind::{TextKind, TextSample},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, matching, numbered, shown},
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "listing", is, sections };
 
 /// Folders and kinds that are told apart.
-const TOLD_APART: usize = 20_000;
+const MAX_GROUPS: usize = 20_000;
 
 /// Folders, entries and links that are shown.
-const FOLDERS: usize = 60;
-const LARGEST: usize = 12;
-const NAMES: usize = 40;
+const MAX_SHOWN_FOLDERS: usize = 60;
+const MAX_SHOWN_ENTRIES: usize = 12;
+const MAX_SHOWN_LINKS: usize = 40;
 
 /// Characters of the names of one folder.
-const TOGETHER: usize = 400;
+const MAX_NAMES_CHARS: usize = 400;
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let lines = || sample.lines.iter().filter(|line| !line.trim().is_empty());
-    let entries = lines().filter_map(|line| Entry::of(line));
+    let entries = lines().filter_map(|line| ListingEntry::parse(line));
     let (mut listed, mut deep) = (0, 0);
     for entry in entries {
         listed += 1;
@@ -34,7 +34,7 @@ fn is(sample: &Sample<'_>) -> bool {
 }
 
 /// A file or folder of a listing.
-struct Entry<'a> {
+struct ListingEntry<'a> {
     /// The first letter of its mode, where that stands there.
     kind: Option<char>,
     size: Option<u64>,
@@ -44,11 +44,11 @@ struct Entry<'a> {
     target: Option<&'a str>,
 }
 
-impl<'a> Entry<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+impl<'a> ListingEntry<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim_end();
         if is_mode(line.split(' ').next()?) {
-            return Self::long(line);
+            return Self::parse_long(line);
         }
         let (first, rest) = line.split_once(['\t', ' ']).unwrap_or(("", line));
         let size =
@@ -66,7 +66,7 @@ impl<'a> Entry<'a> {
     }
 
     /// A line of `ls -l`: the name follows the time, or the year.
-    fn long(line: &'a str) -> Option<Self> {
+    fn parse_long(line: &'a str) -> Option<Self> {
         let mut words = line.split(' ').filter(|word| !word.is_empty());
         let kind = words.next()?.chars().next();
         let size = words.nth(3)?.parse().ok();
@@ -86,15 +86,18 @@ fn is_mode(word: &str) -> bool {
         && word.bytes().skip(1).take(9).all(|b| b"rwxsStT-".contains(&b))
 }
 
-fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
-    let (mut extensions, mut folders, mut kinds) =
-        (Counts::of(TOLD_APART), Counts::of(TOLD_APART), Counts::of(8));
+fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
+    let (mut extensions, mut folders, mut kinds) = (
+        BoundedCounts::with_limit(MAX_GROUPS),
+        BoundedCounts::with_limit(MAX_GROUPS),
+        BoundedCounts::with_limit(8),
+    );
     let mut largest: Vec<(u64, usize, &str)> = Vec::new();
     let mut links = Vec::new();
     let mut names: Vec<(&str, String)> = Vec::new();
     let (mut count, mut total, mut deepest) = (0, 0_u64, 0);
     for (number, line) in numbered(text) {
-        let Some(entry) = Entry::of(line) else { continue };
+        let Some(entry) = ListingEntry::parse(line) else { continue };
         count += 1;
         let (folder, name) = entry.name.trim_end_matches('/').rsplit_once('/').unwrap_or(("", entry.name));
         deepest = deepest.max(entry.name.matches('/').count());
@@ -107,17 +110,21 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
         if let Some(kind) = entry.kind {
             kinds.add(kind, 1);
         }
-        if let Some(target) = entry.target.filter(|_| links.len() < NAMES) {
-            links.push(format!("{} -> {}", shown(entry.name, SHOWN), shown(target, SHOWN)));
+        if let Some(target) = entry.target.filter(|_| links.len() < MAX_SHOWN_LINKS) {
+            links.push(format!(
+                "{} -> {}",
+                shown(entry.name, MAX_SHOWN_CHARS),
+                shown(target, MAX_SHOWN_CHARS)
+            ));
         }
         let of_file = entry.kind.is_none_or(|kind| kind == '-');
         if let Some(size) = entry.size.filter(|_| of_file) {
             total = total.saturating_add(size);
             keep_largest(&mut largest, (size, number, entry.name));
         }
-        let room = names.len() < TOLD_APART;
+        let room = names.len() < MAX_GROUPS;
         match names.last_mut() {
-            Some((last, together)) if *last == folder && together.len() < TOGETHER => {
+            Some((last, together)) if *last == folder && together.len() < MAX_NAMES_CHARS => {
                 together.push_str(", ");
                 together.push_str(&shown(name, 60));
             }
@@ -129,58 +136,70 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
     let extension = |extension: &&str| {
         if extension.is_empty() { "none".to_owned() } else { format!(".{}", shown(extension, 30)) }
     };
-    let folder = |folder: &&str| if folder.is_empty() { ".".to_owned() } else { shown(folder, SHOWN) };
+    let folder =
+        |folder: &&str| if folder.is_empty() { ".".to_owned() } else { shown(folder, MAX_SHOWN_CHARS) };
     let mut findings = vec![format!("{count} entries in {} folders, at most {deepest} deep.", folders.len())];
     if kinds.len() > 0 {
-        findings.push(format!("By kind: {}.", kinds.told(6, |kind| kind_name(*kind).to_owned())));
+        findings.push(format!("By kind: {}.", kinds.render(6, |kind| kind_name(*kind).to_owned())));
     }
-    findings.push(format!("By extension: {}.", extensions.told(12, extension)));
+    findings.push(format!("By extension: {}.", extensions.render(12, extension)));
     if folders.len() > 1 {
-        findings.push(format!("Most entries directly in: {}.", folders.told(5, folder)));
+        findings.push(format!("Most entries directly in: {}.", folders.render(5, folder)));
     }
     if let Some((size, _, name)) = largest.first() {
-        findings.push(format!("The largest is {} with {size}; all together {total}.", shown(name, SHOWN)));
+        findings.push(format!(
+            "The largest is {} with {size}; all together {total}.",
+            shown(name, MAX_SHOWN_CHARS)
+        ));
     }
     let largest: Vec<String> = largest
         .iter()
-        .map(|(size, number, name)| format!("{size} {} (line {number})", shown(name, SHOWN)))
+        .map(|(size, number, name)| format!("{size} {} (line {number})", shown(name, MAX_SHOWN_CHARS)))
         .collect();
-    let told: Vec<String> =
-        folders.frequent().iter().take(FOLDERS).map(|(name, n)| format!("{} {n}", folder(name))).collect();
+    let told: Vec<String> = folders
+        .most_frequent()
+        .iter()
+        .take(MAX_SHOWN_FOLDERS)
+        .map(|(name, n)| format!("{} {n}", folder(name)))
+        .collect();
     // Folders that were looked into in turns are one here.
     let mut shown_names: Vec<String> = names
         .iter()
         .map(|(name, together)| {
-            format!("{}/ {together}{}", folder(name), if together.len() >= TOGETHER { ", …" } else { "" })
+            format!(
+                "{}/ {together}{}",
+                folder(name),
+                if together.len() >= MAX_NAMES_CHARS { ", …" } else { "" }
+            )
         })
         .collect();
     spread(&mut shown_names);
     vec![
-        Section::list(findings),
-        Section::titled("Lines that match the query:", 40, matching(text, query)),
-        Section::titled("Largest:", 25, largest),
-        Section::titled(
+        DigestSection::with_lines(findings),
+        DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
+        DigestSection::with_title("Largest:", 25, largest),
+        DigestSection::with_title(
             "Entries directly in folders:",
             30,
             if folders.len() > 1 { told } else { Vec::new() },
         ),
-        Section::titled("Links:", 20, links),
-        Section::titled("Names:", 30, shown_names),
+        DigestSection::with_title("Links:", 20, links),
+        DigestSection::with_title("Names:", 30, shown_names),
     ]
 }
 
 /// Keeps the largest, in order; of two that are as large, the earlier.
 fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize, &'a str)) {
     let at = largest.partition_point(|known| known.0 >= entry.0);
-    if at < LARGEST {
+    if at < MAX_SHOWN_ENTRIES {
         largest.insert(at, entry);
-        largest.truncate(LARGEST);
+        largest.truncate(MAX_SHOWN_ENTRIES);
     }
 }
 
 /// Keeps so many of the lines, from all over the listing.
 fn spread(lines: &mut Vec<String>) {
-    let step = lines.len().div_ceil(NAMES).max(1);
+    let step = lines.len().div_ceil(MAX_SHOWN_LINKS).max(1);
     let mut at = 0;
     lines.retain(|_| {
         at += 1;

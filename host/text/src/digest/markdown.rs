@@ -3,43 +3,43 @@
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
 
 use super::{
-    fit::Section,
-    kind::{Sample, TextKind},
-    lines::{SHOWN, shown},
+    fit::DigestSection,
+    kind::{TextKind, TextSample},
+    lines::{MAX_SHOWN_CHARS, shown},
 };
 use crate::{
-    Extractor, Tokens,
-    layout::{Layout, is_code},
+    BpeTokenCounter, Extractor,
+    layout::{TextLayout, is_code},
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "Markdown", is, sections };
 
 /// Headings of what is looked at by which a text is known.
-const LEAST: usize = 2;
+const MIN_HEADINGS: usize = 2;
 
 /// Hundredths of the budget for headings, and tokens for titles and for what is inserted among the findings.
-const HEADINGS: usize = 40;
-const AROUND: usize = 60;
+const HEADINGS_PERCENT: usize = 40;
+const OVERHEAD_TOKENS: usize = 60;
 
 /// Headings that are told at most.
-const TOLD: usize = 160;
+const MAX_HEADINGS: usize = 160;
 
 /// Bytes of a text of which sentences are taken, without a query and for one. A longer text is told by its headings and
 /// its beginning: ranking all of it would take longer than whoever waits for it is ready to.
-const READ: [usize; 2] = [128 << 10, 1 << 20];
+const MAX_RANKED_BYTES: [usize; 2] = [128 << 10, 1 << 20];
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let text = sample.lines.join("\n");
-    !is_code(&text) && Layout::of(&text).headings.len() >= LEAST
+    !is_code(&text) && TextLayout::from_text(&text).headings.len() >= MIN_HEADINGS
 }
 
-fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
-    told(text, query, budget, true)
+fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
+    outline_sections(text, query, budget, true)
 }
 
 /// What there is to tell of a text with headings; `numbered`: lines are those of the document.
-pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Vec<Section> {
-    let layout = Layout::of(text);
+pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered: bool) -> Vec<DigestSection> {
+    let layout = TextLayout::from_text(text);
     let mut levels = std::collections::BTreeMap::<usize, usize>::new();
     layout.headings.iter().for_each(|heading| *levels.entry(heading.level).or_default() += 1);
     let lines = text.lines().count();
@@ -57,14 +57,15 @@ pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Ve
         line += text[at..heading.start].bytes().filter(|b| *b == b'\n').count();
         at = heading.start;
         let depth = layout.path(heading.parent).count();
-        named.push((depth, line, shown(name(&text[heading.start..heading.end]), SHOWN)));
+        named.push((depth, line, shown(name(&text[heading.start..heading.end]), MAX_SHOWN_CHARS)));
     }
     if let Some((.., first)) = named.iter().min_by_key(|(depth, line, _)| (*depth, *line)) {
         findings.push(format!("Its first heading is: {first}."));
     }
     // The upper ones say more of a text that has too many.
-    let deepest =
-        (0..8).rev().find(|deepest| named.iter().filter(|(depth, ..)| depth <= deepest).count() <= TOLD);
+    let deepest = (0..8)
+        .rev()
+        .find(|deepest| named.iter().filter(|(depth, ..)| depth <= deepest).count() <= MAX_HEADINGS);
     let mut headings: Vec<String> = named
         .iter()
         .filter(|(depth, ..)| deepest.is_none_or(|deepest| *depth <= deepest))
@@ -73,24 +74,30 @@ pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Ve
             format!("{}{name}{line}", "  ".repeat((*depth).min(4)))
         })
         .collect();
-    headings.truncate(TOLD);
+    headings.truncate(MAX_HEADINGS);
     // What the sentences may take is counted: they are whole or left out.
-    let cost = |line: &String| Tokens.count(line, TokenEncoding::O200k) + 2;
-    let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS / 100);
-    let around = findings.iter().map(cost).sum::<usize>() + AROUND;
+    let cost = |line: &String| BpeTokenCounter.count(line, TokenEncoding::O200k) + 2;
+    let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
+    let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
     let left = u32::try_from(budget.saturating_sub(taken + around)).unwrap_or(u32::MAX);
-    let kept = Extractor.extract(read(text, query), query, left.max(64)).map(|extract| vec![extract.text]);
+    let kept = Extractor
+        .extract(ranked_beginning(text, query), query, left.max(64))
+        .map(|extract| vec![extract.text]);
     let kept = kept.unwrap_or_default();
     vec![
-        Section::list(findings),
-        Section::titled(if numbered { "Headings (with lines):" } else { "Headings:" }, HEADINGS, headings),
-        Section::titled("Text:", 95, kept),
+        DigestSection::with_lines(findings),
+        DigestSection::with_title(
+            if numbered { "Headings (with lines):" } else { "Headings:" },
+            HEADINGS_PERCENT,
+            headings,
+        ),
+        DigestSection::with_title("Text:", 95, kept),
     ]
 }
 
 /// As much of a text as its sentences are taken of.
-pub(super) fn read<'a>(text: &'a str, query: &str) -> &'a str {
-    &text[..text.floor_char_boundary(READ[usize::from(!query.is_empty())])]
+pub(super) fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
+    &text[..text.floor_char_boundary(MAX_RANKED_BYTES[usize::from(!query.is_empty())])]
 }
 
 /// A heading without its marks: of two lines, the one with letters.

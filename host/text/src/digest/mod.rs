@@ -7,44 +7,44 @@
 //! gives the same digest, byte for byte. A digest is an index and no replacement: whoever shows it keeps the document
 //! within reach.
 
+mod anomalies;
 mod code;
 mod columns;
 mod diff;
 pub(crate) mod document;
+mod error_words;
 mod errors;
 mod fit;
-mod forms;
 mod html;
 mod json;
 pub(crate) mod kind;
+mod line_templates;
 mod lines;
 mod listing;
 mod log;
 mod markdown;
 mod measure;
-mod naming;
 mod overview;
 mod profile;
 mod prose;
 #[cfg(test)]
 mod questions;
+mod row_names;
 mod rows;
 mod scan;
 mod settings;
 mod sql;
-mod stamp;
 mod stats;
 mod symbol;
 mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod timestamp;
 mod trace;
 #[cfg(test)]
 mod truth;
-mod unusual;
 pub(crate) mod value;
-mod words;
 
 use gatehouse_core::{
     outcome::Fault,
@@ -54,17 +54,17 @@ use gatehouse_core::{
     },
 };
 
-use crate::Tokens;
-use kind::Recognised;
+use crate::BpeTokenCounter;
+use kind::RecognizedText;
 
 /// The smallest budget that can hold anything.
 const MIN_BUDGET: usize = 64;
 
 /// Bytes from which a document is counted on a thread of its own.
-const LARGE: usize = 64 << 10;
+const MIN_THREADED_BYTES: usize = 64 << 10;
 
 /// Findings that are given at most.
-const FINDINGS: usize = 5;
+const MAX_FINDINGS: usize = 5;
 
 /// Tells `text` within `budget` tokens. See [`gatehouse_core::ports::Text::digest`].
 pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault> {
@@ -72,9 +72,9 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
     let query = query.trim();
     let (tokens_in, kind, sections) = std::thread::scope(|scope| {
         // Counting a large document takes as long as understanding it, so the two go on at once.
-        let count = || Tokens.count(text, TokenEncoding::O200k);
-        let aside = (text.len() >= LARGE).then(|| scope.spawn(count));
-        let recognised = Recognised::of(text);
+        let count = || BpeTokenCounter.count(text, TokenEncoding::O200k);
+        let aside = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
+        let recognised = RecognizedText::from_text(text);
         let sections = recognised.sections(text, query, goal);
         let tokens = match aside {
             Some(aside) => aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -86,7 +86,7 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
     let findings = |kept: &dyn Fn(usize) -> bool| -> Vec<String> {
         let lines = sections.first().map_or(&[][..], |section| &section.lines);
         let kept = lines.iter().enumerate().filter(|(at, _)| kept(*at));
-        kept.map(|(_, line)| line.clone()).take(FINDINGS).collect()
+        kept.map(|(_, line)| line.clone()).take(MAX_FINDINGS).collect()
     };
     if tokens_in <= budget {
         return Ok(DocumentDigest {

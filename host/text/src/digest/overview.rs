@@ -2,33 +2,34 @@
 
 use super::{
     columns,
-    document::{Kind, Parsed},
-    json::Look,
-    profile::Place,
-    stats::Scale,
+    document::{NodeKind, ParsedDocument},
+    json::DocumentAnalysis,
+    profile::DocumentPlace,
+    stats::MeasureScale,
     value::show,
 };
 
 /// Characters of a value that is shown.
-const SHOWN: usize = 40;
+const MAX_VALUE_CHARS: usize = 40;
 
 /// A line for each single value at the top of the document.
-pub(super) fn singles(document: &Parsed<'_>, places: &[Place]) -> Vec<String> {
-    let single = |place: &&Place| place.table == 0 && place.rows == 1;
+pub(super) fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<String> {
+    let single = |place: &&DocumentPlace| place.table == 0 && place.rows == 1;
     places
         .iter()
         .filter(single)
         .filter_map(|place| {
             let id = *place.values.first()?;
-            let scalar = !matches!(document.kind(id), Kind::Array | Kind::Object) || document.len(id) == 0;
-            scalar.then(|| format!("{}: {}", place.name, show(document, id, 2 * SHOWN)))
+            let scalar =
+                !matches!(document.kind(id), NodeKind::Array | NodeKind::Object) || document.len(id) == 0;
+            scalar.then(|| format!("{}: {}", place.name, show(document, id, 2 * MAX_VALUE_CHARS)))
         })
         .collect()
 }
 
 /// Sentences on the document as a whole, for where little stands out.
-pub(super) fn overview(look: &Look<'_, '_>) -> Vec<String> {
-    let Look { document, places, stats, largest, .. } = look;
+pub(super) fn overview(look: &DocumentAnalysis<'_, '_>) -> Vec<String> {
+    let DocumentAnalysis { document, places, stats, largest, .. } = look;
     let mut facts = vec![root(look)];
     let of_main = |p: &&usize| largest.contains(&places[**p].table) && places[**p].rows > 1;
     let order: Vec<usize> = (0..places.len()).collect();
@@ -37,11 +38,15 @@ pub(super) fn overview(look: &Look<'_, '_>) -> Vec<String> {
         let rows = places[*p].rows;
         let telling = times * 2 >= rows && times > 1 && stats[*p].scalars.len() > 1;
         telling.then(|| {
-            format!("{} is {} in {times} of {rows} rows", places[*p].name, show(document, id, SHOWN))
+            format!(
+                "{} is {} in {times} of {rows} rows",
+                places[*p].name,
+                show(document, id, MAX_VALUE_CHARS)
+            )
         })
     };
     let ranges = |p: &usize| {
-        stats[*p].spread.as_ref().filter(|s| s.scale != Scale::Length && s.mad > 0.0)?;
+        stats[*p].spread.as_ref().filter(|s| s.scale != MeasureScale::Length && s.mad > 0.0)?;
         Some(format!("{} goes from {}", places[*p].name, columns::range(look, *p)?))
     };
     facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
@@ -49,7 +54,7 @@ pub(super) fn overview(look: &Look<'_, '_>) -> Vec<String> {
     let heavy = |p: &usize| {
         let id = *places[*p].values.first()?;
         let size = document.size(id);
-        let all = document.size(Parsed::ROOT);
+        let all = document.size(ParsedDocument::ROOT);
         (places[*p].rows == 1 && *p > 0 && size * 4 > all)
             .then(|| format!("{} takes {size} of the {all} bytes", places[*p].name))
     };
@@ -58,12 +63,12 @@ pub(super) fn overview(look: &Look<'_, '_>) -> Vec<String> {
     facts
 }
 
-fn root(look: &Look<'_, '_>) -> String {
-    let Look { document, places, largest, .. } = look;
-    let id = Parsed::ROOT;
+fn root(look: &DocumentAnalysis<'_, '_>) -> String {
+    let DocumentAnalysis { document, places, largest, .. } = look;
+    let id = ParsedDocument::ROOT;
     let what = match document.kind(id) {
-        Kind::Object => format!("an object of {} keys", document.len(id)),
-        Kind::Array => format!("a list of {} elements", document.len(id)),
+        NodeKind::Object => format!("an object of {} keys", document.len(id)),
+        NodeKind::Array => format!("a list of {} elements", document.len(id)),
         kind => kind.with_article().to_owned(),
     };
     let table = largest

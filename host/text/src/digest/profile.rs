@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::document::{Id, Kind, Parsed, step};
+use super::document::{NodeIndex, NodeKind, ParsedDocument, step};
 
 /// Places that are told apart; a document may have as many as it has nodes.
 const MAX_PLACES: usize = 600;
@@ -22,11 +22,11 @@ const MAX_TUPLE: usize = 32;
 
 /// One place of the document, and what stands there.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DocumentPlace {
     /// For a reader: `$.items[].price`.
     pub(super) name: String,
     /// The values that stand there, in the order of the document.
-    pub(super) values: Vec<Id>,
+    pub(super) values: Vec<NodeIndex>,
     /// How many rows could have it.
     pub(super) rows: usize,
     /// The place whose values are the rows that this one is a column of; a row is its own.
@@ -39,7 +39,7 @@ pub(super) struct Place {
     pub(super) doubled: usize,
 }
 
-impl Place {
+impl DocumentPlace {
     /// The last step of its name.
     pub(super) fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
@@ -47,11 +47,11 @@ impl Place {
 }
 
 /// The places of a document, each after the one above it.
-pub(super) fn places(document: &Parsed<'_>) -> Vec<Place> {
-    let mut finder = Finder { document, places: Vec::new() };
-    let root = Place {
+pub(super) fn places(document: &ParsedDocument<'_>) -> Vec<DocumentPlace> {
+    let mut finder = PlaceFinder { document, places: Vec::new() };
+    let root = DocumentPlace {
         name: "$".into(),
-        values: vec![Parsed::ROOT],
+        values: vec![ParsedDocument::ROOT],
         rows: 1,
         table: 0,
         parent: 0,
@@ -62,33 +62,33 @@ pub(super) fn places(document: &Parsed<'_>) -> Vec<Place> {
     finder.places
 }
 
-struct Finder<'d, 'a> {
-    document: &'d Parsed<'a>,
-    places: Vec<Place>,
+struct PlaceFinder<'d, 'a> {
+    document: &'d ParsedDocument<'a>,
+    places: Vec<DocumentPlace>,
 }
 
 /// A key and what stands under it.
-struct Group {
-    key: Id,
-    values: Vec<Id>,
-    last: Id,
+struct KeyGroup {
+    key: NodeIndex,
+    values: Vec<NodeIndex>,
+    last: NodeIndex,
 }
 
-enum Grouped {
-    Record { groups: Vec<Group>, doubled: usize },
-    Map(Vec<Id>),
+enum ObjectShape {
+    Record { groups: Vec<KeyGroup>, doubled: usize },
+    Map(Vec<NodeIndex>),
 }
 
-impl Finder<'_, '_> {
-    fn explore(&mut self, place: Place, depth: usize) {
+impl PlaceFinder<'_, '_> {
+    fn explore(&mut self, place: DocumentPlace, depth: usize) {
         if self.places.len() >= MAX_PLACES {
             return;
         }
         let index = self.places.len();
-        let of = |kind: Kind| -> Vec<Id> {
+        let of = |kind: NodeKind| -> Vec<NodeIndex> {
             place.values.iter().copied().filter(|v| self.document.kind(*v) == kind).collect()
         };
-        let (lists, objects) = (of(Kind::Array), of(Kind::Object));
+        let (lists, objects) = (of(NodeKind::Array), of(NodeKind::Object));
         let (name, table) = (place.name.clone(), place.table);
         self.places.push(place);
         if depth >= MAX_DEPTH {
@@ -101,8 +101,8 @@ impl Finder<'_, '_> {
             return;
         }
         match self.group(&objects) {
-            Grouped::Map(values) => self.rows(format!("{name}.*"), index, values, depth),
-            Grouped::Record { groups, doubled } => {
+            ObjectShape::Map(values) => self.rows(format!("{name}.*"), index, values, depth),
+            ObjectShape::Record { groups, doubled } => {
                 self.places[index].doubled = doubled;
                 for group in groups {
                     let name = format!("{name}{}", step(&self.document.string(group.key)));
@@ -112,13 +112,14 @@ impl Finder<'_, '_> {
         }
     }
 
-    fn lists(&mut self, name: &str, index: usize, table: usize, lists: &[Id], depth: usize) {
+    fn lists(&mut self, name: &str, index: usize, table: usize, lists: &[NodeIndex], depth: usize) {
         let width = self.document.len(lists[0]);
         let tuple = lists.len() >= 8
             && (2..=MAX_TUPLE).contains(&width)
             && lists.iter().all(|list| self.document.len(*list) == width);
         if !tuple {
-            let values: Vec<Id> = lists.iter().flat_map(|list| self.document.children(*list)).collect();
+            let values: Vec<NodeIndex> =
+                lists.iter().flat_map(|list| self.document.children(*list)).collect();
             return self.rows(format!("{name}[]"), index, values, depth);
         }
         let mut columns = vec![Vec::with_capacity(lists.len()); width];
@@ -130,10 +131,13 @@ impl Finder<'_, '_> {
         }
     }
 
-    fn rows(&mut self, name: String, parent: usize, values: Vec<Id>, depth: usize) {
+    fn rows(&mut self, name: String, parent: usize, values: Vec<NodeIndex>, depth: usize) {
         if !values.is_empty() {
             let (rows, table) = (values.len(), self.places.len());
-            self.explore(Place { name, values, rows, table, parent, is_row: true, doubled: 0 }, depth + 1);
+            self.explore(
+                DocumentPlace { name, values, rows, table, parent, is_row: true, doubled: 0 },
+                depth + 1,
+            );
         }
     }
 
@@ -142,16 +146,19 @@ impl Finder<'_, '_> {
         name: String,
         parent: usize,
         table: usize,
-        values: Vec<Id>,
+        values: Vec<NodeIndex>,
         rows: usize,
         depth: usize,
     ) {
-        self.explore(Place { name, values, rows, table, parent, is_row: false, doubled: 0 }, depth + 1);
+        self.explore(
+            DocumentPlace { name, values, rows, table, parent, is_row: false, doubled: 0 },
+            depth + 1,
+        );
     }
 
-    fn group(&self, objects: &[Id]) -> Grouped {
+    fn group(&self, objects: &[NodeIndex]) -> ObjectShape {
         let everything = || objects.iter().flat_map(|object| self.document.children(*object)).collect();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<KeyGroup> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut doubled = 0;
         for object in objects {
@@ -166,7 +173,7 @@ impl Finder<'_, '_> {
                 };
                 guess = at + 1;
                 match groups.get_mut(at) {
-                    None => groups.push(Group { key, values: vec![value], last: *object }),
+                    None => groups.push(KeyGroup { key, values: vec![value], last: *object }),
                     Some(group) => {
                         doubled += usize::from(group.last == *object);
                         group.last = *object;
@@ -174,47 +181,47 @@ impl Finder<'_, '_> {
                     }
                 }
                 if groups.len() > MAX_KEYS {
-                    return Grouped::Map(everything());
+                    return ObjectShape::Map(everything());
                 }
             }
         }
         if self.is_map(objects, &groups) {
-            Grouped::Map(everything())
+            ObjectShape::Map(everything())
         } else {
-            Grouped::Record { groups, doubled }
+            ObjectShape::Record { groups, doubled }
         }
     }
 
     /// Whether keys are data and not names: many, seldom shared, and with values that are alike.
-    fn is_map(&self, objects: &[Id], groups: &[Group]) -> bool {
+    fn is_map(&self, objects: &[NodeIndex], groups: &[KeyGroup]) -> bool {
         let members: usize = groups.iter().map(|g| g.values.len()).sum();
         let presence = members as f64 / (groups.len() * objects.len()).max(1) as f64;
         let shared = objects.len() > 1 && presence >= 0.25;
         if groups.len() < 6 || shared {
             return false;
         }
-        let values: Vec<Id> = groups.iter().flat_map(|g| g.values.iter().copied()).take(400).collect();
+        let values: Vec<NodeIndex> = groups.iter().flat_map(|g| g.values.iter().copied()).take(400).collect();
         let Some(kind) = self.common_kind(&values) else { return false };
         let data = groups.iter().filter(|g| looks_like_data(self.document.raw(g.key))).count();
         let data = data * 2 >= groups.len();
         match kind {
-            Kind::Object => self.alike(&values) && (data || groups.len() >= 8),
+            NodeKind::Object => self.alike(&values) && (data || groups.len() >= 8),
             _ => groups.len() >= 24 || data,
         }
     }
 
     /// The kind of nine in ten values that are not null.
-    fn common_kind(&self, values: &[Id]) -> Option<Kind> {
-        let kinds: Vec<Kind> =
-            values.iter().map(|v| self.document.kind(*v)).filter(|k| *k != Kind::Null).collect();
-        let of = |kind: Kind| kinds.iter().filter(|k| **k == kind).count();
-        Kind::ALL.into_iter().find(|kind| of(*kind) > 0 && of(*kind) * 10 >= kinds.len() * 9)
+    fn common_kind(&self, values: &[NodeIndex]) -> Option<NodeKind> {
+        let kinds: Vec<NodeKind> =
+            values.iter().map(|v| self.document.kind(*v)).filter(|k| *k != NodeKind::Null).collect();
+        let of = |kind: NodeKind| kinds.iter().filter(|k| **k == kind).count();
+        NodeKind::ALL.into_iter().find(|kind| of(*kind) > 0 && of(*kind) * 10 >= kinds.len() * 9)
     }
 
     /// Whether objects share most of their keys.
-    fn alike(&self, objects: &[Id]) -> bool {
+    fn alike(&self, objects: &[NodeIndex]) -> bool {
         let mut times: HashMap<&str, usize> = HashMap::new();
-        let keys = |object: Id| {
+        let keys = |object: NodeIndex| {
             self.document.members(object).take(64).filter_map(|(k, _)| k).map(|k| self.document.raw(k))
         };
         for key in objects.iter().flat_map(|object| keys(*object)) {
@@ -236,7 +243,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<(String, usize, bool)> {
-        let document = Parsed::read(text).unwrap();
+        let document = ParsedDocument::read(text).unwrap();
         places(&document).into_iter().map(|p| (p.name, p.values.len(), p.is_row)).collect()
     }
 
@@ -284,7 +291,7 @@ mod tests {
 
     #[test]
     fn doubled_keys_are_counted() {
-        let document = Parsed::read(r#"[{"a": 1, "a": 2}, {"a": 3}]"#).unwrap();
+        let document = ParsedDocument::read(r#"[{"a": 1, "a": 2}, {"a": 3}]"#).unwrap();
         assert_eq!(places(&document)[1].doubled, 1);
     }
 

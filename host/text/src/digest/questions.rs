@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::digest;
 
 #[derive(Deserialize)]
-struct Question {
+struct FixtureQuestion {
     result: String,
     kind: String,
     ask: String,
@@ -39,7 +39,7 @@ fn has(line: &str, word: &str) -> bool {
 
 #[test]
 fn plain_questions_are_answered_from_a_thousand_tokens() {
-    let questions: Vec<Question> = serde_json::from_str(&fixture("questions.json")).unwrap();
+    let questions: Vec<FixtureQuestion> = serde_json::from_str(&fixture("questions.json")).unwrap();
     let mut open = Vec::new();
     for question in &questions {
         let query = if question.kind == "lookup" { question.ask.as_str() } else { "" };

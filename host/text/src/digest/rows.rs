@@ -8,51 +8,51 @@ use gatehouse_core::{
 };
 
 use super::{
-    document::{Id, Kind, Parsed},
-    fit::Section,
-    json::Look,
-    profile::Place,
-    unusual::Odd,
+    anomalies::Anomaly,
+    document::{NodeIndex, NodeKind, ParsedDocument},
+    fit::DigestSection,
+    json::DocumentAnalysis,
+    profile::DocumentPlace,
     value::{bare, show},
 };
-use crate::{Tokens, bm25};
+use crate::{BpeTokenCounter, bm25};
 
 /// Bytes of the largest row; what is larger is looked into.
-const ROW: usize = 4000;
+const MAX_ROW_BYTES: usize = 4000;
 
 /// Rows that match the query and are shown, and the share of the best one's score that each must have.
-const MATCHES: usize = 6;
-const NEAR: f64 = 0.4;
+const MAX_MATCHES: usize = 6;
+const MIN_SCORE_RATIO: f64 = 0.4;
 
 /// Tables that rows are shown of, and columns of such a row.
-const TABLES: usize = 2;
-const COLUMNS: usize = 14;
+const MAX_TABLES: usize = 2;
+const MAX_COLUMNS: usize = 14;
 
 /// Rows of a table that are shown for what is odd or largest in them.
-const ODD: usize = 6;
+const MAX_ANOMALOUS_ROWS: usize = 6;
 
 /// Characters of a cell.
-const CELL: usize = 48;
+const MAX_CELL_CHARS: usize = 48;
 
 /// Characters to which the strings of a row are cut, until it fits: those that leave it readable, and
 /// those that leave its shape.
-const READABLE: &[usize] = &[400, 160, 80];
-const SHORT: &[usize] = &[40, 16];
+const READABLE_CUTS: &[usize] = &[400, 160, 80];
+const SHORTEST_CUTS: &[usize] = &[40, 16];
 
 /// How far a row is narrowed to the part that matches.
-const DEEPEST: usize = 8;
+const MAX_NARROWING_STEPS: usize = 8;
 
 /// One line for each of the rows that match the query best, at most `tokens` in all; whole where they fit.
-pub(super) fn matching(look: &Look<'_, '_>, query: &str, tokens: usize) -> Vec<String> {
+pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usize) -> Vec<String> {
     let document = look.document;
-    let mut best: Vec<Id> = named(look, query);
-    for id in best_of(document, candidates(document), query, MATCHES) {
-        let inside = |row: &Id| *row <= id && id < document.after(*row);
+    let mut best: Vec<NodeIndex> = named(look, query);
+    for id in best_of(document, candidates(document), query, MAX_MATCHES) {
+        let inside = |row: &NodeIndex| *row <= id && id < document.after(*row);
         if !best.iter().any(inside) {
             best.push(id);
         }
     }
-    best.truncate(MATCHES);
+    best.truncate(MAX_MATCHES);
     let mut left = tokens;
     let mut lines = Vec::new();
     for (at, id) in best.iter().enumerate() {
@@ -60,20 +60,20 @@ pub(super) fn matching(look: &Look<'_, '_>, query: &str, tokens: usize) -> Vec<S
         let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
         let id = narrow(document, *id, query, share);
         let Some(line) = line(document, id, share) else { continue };
-        left = left.saturating_sub(Tokens.count(&line, TokenEncoding::O200k) + 1);
+        left = left.saturating_sub(BpeTokenCounter.count(&line, TokenEncoding::O200k) + 1);
         lines.push(line);
     }
     lines
 }
 
 /// The rows whose names the query has, whole: the longest names first.
-fn named(look: &Look<'_, '_>, query: &str) -> Vec<Id> {
+fn named(look: &DocumentAnalysis<'_, '_>, query: &str) -> Vec<NodeIndex> {
     let mut asked = HashSet::new();
     for_each_term(query, |term| {
         asked.insert(term.to_owned());
     });
     let columns = (0..look.places.len()).filter_map(|table| Some((table, look.names.column(table)?)));
-    let mut found: Vec<(usize, Id)> = Vec::new();
+    let mut found: Vec<(usize, NodeIndex)> = Vec::new();
     for (table, column) in columns {
         for value in &look.places[column].values {
             let (mut all, mut terms) = (true, 0);
@@ -86,23 +86,23 @@ fn named(look: &Look<'_, '_>, query: &str) -> Vec<Id> {
         }
     }
     found.sort_by_key(|(terms, _)| Reverse(*terms));
-    found.into_iter().take(MATCHES).map(|(_, row)| row).collect()
+    found.into_iter().take(MAX_MATCHES).map(|(_, row)| row).collect()
 }
 
 /// Those that match, the best first.
-fn best_of(document: &Parsed<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
+fn best_of(document: &ParsedDocument<'_>, rows: Vec<NodeIndex>, query: &str, most: usize) -> Vec<NodeIndex> {
     let texts: Vec<Cow<'_, str>> = rows.iter().map(|id| plain(document, *id)).collect();
     let scores = bm25::scores(&texts, query);
     let top = scores.iter().copied().fold(0.0, f64::max);
-    let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > top * NEAR).collect();
+    let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > top * MIN_SCORE_RATIO).collect();
     best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
     best.into_iter().take(most).map(|i| rows[i]).collect()
 }
 
 /// The part of a row that matches best, where the whole would have to be cut much.
-fn narrow(document: &Parsed<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
-    for _ in 0..DEEPEST {
-        if cut(document, id, tokens, READABLE).is_some() {
+fn narrow(document: &ParsedDocument<'_>, mut id: NodeIndex, query: &str, tokens: usize) -> NodeIndex {
+    for _ in 0..MAX_NARROWING_STEPS {
+        if cut(document, id, tokens, READABLE_CUTS).is_some() {
             break;
         }
         match best_of(document, document.children(id).collect(), query, 1).first() {
@@ -115,11 +115,16 @@ fn narrow(document: &Parsed<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
 
 /// Rows of the largest tables in cells, for what is left of `tokens`: those with something odd first, then rows from all over
 /// the table, or all of them.
-pub(super) fn fill(look: &Look<'_, '_>, odd: &[Odd], tokens: usize) -> Vec<Section> {
+pub(super) fn fill(look: &DocumentAnalysis<'_, '_>, odd: &[Anomaly], tokens: usize) -> Vec<DigestSection> {
     look.largest.iter().filter_map(|table| cells(look, *table, odd, tokens)).collect()
 }
 
-fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Option<Section> {
+fn cells(
+    look: &DocumentAnalysis<'_, '_>,
+    table: usize,
+    odd: &[Anomaly],
+    tokens: usize,
+) -> Option<DigestSection> {
     let place = &look.places[table];
     let rows = &place.values;
     let scalar = |at: &usize| {
@@ -127,26 +132,27 @@ fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Optio
         let tells = stats.scalars.len() > 1 || column.values.len() < rows.len();
         (*at == table || (column.table == table && !column.is_row)) && tells && !stats.scalars.is_empty()
     };
-    let mut columns: Vec<usize> = (table..look.places.len()).filter(scalar).take(COLUMNS).collect();
+    let mut columns: Vec<usize> = (table..look.places.len()).filter(scalar).take(MAX_COLUMNS).collect();
     // What a row is called comes first.
     columns.sort_by_key(|at| look.names.column(table) != Some(*at));
     columns.first()?;
-    let cost =
-        Tokens.count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), TokenEncoding::O200k) + 1;
+    let cost = BpeTokenCounter
+        .count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), TokenEncoding::O200k)
+        + 1;
     let fitting = (tokens / cost.max(1)).max(2);
-    let mut chosen: Vec<Id> = Vec::new();
+    let mut chosen: Vec<NodeIndex> = Vec::new();
     if fitting < rows.len() {
         let odd = odd.iter().filter_map(|odd| odd.at);
         let largest = columns.iter().filter_map(|at| look.stats[*at].largest_number());
         let special = odd.chain(largest).filter_map(|id| look.names.row(table, id));
         special.for_each(|id| {
-            if !chosen.contains(&id) && chosen.len() < ODD {
+            if !chosen.contains(&id) && chosen.len() < MAX_ANOMALOUS_ROWS {
                 chosen.push(id)
             }
         });
     }
     let some = fitting.div_ceil(2).min(rows.len());
-    let spread: Vec<Id> = match fitting < rows.len() {
+    let spread: Vec<NodeIndex> = match fitting < rows.len() {
         true => (0..some).map(|n| rows[n * rows.len() / some]).filter(|id| !chosen.contains(id)).collect(),
         false => rows.clone(),
     };
@@ -160,11 +166,11 @@ fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Optio
         .collect();
     let title = format!("Rows of {} as {}:", place.name, names.join(" | "));
     let lines = chosen.into_iter().map(|id| row(look, table, id, &columns)).collect();
-    Some(Section::titled(title, 15, lines))
+    Some(DigestSection::with_title(title, 15, lines))
 }
 
 /// A row in cells, after the steps that lead to it from where the table begins.
-fn row(look: &Look<'_, '_>, table: usize, id: Id, columns: &[usize]) -> String {
+fn row(look: &DocumentAnalysis<'_, '_>, table: usize, id: NodeIndex, columns: &[usize]) -> String {
     let document = look.document;
     let path = document.path(id);
     let common = look.places[table].name.split(['[', '*']).next().unwrap_or_default().trim_end_matches('.');
@@ -173,14 +179,14 @@ fn row(look: &Look<'_, '_>, table: usize, id: Id, columns: &[usize]) -> String {
         let values = &look.places[*at].values;
         let value = values.get(values.partition_point(|value| *value < id)).copied();
         let value = value.filter(|value| *value < document.after(id));
-        value.map_or(String::new(), |value| bare(document, value, CELL))
+        value.map_or(String::new(), |value| bare(document, value, MAX_CELL_CHARS))
     };
     let cells: Vec<String> = columns.iter().map(cell).collect();
     format!("{path} {}", cells.join(" | ").trim_end_matches([' ', '|']))
 }
 
 /// The places of the largest rows that are not inside one another, the largest first.
-pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
+pub(super) fn largest(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<usize> {
     let mut tables: Vec<(usize, usize)> = places
         .iter()
         .enumerate()
@@ -197,7 +203,7 @@ pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
     };
     let mut chosen: Vec<usize> = Vec::new();
     for (_, index) in tables {
-        if chosen.len() < TABLES && !chosen.iter().any(|c| inside(index, *c) || inside(*c, index)) {
+        if chosen.len() < MAX_TABLES && !chosen.iter().any(|c| inside(index, *c) || inside(*c, index)) {
             chosen.push(index);
         }
     }
@@ -205,32 +211,37 @@ pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
 }
 
 /// Bytes that the rows of a table take.
-pub(super) fn bytes(look: &Look<'_, '_>, table: usize) -> usize {
+pub(super) fn bytes(look: &DocumentAnalysis<'_, '_>, table: usize) -> usize {
     size(look.document, &look.places[table])
 }
 
-fn size(document: &Parsed<'_>, place: &Place) -> usize {
+fn size(document: &ParsedDocument<'_>, place: &DocumentPlace) -> usize {
     place.values.iter().map(|id| document.size(*id)).sum()
 }
 
 /// A row with its path, its strings cut to the most characters of `cuts` with which it fits.
-fn cut(document: &Parsed<'_>, id: Id, tokens: usize, cuts: &[usize]) -> Option<String> {
+fn cut(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
     let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
-    cuts.iter().map(line).find(|line| Tokens.count_up_to(line, tokens, TokenEncoding::O200k).is_some())
+    cuts.iter()
+        .map(line)
+        .find(|line| BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some())
 }
 
 /// A row with its path, its strings and at last its end cut until it costs no more than `tokens`.
-fn line(document: &Parsed<'_>, id: Id, tokens: usize) -> Option<String> {
-    if let Some(line) = cut(document, id, tokens, READABLE).or_else(|| cut(document, id, tokens, SHORT)) {
+fn line(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize) -> Option<String> {
+    if let Some(line) =
+        cut(document, id, tokens, READABLE_CUTS).or_else(|| cut(document, id, tokens, SHORTEST_CUTS))
+    {
         return Some(line);
     }
     let path = document.path(id);
-    let line = format!("{path}: {}", show(document, id, SHORT[SHORT.len() - 1]));
+    let line = format!("{path}: {}", show(document, id, SHORTEST_CUTS[SHORTEST_CUTS.len() - 1]));
     // Four characters for a token, then three, then two: rows of names and digits cost more than prose.
     (2..=4).rev().map(|per_token| cut_to(&line, tokens * per_token)).find(|line| {
         // A path alone tells nothing.
-        line.len() > path.len() + 8 && Tokens.count_up_to(line, tokens, TokenEncoding::O200k).is_some()
+        line.len() > path.len() + 8
+            && BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some()
     })
 }
 
@@ -239,12 +250,12 @@ fn cut_to(line: &str, characters: usize) -> String {
 }
 
 /// The outermost values that are small enough to be shown.
-fn candidates(document: &Parsed<'_>) -> Vec<Id> {
+fn candidates(document: &ParsedDocument<'_>) -> Vec<NodeIndex> {
     let mut rows = Vec::new();
-    let mut open = vec![Parsed::ROOT];
+    let mut open = vec![ParsedDocument::ROOT];
     while let Some(id) = open.pop() {
-        let container = matches!(document.kind(id), Kind::Array | Kind::Object);
-        if container && (id == Parsed::ROOT || document.size(id) > ROW) {
+        let container = matches!(document.kind(id), NodeKind::Array | NodeKind::Object);
+        if container && (id == ParsedDocument::ROOT || document.size(id) > MAX_ROW_BYTES) {
             open.extend(document.children(id));
         } else {
             rows.push(id);
@@ -255,7 +266,7 @@ fn candidates(document: &Parsed<'_>) -> Vec<Id> {
 }
 
 /// The text of a row, and its key, for finding words: escapes are blanks, or `\n` would begin words.
-fn plain<'a>(document: &Parsed<'a>, id: Id) -> Cow<'a, str> {
+fn plain<'a>(document: &ParsedDocument<'a>, id: NodeIndex) -> Cow<'a, str> {
     let source = document.keyed_source(id);
     if source.contains('\\') {
         Cow::Owned(source.replace("\\n", " ").replace("\\t", " ").replace("\\r", " "))

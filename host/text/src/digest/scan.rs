@@ -1,6 +1,6 @@
 //! Scans JSON text into nodes, by the grammar of RFC 8259 and nothing more lenient.
 
-use super::document::{Id, Kind, Node};
+use super::document::{DocumentNode, NodeIndex, NodeKind};
 
 /// Where a text stops being JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,15 +8,15 @@ pub(crate) struct NotJson {
     /// Bytes before it.
     pub(super) at: usize,
     /// What would have to stand there.
-    pub(super) wanted: &'static str,
+    pub(super) expected: &'static str,
 }
 
 /// Where a text of more bytes is no longer told apart by the 32 bits of a node.
-const LONGEST: usize = u32::MAX as usize;
+const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
 /// The nodes of a text, in its order.
-pub(super) fn nodes(text: &str) -> Result<Vec<Node>, NotJson> {
-    let mut scan = Scan::over(text)?;
+pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
+    let mut scan = JsonScanner::new(text)?;
     match scan.document(None) {
         Ok(()) => Ok(scan.nodes),
         Err((not, _)) => Err(not),
@@ -25,23 +25,24 @@ pub(super) fn nodes(text: &str) -> Result<Vec<Node>, NotJson> {
 
 /// The nodes of a text that stops being JSON near its end, as one that was cut off does; what is open there ends there.
 /// None where it stops earlier.
-pub(super) fn nodes_before(text: &str) -> Option<(Vec<Node>, NotJson)> {
-    let mut scan = Scan::over(text).ok()?;
+pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJson)> {
+    let mut scan = JsonScanner::new(text).ok()?;
     let Err((not, open)) = scan.document(None) else { return None };
     if not.at * 10 < text.len() * 9 || open.is_empty() {
         return None;
     }
     // A number at the very end may be the beginning of a longer one, and a key without its value says nothing.
     let inner = *open.last()? as usize;
-    let partial = scan.nodes.last().is_some_and(|n| n.kind == Kind::Number && n.end as usize == text.len());
+    let partial =
+        scan.nodes.last().is_some_and(|n| n.kind == NodeKind::Number && n.end as usize == text.len());
     if partial {
         scan.nodes.pop();
         scan.nodes[inner].len -= 1;
     }
-    if scan.keyed || (partial && scan.nodes[inner].kind == Kind::Object) {
+    if scan.keyed || (partial && scan.nodes[inner].kind == NodeKind::Object) {
         scan.nodes.pop();
     }
-    let next = scan.nodes.len() as Id;
+    let next = scan.nodes.len() as NodeIndex;
     let last = open.len() - 1;
     for (n, inner) in open.into_iter().enumerate() {
         let node = &mut scan.nodes[inner as usize];
@@ -54,9 +55,9 @@ pub(super) fn nodes_before(text: &str) -> Option<(Vec<Node>, NotJson)> {
 
 /// The nodes of a text of one value a line, as the elements of a list. A line that is no JSON stands as a string
 /// without quotes, and is counted; blank ones are left out.
-pub(super) fn lines(text: &str) -> Option<(Vec<Node>, usize)> {
-    let mut scan = Scan::over(text).ok()?;
-    let root = scan.push(Kind::Array, 0, None);
+pub(super) fn lines(text: &str) -> Option<(Vec<DocumentNode>, usize)> {
+    let mut scan = JsonScanner::new(text).ok()?;
+    let root = scan.push(NodeKind::Array, 0, None);
     let mut broken = 0;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -73,46 +74,46 @@ pub(super) fn lines(text: &str) -> Option<(Vec<Node>, usize)> {
         if scan.document(Some(root)).is_err() {
             scan.nodes.truncate(before);
             scan.at = end;
-            scan.push(Kind::String, begins, Some(root));
+            scan.push(NodeKind::String, begins, Some(root));
             broken += 1;
         }
         scan.nodes[root as usize].len += 1;
     }
-    let next = scan.nodes.len() as Id;
+    let next = scan.nodes.len() as NodeIndex;
     let node = &mut scan.nodes[root as usize];
     (node.end, node.next) = (text.len() as u32, next);
     Some((scan.nodes, broken))
 }
 
-struct Scan<'a> {
+struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<DocumentNode>,
     /// Whether a key was read whose value was not.
     keyed: bool,
 }
 
-impl<'a> Scan<'a> {
-    fn over(text: &'a str) -> Result<Self, NotJson> {
-        if text.len() > LONGEST {
-            return Err(NotJson { at: LONGEST, wanted: "the end" });
+impl<'a> JsonScanner<'a> {
+    fn new(text: &'a str) -> Result<Self, NotJson> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(NotJson { at: MAX_TEXT_BYTES, expected: "the end" });
         }
         Ok(Self { bytes: text.as_bytes(), at: 0, nodes: Vec::with_capacity(text.len() / 12), keyed: false })
     }
 
     /// One value and the blanks around it, up to the end of the bytes; where it is none, what is open there.
-    fn document(&mut self, parent: Option<Id>) -> Result<(), (NotJson, Vec<Id>)> {
+    fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), (NotJson, Vec<NodeIndex>)> {
         // Containers that are open; the innermost is last.
-        let mut open: Vec<Id> = Vec::new();
+        let mut open: Vec<NodeIndex> = Vec::new();
         self.value_and_end(parent, &mut open).map_err(|not| (not, open))
     }
 
-    fn value_and_end(&mut self, parent: Option<Id>, open: &mut Vec<Id>) -> Result<(), NotJson> {
+    fn value_and_end(&mut self, parent: Option<NodeIndex>, open: &mut Vec<NodeIndex>) -> Result<(), NotJson> {
         loop {
             self.blank();
             let opened = self.value(open.last().copied().or(parent))?;
             open.extend(opened);
-            if opened.is_some() && !self.closes(open) {
+            if opened.is_some() && !self.try_close(open) {
                 self.key(open)?;
                 continue;
             }
@@ -120,7 +121,7 @@ impl<'a> Scan<'a> {
             loop {
                 self.blank();
                 let Some(&inner) = open.last() else {
-                    return if self.at == self.bytes.len() { Ok(()) } else { self.wants("the end") };
+                    return if self.at == self.bytes.len() { Ok(()) } else { self.expected("the end") };
                 };
                 self.nodes[inner as usize].len += 1;
                 if self.take(b',') {
@@ -128,14 +129,14 @@ impl<'a> Scan<'a> {
                     break;
                 }
                 // `closes` is for an empty container, which counts no element.
-                if !self.closes(open) {
-                    return self.wants("a comma or the end of the list");
+                if !self.try_close(open) {
+                    return self.expected("a comma or the end of the list");
                 }
             }
         }
     }
-    fn wants<T>(&self, wanted: &'static str) -> Result<T, NotJson> {
-        Err(NotJson { at: self.at, wanted })
+    fn expected<T>(&self, wanted: &'static str) -> Result<T, NotJson> {
+        Err(NotJson { at: self.at, expected: wanted })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -154,13 +155,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize, parent: Option<Id>) -> Id {
-        let id = self.nodes.len() as Id;
+    fn push(&mut self, kind: NodeKind, start: usize, parent: Option<NodeIndex>) -> NodeIndex {
+        let id = self.nodes.len() as NodeIndex;
         let parent = parent.unwrap_or(id);
         // A container counts an element when it has ended, so its count is the place of this one.
         self.keyed = false;
         let index = self.nodes.get(parent as usize).map_or(0, |parent| parent.len);
-        self.nodes.push(Node {
+        self.nodes.push(DocumentNode {
             kind,
             start: start as u32,
             end: self.at as u32,
@@ -173,66 +174,66 @@ impl<'a> Scan<'a> {
     }
 
     /// A scalar, or the beginning of a container, which is then given back.
-    fn value(&mut self, parent: Option<Id>) -> Result<Option<Id>, NotJson> {
+    fn value(&mut self, parent: Option<NodeIndex>) -> Result<Option<NodeIndex>, NotJson> {
         let start = self.at;
         let kind = match self.peek() {
             Some(b'{' | b'[') => {
-                let kind = if self.take(b'{') { Kind::Object } else { Kind::Array };
+                let kind = if self.take(b'{') { NodeKind::Object } else { NodeKind::Array };
                 self.at = start + 1;
                 return Ok(Some(self.push(kind, start, parent)));
             }
             Some(b'"') => {
                 self.string()?;
-                Kind::String
+                NodeKind::String
             }
             Some(b'-' | b'0'..=b'9') => {
                 self.number()?;
-                Kind::Number
+                NodeKind::Number
             }
-            Some(b't') => self.word("true", Kind::Bool)?,
-            Some(b'f') => self.word("false", Kind::Bool)?,
-            Some(b'n') => self.word("null", Kind::Null)?,
-            _ => return self.wants("a value"),
+            Some(b't') => self.word("true", NodeKind::Bool)?,
+            Some(b'f') => self.word("false", NodeKind::Bool)?,
+            Some(b'n') => self.word("null", NodeKind::Null)?,
+            _ => return self.expected("a value"),
         };
         self.push(kind, start, parent);
         Ok(None)
     }
 
     /// Closes the innermost container, if that is what stands here.
-    fn closes(&mut self, open: &mut Vec<Id>) -> bool {
+    fn try_close(&mut self, open: &mut Vec<NodeIndex>) -> bool {
         self.blank();
         let Some(&inner) = open.last() else { return false };
-        let close = if self.nodes[inner as usize].kind == Kind::Object { b'}' } else { b']' };
+        let close = if self.nodes[inner as usize].kind == NodeKind::Object { b'}' } else { b']' };
         if !self.take(close) {
             return false;
         }
         open.pop();
-        let next = self.nodes.len() as Id;
+        let next = self.nodes.len() as NodeIndex;
         let node = &mut self.nodes[inner as usize];
         (node.end, node.next) = (self.at as u32, next);
         true
     }
 
     /// Inside an object a key and its colon stand before a value.
-    fn key(&mut self, open: &[Id]) -> Result<(), NotJson> {
-        if open.last().is_none_or(|inner| self.nodes[*inner as usize].kind != Kind::Object) {
+    fn key(&mut self, open: &[NodeIndex]) -> Result<(), NotJson> {
+        if open.last().is_none_or(|inner| self.nodes[*inner as usize].kind != NodeKind::Object) {
             return Ok(());
         }
         self.blank();
         let start = self.at;
         if self.peek() != Some(b'"') {
-            return self.wants("a key in quotes");
+            return self.expected("a key in quotes");
         }
         self.string()?;
-        self.push(Kind::String, start, open.last().copied());
+        self.push(NodeKind::String, start, open.last().copied());
         self.keyed = true;
         self.blank();
-        if self.take(b':') { Ok(()) } else { self.wants("a colon") }
+        if self.take(b':') { Ok(()) } else { self.expected("a colon") }
     }
 
-    fn word(&mut self, word: &'static str, kind: Kind) -> Result<Kind, NotJson> {
+    fn word(&mut self, word: &'static str, kind: NodeKind) -> Result<NodeKind, NotJson> {
         if !self.bytes[self.at..].starts_with(word.as_bytes()) {
-            return self.wants("a value");
+            return self.expected("a value");
         }
         self.at += word.len();
         Ok(kind)
@@ -255,11 +256,11 @@ impl<'a> Scan<'a> {
                         Some(b'u') if self.bytes.get(self.at + 2..self.at + 6).is_some_and(hex) => {
                             self.at += 6;
                         }
-                        _ => return self.wants("an escape that JSON knows"),
+                        _ => return self.expected("an escape that JSON knows"),
                     }
                 }
-                Some(_) => return self.wants("no bare control character in a string"),
-                None => return self.wants("a quote that ends the string"),
+                Some(_) => return self.expected("no bare control character in a string"),
+                None => return self.expected("a quote that ends the string"),
             }
         }
     }
@@ -282,7 +283,7 @@ impl<'a> Scan<'a> {
     fn digits(&mut self) -> Result<(), NotJson> {
         let digits = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
         self.at += digits;
-        if digits == 0 { self.wants("a digit") } else { Ok(()) }
+        if digits == 0 { self.expected("a digit") } else { Ok(()) }
     }
 }
 

@@ -4,31 +4,31 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    document::{Id, Kind, Node, Parsed},
-    fit::Section,
+    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    fit::DigestSection,
     json,
-    kind::{Sample, TextKind},
-    lines::{SHOWN, head, matching, shown},
+    kind::{TextKind, TextSample},
+    lines::{MAX_SHOWN_CHARS, head, matching, shown},
     measure,
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "settings", is, sections };
 
 /// Settings of the beginning that make a text one, and bytes of the longest key.
-const LEAST: usize = 6;
-const KEY: usize = 120;
+const MIN_SETTINGS: usize = 6;
+const MAX_KEY_BYTES: usize = 120;
 
 /// Times that a section comes from which on it is a table.
-const ROWS: usize = 4;
+const MIN_TABLE_ROWS: usize = 4;
 
 /// Sections that are told apart, and characters of one line of settings.
-const SECTIONS: usize = 4_000;
-const TOGETHER: usize = 240;
+const MAX_SECTIONS: usize = 4_000;
+const MAX_LINE_CHARS: usize = 240;
 
 /// What a line is.
-enum Line<'a> {
+enum SettingsLine<'a> {
     /// Blank or a comment.
-    Nothing,
+    Blank,
     Section(&'a str),
     Setting(&'a str, &'a str),
     /// Part of a value that takes several lines.
@@ -38,42 +38,45 @@ enum Line<'a> {
 
 /// Reads lines one after the other.
 #[derive(Default)]
-struct Reader {
+struct SettingsReader {
     /// Brackets of a value that are still open.
     open: usize,
     /// Whether the line before goes on in this one.
-    goes_on: bool,
+    continues: bool,
 }
 
-impl Reader {
-    fn line<'a>(&mut self, line: &'a str) -> Line<'a> {
+impl SettingsReader {
+    fn line<'a>(&mut self, line: &'a str) -> SettingsLine<'a> {
         let line = line.trim();
-        let goes_on = std::mem::replace(&mut self.goes_on, line.ends_with('\\'));
+        let goes_on = std::mem::replace(&mut self.continues, line.ends_with('\\'));
         if line.is_empty() || line.starts_with(['#', ';', '!']) || line.starts_with("//") {
-            return Line::Nothing;
+            return SettingsLine::Blank;
         }
         if self.open > 0 || goes_on {
             self.count(line);
-            return Line::More;
+            return SettingsLine::More;
         }
         if let Some(inner) = line.strip_prefix('[') {
             let inner = inner.strip_prefix('[').unwrap_or(inner);
-            let Some((name, rest)) = inner.split_once(']') else { return Line::Other };
+            let Some((name, rest)) = inner.split_once(']') else { return SettingsLine::Other };
             let rest = rest.trim_start_matches([']', ' ', '\t']);
             let ends = rest.is_empty() || rest.starts_with(['#', ';']);
-            return if ends { Line::Section(name.trim()) } else { Line::Other };
+            return if ends { SettingsLine::Section(name.trim()) } else { SettingsLine::Other };
         }
-        let Some((key, value)) = line.split_once('=') else { return Line::Other };
+        let Some((key, value)) = line.split_once('=') else { return SettingsLine::Other };
         let key = key.trim_end();
         let key = key.strip_prefix("export ").unwrap_or(key);
         let plain =
             |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | ':' | '"' | '*');
-        if key.is_empty() || key.len() > KEY || !key.chars().all(plain) || value.starts_with(['=', '>', '~'])
+        if key.is_empty()
+            || key.len() > MAX_KEY_BYTES
+            || !key.chars().all(plain)
+            || value.starts_with(['=', '>', '~'])
         {
-            return Line::Other;
+            return SettingsLine::Other;
         }
         self.count(value);
-        Line::Setting(key, value.trim())
+        SettingsLine::Setting(key, value.trim())
     }
 
     /// Brackets outside of quotes.
@@ -92,23 +95,26 @@ impl Reader {
     }
 }
 
-fn is(sample: &Sample<'_>) -> bool {
-    let mut reader = Reader::default();
+fn is(sample: &TextSample<'_>) -> bool {
+    let mut reader = SettingsReader::default();
     let (mut all, mut settings, mut more, mut code) = (0, 0, 0, 0);
     for line in &sample.lines {
         match reader.line(line) {
-            Line::Nothing => continue,
-            Line::Section(_) => settings += 1,
-            Line::Setting(_, value) => {
+            SettingsLine::Blank => continue,
+            SettingsLine::Section(_) => settings += 1,
+            SettingsLine::Setting(_, value) => {
                 settings += 1;
                 code += usize::from(value.ends_with([';', '(', '{']) || value.contains("::"));
             }
-            Line::More => more += 1,
-            Line::Other => {}
+            SettingsLine::More => more += 1,
+            SettingsLine::Other => {}
         }
         all += 1;
     }
-    settings >= LEAST && (settings + more) * 20 >= all * 19 && settings * 4 >= all && code * 4 <= settings
+    settings >= MIN_SETTINGS
+        && (settings + more) * 20 >= all * 19
+        && settings * 4 >= all
+        && code * 4 <= settings
 }
 
 /// A setting: where its key and value stand.
@@ -118,15 +124,15 @@ struct Setting {
 }
 
 /// A section as often as it comes.
-struct Found<'a> {
+struct SettingsSection<'a> {
     name: &'a str,
     times: Vec<Vec<Setting>>,
 }
 
-fn read(text: &str) -> Vec<Found<'_>> {
-    let mut found = vec![Found { name: "", times: vec![Vec::new()] }];
+fn read(text: &str) -> Vec<SettingsSection<'_>> {
+    let mut found = vec![SettingsSection { name: "", times: vec![Vec::new()] }];
     let mut known: HashMap<&str, usize> = HashMap::from([("", 0)]);
-    let mut reader = Reader::default();
+    let mut reader = SettingsReader::default();
     let mut open = 0;
     let mut at = 0;
     let within = |part: &str| {
@@ -137,37 +143,37 @@ fn read(text: &str) -> Vec<Found<'_>> {
         let end = at + line.trim_end().len();
         at += line.len();
         match reader.line(head(line)) {
-            Line::Section(name) => {
+            SettingsLine::Section(name) => {
                 open = *known.entry(name).or_insert(found.len());
-                if open == found.len() && found.len() < SECTIONS {
-                    found.push(Found { name, times: Vec::new() });
+                if open == found.len() && found.len() < MAX_SECTIONS {
+                    found.push(SettingsSection { name, times: Vec::new() });
                 }
                 open = open.min(found.len() - 1);
                 found[open].times.push(Vec::new());
             }
-            Line::Setting(key, value) => {
+            SettingsLine::Setting(key, value) => {
                 let setting = Setting { key: within(key), value: within(value) };
                 if let Some(settings) = found[open].times.last_mut() {
                     settings.push(setting);
                 }
             }
-            Line::More => {
+            SettingsLine::More => {
                 let last = found[open].times.last_mut().and_then(|settings| settings.last_mut());
                 if let Some(setting) = last {
                     setting.value.end = end.max(setting.value.start);
                 }
             }
-            Line::Nothing | Line::Other => {}
+            SettingsLine::Blank | SettingsLine::Other => {}
         }
     }
     found
 }
 
-fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
+fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     let found = read(text);
-    let (tables, single): (Vec<&Found<'_>>, Vec<&Found<'_>>) =
-        found.iter().partition(|section| section.times.len() >= ROWS);
-    let count = |section: &&Found<'_>| section.times.iter().map(Vec::len).sum::<usize>();
+    let (tables, single): (Vec<&SettingsSection<'_>>, Vec<&SettingsSection<'_>>) =
+        found.iter().partition(|section| section.times.len() >= MIN_TABLE_ROWS);
+    let count = |section: &&SettingsSection<'_>| section.times.iter().map(Vec::len).sum::<usize>();
     let all = found.iter().map(|section| count(&section)).sum::<usize>();
     let named = found.iter().filter(|section| !section.name.is_empty()).map(|s| s.times.len()).sum::<usize>();
     let mut findings = vec![format!("{all} settings in {named} sections.")];
@@ -185,8 +191,12 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
                 }
                 name => format!("[{}]", shown(name, 60)),
             };
-            let told = format!("{} = {}", shown(key, KEY), shown(&text[setting.value.clone()], SHOWN));
-            let room = grouped.len() < SECTIONS / 10;
+            let told = format!(
+                "{} = {}",
+                shown(key, MAX_KEY_BYTES),
+                shown(&text[setting.value.clone()], MAX_SHOWN_CHARS)
+            );
+            let room = grouped.len() < MAX_SECTIONS / 10;
             match grouped.iter_mut().find(|(known, _)| *known == title) {
                 Some((_, settings)) => settings.push(told),
                 None if room => grouped.push((title, vec![told])),
@@ -206,23 +216,24 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
             .collect();
         findings.push(format!("Most settings stand in: {}.", most.join(", ")));
     }
-    let settings = grouped.iter().flat_map(|(title, settings)| together(title, settings)).collect();
+    let settings = grouped.iter().flat_map(|(title, settings)| pack_lines(title, settings)).collect();
     let mut sections = match tables.is_empty() {
-        true => vec![Section::list(Vec::new())],
+        true => vec![DigestSection::with_lines(Vec::new())],
         false => json::sections_of_parts(&rows(text, &tables), query, budget),
     };
     sections[0].lines.splice(0..0, findings);
-    sections.insert(1, Section::titled("Lines that match the query:", 40, matching(text, query)));
-    sections.insert(2, Section::titled("Settings:", if tables.is_empty() { 60 } else { 20 }, settings));
+    sections.insert(1, DigestSection::with_title("Lines that match the query:", 40, matching(text, query)));
+    sections
+        .insert(2, DigestSection::with_title("Settings:", if tables.is_empty() { 60 } else { 20 }, settings));
     sections
 }
 
 /// The settings of a section, as many in a line as it takes.
-fn together(title: &str, settings: &[String]) -> Vec<String> {
+fn pack_lines(title: &str, settings: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for setting in settings {
         match lines.last_mut() {
-            Some(line) if line.len() + setting.len() < TOGETHER => {
+            Some(line) if line.len() + setting.len() < MAX_LINE_CHARS => {
                 line.push_str("; ");
                 line.push_str(setting);
             }
@@ -233,43 +244,55 @@ fn together(title: &str, settings: &[String]) -> Vec<String> {
 }
 
 /// Sections that come again and again, as lists by their names.
-fn rows<'a>(text: &'a str, tables: &[&Found<'a>]) -> Parsed<'a> {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut push = |kind: Kind,
+fn rows<'a>(text: &'a str, tables: &[&SettingsSection<'a>]) -> ParsedDocument<'a> {
+    let mut nodes: Vec<DocumentNode> = Vec::new();
+    let mut push = |kind: NodeKind,
                     at: Range<usize>,
-                    parent: Id,
+                    parent: NodeIndex,
                     index: usize,
                     len: usize,
                     inside: usize|
-     -> Id {
-        let id = nodes.len() as Id;
+     -> NodeIndex {
+        let id = nodes.len() as NodeIndex;
         let (start, end, index) = (at.start as u32, at.end as u32, index as u32);
-        nodes.push(Node { kind, start, end, next: id + 1 + inside as u32, len: len as u32, parent, index });
+        nodes.push(DocumentNode {
+            kind,
+            start,
+            end,
+            next: id + 1 + inside as u32,
+            len: len as u32,
+            parent,
+            index,
+        });
         id
     };
-    let inside = |section: &Found<'_>| section.times.iter().map(|row| 1 + 2 * row.len()).sum::<usize>();
+    let inside =
+        |section: &SettingsSection<'_>| section.times.iter().map(|row| 1 + 2 * row.len()).sum::<usize>();
     let whole = tables.iter().map(|section| 2 + inside(section)).sum();
-    let root = push(Kind::Object, 0..text.len(), 0, 0, tables.len(), whole);
+    let root = push(NodeKind::Object, 0..text.len(), 0, 0, tables.len(), whole);
     for (at, section) in tables.iter().enumerate() {
         let start = section.name.as_ptr() as usize - text.as_ptr() as usize;
-        push(Kind::String, start..start + section.name.len(), root, at, 0, 0);
+        push(NodeKind::String, start..start + section.name.len(), root, at, 0, 0);
         let of = |row: &Vec<Setting>| match (row.first(), row.last()) {
             (Some(first), Some(last)) => first.key.start..last.value.end.max(first.key.start),
             _ => start..start,
         };
         let end = section.times.last().map_or(start, |row| of(row).end).max(start);
-        let list = push(Kind::Array, start..end, root, at, section.times.len(), inside(section));
+        let list = push(NodeKind::Array, start..end, root, at, section.times.len(), inside(section));
         for (at, row) in section.times.iter().enumerate() {
-            let object = push(Kind::Object, of(row), list, at, row.len(), 2 * row.len());
+            let object = push(NodeKind::Object, of(row), list, at, row.len(), 2 * row.len());
             for (at, Setting { key, value }) in row.iter().enumerate() {
-                push(Kind::String, key.clone(), object, at, 0, 0);
-                let kind =
-                    if measure::number(&text[value.clone()]).is_some() { Kind::Number } else { Kind::String };
+                push(NodeKind::String, key.clone(), object, at, 0, 0);
+                let kind = if measure::number(&text[value.clone()]).is_some() {
+                    NodeKind::Number
+                } else {
+                    NodeKind::String
+                };
                 push(kind, value.clone(), object, at, 0, 0);
             }
         }
     }
-    let mut parsed = Parsed::of(text, nodes, String::new());
+    let mut parsed = ParsedDocument::from_nodes(text, nodes, String::new());
     parsed.note = None;
     parsed
 }

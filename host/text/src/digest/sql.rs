@@ -2,38 +2,38 @@
 //! what the rows hold, told as those of any other table.
 
 mod dump;
+mod lexer;
 mod parts;
-mod tokens;
 
 use super::{
-    document::{Id, Kind, Node, Parsed},
-    fit::Section,
+    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    fit::DigestSection,
     json,
-    kind::{Sample, TextKind},
+    kind::{TextKind, TextSample},
     lines::{matching, shown},
 };
-use dump::{Dump, KINDS, Row, Table};
+use dump::{DumpRow, DumpTable, OBJECT_KINDS, SqlDump};
 
 pub(super) const KIND: TextKind = TextKind { name: "SQL", is, sections };
 
 /// First words of statements with which such a text begins, and those that make it one.
-const BEGINS: [&str; 14] = [
+const FIRST_WORDS: [&str; 14] = [
     "CREATE ", "INSERT ", "BEGIN", "PRAGMA ", "SET ", "DROP ", "ALTER ", "COPY ", "START ", "USE ", "GRANT ",
     "REPLACE ", "COMMENT ", "SELECT ",
 ];
-const MAKES: [&str; 4] = ["CREATE ", "INSERT INTO ", "INSERT OR ", "COPY "];
+const DUMP_STATEMENTS: [&str; 4] = ["CREATE ", "INSERT INTO ", "INSERT OR ", "COPY "];
 
 /// Statements that make such a text one.
-const STATEMENTS: usize = 3;
+const MIN_STATEMENTS: usize = 3;
 
 /// Characters of a list of columns, and of a line of names.
-const COLUMNS: usize = 400;
-const TOGETHER: usize = 200;
+const MAX_COLUMNS_CHARS: usize = 400;
+const MAX_LINE_CHARS: usize = 200;
 
 /// Tables that a finding names.
-const FOUND: usize = 4;
+const MAX_FINDING_TABLES: usize = 4;
 
-fn is(sample: &Sample<'_>) -> bool {
+fn is(sample: &TextSample<'_>) -> bool {
     let begins = |line: &str, words: &[&str]| {
         let head = |word: &str| line.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
         words.iter().any(|word| head(word))
@@ -44,27 +44,32 @@ fn is(sample: &Sample<'_>) -> bool {
         comment = inside && !line.contains("*/");
         !inside && !line.is_empty() && !line.starts_with("--")
     });
-    let Some(first) = statements.next().filter(|first| begins(first, &BEGINS)) else { return false };
-    let makes = usize::from(begins(first, &MAKES)) + statements.filter(|line| begins(line, &MAKES)).count();
-    makes >= STATEMENTS || makes > 0 && sample.cut
+    let Some(first) = statements.next().filter(|first| begins(first, &FIRST_WORDS)) else { return false };
+    let makes = usize::from(begins(first, &DUMP_STATEMENTS))
+        + statements.filter(|line| begins(line, &DUMP_STATEMENTS)).count();
+    makes >= MIN_STATEMENTS || makes > 0 && sample.cut
 }
 
-fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
-    let dump = Dump::read(text);
+fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
+    let dump = SqlDump::read(text);
     let findings = findings(text, &dump);
-    let mut told: Vec<&Table> = dump.tables.iter().collect();
+    let mut told: Vec<&DumpTable> = dump.tables.iter().collect();
     told.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
     let tables: Vec<String> = told.iter().map(|table| line(text, table)).collect();
-    let mut schema = vec![Section::titled("Tables (columns) and their rows:", 25, tables)];
-    for (at, (.., several)) in KINDS.iter().enumerate() {
+    let mut schema = vec![DigestSection::with_title("Tables (columns) and their rows:", 25, tables)];
+    for (at, (.., several)) in OBJECT_KINDS.iter().enumerate() {
         let names = dump.others.iter().filter(|(kind, _)| *kind == at);
-        let names = together(names.map(|(_, name)| shown(&text[name.clone()], 60)));
-        schema.push(Section::titled(format!("Created {several}:"), if at == 0 { 30 } else { 10 }, names));
+        let names = pack_lines(names.map(|(_, name)| shown(&text[name.clone()], 60)));
+        schema.push(DigestSection::with_title(
+            format!("Created {several}:"),
+            if at == 0 { 30 } else { 10 },
+            names,
+        ));
     }
     let mut sections = match dump.rows() {
         0 => vec![
-            Section::list(Vec::new()),
-            Section::titled("Lines that match the query:", 40, matching(text, query)),
+            DigestSection::with_lines(Vec::new()),
+            DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
         ],
         _ => json::sections_of_parts(&rows(text, &dump), query, budget),
     };
@@ -73,14 +78,14 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
     sections
 }
 
-fn findings(text: &str, dump: &Dump) -> Vec<String> {
+fn findings(text: &str, dump: &SqlDump) -> Vec<String> {
     let rows = dump.rows();
     let mut parts = match dump.tables.len() {
         0 => Vec::new(),
         1 => vec![format!("1 table with {rows} rows")],
         tables => vec![format!("{tables} tables with {rows} rows")],
     };
-    for (at, (_, one, several)) in KINDS.iter().enumerate() {
+    for (at, (_, one, several)) in OBJECT_KINDS.iter().enumerate() {
         match dump.others.iter().filter(|(kind, _)| *kind == at).count() {
             0 => {}
             1 => parts.push(format!("1 {one}")),
@@ -88,12 +93,12 @@ fn findings(text: &str, dump: &Dump) -> Vec<String> {
         }
     }
     let mut findings = vec![format!("{}.", parts.join(", "))];
-    let mut filled: Vec<&Table> = dump.tables.iter().filter(|table| !table.rows.is_empty()).collect();
+    let mut filled: Vec<&DumpTable> = dump.tables.iter().filter(|table| !table.rows.is_empty()).collect();
     filled.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
     if filled.len() > 1 {
         let most: Vec<String> = filled
             .iter()
-            .take(FOUND)
+            .take(MAX_FINDING_TABLES)
             .map(|t| format!("{} {}", shown(&text[t.name.clone()], 60), t.rows.len()))
             .collect();
         findings.push(format!("Most rows go into: {}.", most.join(", ")));
@@ -102,7 +107,7 @@ fn findings(text: &str, dump: &Dump) -> Vec<String> {
 }
 
 /// `name (a, b): 12 rows`
-fn line(text: &str, table: &Table) -> String {
+fn line(text: &str, table: &DumpTable) -> String {
     let known = table.rows.first().map_or(&table.columns, |row| match table.columns.len() {
         0 => &row.columns,
         _ => &table.columns,
@@ -110,17 +115,17 @@ fn line(text: &str, table: &Table) -> String {
     let columns: Vec<String> = known.iter().map(|name| shown(&text[name.clone()], 60)).collect();
     let columns = match columns.is_empty() {
         true => String::new(),
-        false => format!(" ({})", shown(&columns.join(", "), COLUMNS)),
+        false => format!(" ({})", shown(&columns.join(", "), MAX_COLUMNS_CHARS)),
     };
     format!("{}{columns}: {}", shown(&text[table.name.clone()], 60), table.rows.len())
 }
 
 /// Names, as many in a line as it takes.
-fn together(names: impl Iterator<Item = String>) -> Vec<String> {
+fn pack_lines(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
         match lines.last_mut() {
-            Some(line) if line.len() + name.len() < TOGETHER => {
+            Some(line) if line.len() + name.len() < MAX_LINE_CHARS => {
                 line.push_str(", ");
                 line.push_str(&name);
             }
@@ -131,53 +136,59 @@ fn together(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The rows as an object of lists, by the names of the tables.
-fn rows<'a>(text: &'a str, dump: &Dump) -> Parsed<'a> {
-    let mut tree = Tree::default();
-    let root = tree.push(Kind::Object, 0..text.len(), 0, 0);
+fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
+    let mut tree = NodeBuilder::default();
+    let root = tree.push(NodeKind::Object, 0..text.len(), 0, 0);
     let filled = dump.tables.iter().filter(|table| !table.rows.is_empty());
     for (index, table) in (0..).zip(filled) {
-        tree.push(Kind::String, table.name.clone(), root, index);
+        tree.push(NodeKind::String, table.name.clone(), root, index);
         let size = table.rows.iter().map(|row| row.at.len()).sum::<usize>();
         let start = table.rows[0].at.start;
         // Rows of several tables may take turns; what counts is how much they are.
-        let list = tree.push(Kind::Array, start..(start + size).min(text.len()), root, index);
+        let list = tree.push(NodeKind::Array, start..(start + size).min(text.len()), root, index);
         for (index, row) in (0..).zip(&table.rows) {
             tree.row(row, list, index);
         }
         tree.close(list, table.rows.len());
         tree.close(root, index as usize + 1);
     }
-    let mut parsed = Parsed::of(text, tree.nodes, String::new());
+    let mut parsed = ParsedDocument::from_nodes(text, tree.nodes, String::new());
     parsed.note = None;
     parsed
 }
 
 #[derive(Default)]
-struct Tree {
-    nodes: Vec<Node>,
+struct NodeBuilder {
+    nodes: Vec<DocumentNode>,
 }
 
-impl Tree {
-    fn push(&mut self, kind: Kind, at: std::ops::Range<usize>, parent: Id, index: u32) -> Id {
-        let id = self.nodes.len() as Id;
+impl NodeBuilder {
+    fn push(
+        &mut self,
+        kind: NodeKind,
+        at: std::ops::Range<usize>,
+        parent: NodeIndex,
+        index: u32,
+    ) -> NodeIndex {
+        let id = self.nodes.len() as NodeIndex;
         let (start, end) = (at.start as u32, at.end as u32);
-        self.nodes.push(Node { kind, start, end, next: id + 1, len: 0, parent, index });
+        self.nodes.push(DocumentNode { kind, start, end, next: id + 1, len: 0, parent, index });
         id
     }
 
-    fn close(&mut self, id: Id, len: usize) {
-        let next = self.nodes.len() as Id;
+    fn close(&mut self, id: NodeIndex, len: usize) {
+        let next = self.nodes.len() as NodeIndex;
         let node = &mut self.nodes[id as usize];
         (node.next, node.len) = (next, len as u32);
     }
 
-    fn row(&mut self, row: &Row, list: Id, index: u32) {
+    fn row(&mut self, row: &DumpRow, list: NodeIndex, index: u32) {
         let named = row.columns.len() == row.cells.len();
-        let kind = if named { Kind::Object } else { Kind::Array };
+        let kind = if named { NodeKind::Object } else { NodeKind::Array };
         let id = self.push(kind, row.at.clone(), list, index);
         for (at, cell) in row.cells.iter().enumerate() {
             if named {
-                self.push(Kind::String, row.columns[at].clone(), id, at as u32);
+                self.push(NodeKind::String, row.columns[at].clone(), id, at as u32);
             }
             self.push(cell.kind, cell.at.clone(), id, at as u32);
         }

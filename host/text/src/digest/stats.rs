@@ -3,31 +3,31 @@
 use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
-    document::{Id, Kind, Parsed},
+    document::{NodeIndex, NodeKind, ParsedDocument},
     measure,
 };
 
 /// The statistics of one place.
 #[derive(Debug)]
-pub(super) struct Stats {
-    /// How many values there are of each of [`Kind::ALL`].
+pub(super) struct PlaceStats {
+    /// How many values there are of each of [`NodeKind::ALL`].
     kinds: [usize; 6],
     /// The different scalars, the most frequent first, then in the order of the document.
-    pub(super) scalars: Vec<Scalar>,
+    pub(super) scalars: Vec<ScalarCount>,
     /// How many scalars there are in all.
     pub(super) total: usize,
     /// The spread of what can be measured.
-    pub(super) spread: Option<Spread>,
+    pub(super) spread: Option<ValueSpread>,
     /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
     pub(super) sum: Option<String>,
 }
 
 /// How often a scalar occurs, and where it stands first.
-pub(super) type Scalar = (usize, Id);
+pub(super) type ScalarCount = (usize, NodeIndex);
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum MeasureScale {
     Number,
     /// Numbers that are written as strings.
     NumberInText,
@@ -42,38 +42,38 @@ pub(super) enum Scale {
 /// How measured values are spread. Values are those of the document, never computed ones, so that large
 /// numbers keep their digits.
 #[derive(Debug)]
-pub(super) struct Spread {
-    pub(super) scale: Scale,
+pub(super) struct ValueSpread {
+    pub(super) scale: MeasureScale,
     /// Ascending.
-    pub(super) values: Vec<(f64, Id)>,
+    pub(super) values: Vec<(f64, NodeIndex)>,
     /// The median distance to the median.
     pub(super) mad: f64,
 }
 
-impl Spread {
-    pub(super) fn min(&self) -> (f64, Id) {
+impl ValueSpread {
+    pub(super) fn min(&self) -> (f64, NodeIndex) {
         self.values[0]
     }
 
-    pub(super) fn max(&self) -> (f64, Id) {
+    pub(super) fn max(&self) -> (f64, NodeIndex) {
         self.values[self.values.len() - 1]
     }
 
     /// The lower of two medians.
-    pub(super) fn median(&self) -> (f64, Id) {
+    pub(super) fn median(&self) -> (f64, NodeIndex) {
         self.values[(self.values.len() - 1) / 2]
     }
 }
 
-impl Stats {
-    pub(super) fn of(document: &Parsed<'_>, values: &[Id]) -> Self {
+impl PlaceStats {
+    pub(super) fn from_values(document: &ParsedDocument<'_>, values: &[NodeIndex]) -> Self {
         let mut kinds = [0; 6];
-        let mut scalars: Vec<Scalar> = Vec::new();
+        let mut scalars: Vec<ScalarCount> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for id in values {
             let kind = document.kind(*id);
             kinds[kind as usize] += 1;
-            if matches!(kind, Kind::Array | Kind::Object) {
+            if matches!(kind, NodeKind::Array | NodeKind::Object) {
                 continue;
             }
             let at = *known.entry(document.source(*id)).or_insert(scalars.len());
@@ -86,32 +86,32 @@ impl Stats {
         scalars.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
         let total = scalars.iter().map(|(times, _)| times).sum();
         let spread = spread(document, values, kinds);
-        let numbers = spread.as_ref().filter(|spread| spread.scale == Scale::Number);
+        let numbers = spread.as_ref().filter(|spread| spread.scale == MeasureScale::Number);
         let sum = numbers.and_then(|s| measure::sum(s.values.iter().map(|(_, id)| document.source(*id))));
         Self { kinds, scalars, total, spread, sum }
     }
 
-    pub(super) fn kind(&self, kind: Kind) -> usize {
+    pub(super) fn kind(&self, kind: NodeKind) -> usize {
         self.kinds[kind as usize]
     }
 
     /// The kinds that occur, the most frequent first.
-    pub(super) fn kinds(&self) -> Vec<(Kind, usize)> {
+    pub(super) fn kinds(&self) -> Vec<(NodeKind, usize)> {
         let mut kinds: Vec<_> =
-            Kind::ALL.into_iter().map(|k| (k, self.kind(k))).filter(|(_, n)| *n > 0).collect();
+            NodeKind::ALL.into_iter().map(|k| (k, self.kind(k))).filter(|(_, n)| *n > 0).collect();
         kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         kinds
     }
 
     /// The largest number, where there are different ones.
-    pub(super) fn largest_number(&self) -> Option<Id> {
-        let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
+    pub(super) fn largest_number(&self) -> Option<NodeIndex> {
+        let spread = self.spread.as_ref().filter(|spread| spread.scale == MeasureScale::Number)?;
         (spread.min().0 < spread.max().0).then(|| spread.max().1)
     }
 
     /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
     /// categories, and the others are the rare ones.
-    pub(super) fn categories(&self) -> Option<(&[Scalar], &[Scalar])> {
+    pub(super) fn categories(&self) -> Option<(&[ScalarCount], &[ScalarCount])> {
         let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
         let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
         let (frequent, rare) = self.scalars.split_at(frequent);
@@ -121,31 +121,35 @@ impl Stats {
 }
 
 /// The spread of the kind that most values have, in the finest scale that nine in ten of them fit.
-fn spread(document: &Parsed<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
-    let of = |kind: Kind, measure: &dyn Fn(&str, Id) -> Option<f64>| -> Option<Vec<(f64, Id)>> {
-        let found: Vec<_> = values
-            .iter()
-            .filter(|id| document.kind(**id) == kind)
-            .filter_map(|id| Some((measure(document.raw(*id), *id)?, *id)))
-            .collect();
-        (!found.is_empty() && found.len() * 10 >= kinds[kind as usize] * 9).then_some(found)
-    };
-    let most = Kind::ALL.into_iter().filter(|k| *k != Kind::Null).max_by_key(|kind| kinds[*kind as usize])?;
+fn spread(document: &ParsedDocument<'_>, values: &[NodeIndex], kinds: [usize; 6]) -> Option<ValueSpread> {
+    let of =
+        |kind: NodeKind, measure: &dyn Fn(&str, NodeIndex) -> Option<f64>| -> Option<Vec<(f64, NodeIndex)>> {
+            let found: Vec<_> = values
+                .iter()
+                .filter(|id| document.kind(**id) == kind)
+                .filter_map(|id| Some((measure(document.raw(*id), *id)?, *id)))
+                .collect();
+            (!found.is_empty() && found.len() * 10 >= kinds[kind as usize] * 9).then_some(found)
+        };
+    let most = NodeKind::ALL
+        .into_iter()
+        .filter(|k| *k != NodeKind::Null)
+        .max_by_key(|kind| kinds[*kind as usize])?;
     let (scale, mut values) = match most {
-        Kind::Number => (Scale::Number, of(most, &|text, _| measure::number(text))?),
-        Kind::Array => (Scale::Elements, of(most, &|_, id| Some(document.len(id) as f64))?),
-        Kind::String => of(most, &|text, _| measure::number(text))
-            .map(|v| (Scale::NumberInText, v))
-            .or_else(|| Some((Scale::Date, of(most, &|text, _| measure::date(text))?)))
-            .or_else(|| Some((Scale::Length, of(most, &|text, _| Some(text.len() as f64))?)))?,
-        Kind::Null | Kind::Bool | Kind::Object => return None,
+        NodeKind::Number => (MeasureScale::Number, of(most, &|text, _| measure::number(text))?),
+        NodeKind::Array => (MeasureScale::Elements, of(most, &|_, id| Some(document.len(id) as f64))?),
+        NodeKind::String => of(most, &|text, _| measure::number(text))
+            .map(|v| (MeasureScale::NumberInText, v))
+            .or_else(|| Some((MeasureScale::Date, of(most, &|text, _| measure::date(text))?)))
+            .or_else(|| Some((MeasureScale::Length, of(most, &|text, _| Some(text.len() as f64))?)))?,
+        NodeKind::Null | NodeKind::Bool | NodeKind::Object => return None,
     };
-    let exact = |a: Id, b: Id| match scale {
-        Scale::Number => measure::compare(document.source(a), document.source(b)),
+    let exact = |a: NodeIndex, b: NodeIndex| match scale {
+        MeasureScale::Number => measure::compare(document.source(a), document.source(b)),
         _ => Ordering::Equal,
     };
     values.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| exact(a.1, b.1)));
-    let mut spread = Spread { scale, values, mad: 0.0 };
+    let mut spread = ValueSpread { scale, values, mad: 0.0 };
     let median = spread.median().0;
     let mut distances: Vec<f64> = spread.values.iter().map(|(v, _)| (v - median).abs()).collect();
     let middle = (distances.len() - 1) / 2;
@@ -157,17 +161,17 @@ fn spread(document: &Parsed<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spr
 mod tests {
     use super::*;
 
-    fn of<T>(text: &str, look: impl Fn(&Parsed<'_>, Stats) -> T) -> T {
-        let document = Parsed::read(text).unwrap();
-        let values: Vec<Id> = document.children(Parsed::ROOT).collect();
-        look(&document, Stats::of(&document, &values))
+    fn with_stats<T>(text: &str, look: impl Fn(&ParsedDocument<'_>, PlaceStats) -> T) -> T {
+        let document = ParsedDocument::read(text).unwrap();
+        let values: Vec<NodeIndex> = document.children(ParsedDocument::ROOT).collect();
+        look(&document, PlaceStats::from_values(&document, &values))
     }
 
     #[test]
     fn large_numbers_are_compared_by_their_digits() {
         // All four are one and the same f64.
         let text = "[9007199254740993000001, 9007199254740993000003, 9007199254740993000000, 9007199254740993000002]";
-        let (min, max) = of(text, |d, s| {
+        let (min, max) = with_stats(text, |d, s| {
             let spread = s.spread.unwrap();
             (d.source(spread.min().1).to_owned(), d.source(spread.max().1).to_owned())
         });
@@ -176,19 +180,20 @@ mod tests {
 
     #[test]
     fn numbers_and_dates_in_strings_are_measured() {
-        let scale = |text: &str| of(text, |_, s| s.spread.map(|s| (s.scale, s.median().0, s.mad)));
-        assert_eq!(scale(r#"["1.5", "2", "30"]"#), Some((Scale::NumberInText, 2.0, 0.5)));
-        assert_eq!(scale(r#"["1970-01-01", "1970-01-02T00:00:01Z"]"#), Some((Scale::Date, 0.0, 0.0)));
-        assert_eq!(scale(r#"["a", "bcd", "nan"]"#), Some((Scale::Length, 3.0, 0.0)));
-        assert_eq!(scale("[[], [1, 2], [1]]"), Some((Scale::Elements, 1.0, 1.0)));
+        let scale = |text: &str| with_stats(text, |_, s| s.spread.map(|s| (s.scale, s.median().0, s.mad)));
+        assert_eq!(scale(r#"["1.5", "2", "30"]"#), Some((MeasureScale::NumberInText, 2.0, 0.5)));
+        assert_eq!(scale(r#"["1970-01-01", "1970-01-02T00:00:01Z"]"#), Some((MeasureScale::Date, 0.0, 0.0)));
+        assert_eq!(scale(r#"["a", "bcd", "nan"]"#), Some((MeasureScale::Length, 3.0, 0.0)));
+        assert_eq!(scale("[[], [1, 2], [1]]"), Some((MeasureScale::Elements, 1.0, 1.0)));
         assert_eq!(scale("[null, true]"), None);
     }
 
     #[test]
     fn categories_are_what_most_values_are() {
         let text = format!("[{}, \"odd\"]", ["\"ok\"", "\"late\""].repeat(30).join(","));
-        let (frequent, rare) = of(&text, |_, s| s.categories().map(|(f, r)| (f.len(), r.len()))).unwrap();
+        let (frequent, rare) =
+            with_stats(&text, |_, s| s.categories().map(|(f, r)| (f.len(), r.len()))).unwrap();
         assert_eq!((frequent, rare), (2, 1));
-        assert!(of("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", |_, s| s.categories().is_none()));
+        assert!(with_stats("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", |_, s| s.categories().is_none()));
     }
 }

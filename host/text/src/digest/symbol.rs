@@ -4,10 +4,10 @@ use super::lines::shown;
 use crate::layout::definition;
 
 /// Characters of a name at most.
-const NAME: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 
 /// Words before a bracket that call or branch, and define nothing.
-const NO_NAMES: [&str; 16] = [
+const CONTROL_KEYWORDS: [&str; 16] = [
     "if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "assert", "sizeof",
     "throw", "new", "await", "defined",
 ];
@@ -30,7 +30,7 @@ impl Symbol {
 }
 
 /// What a line defines: by a keyword, as a method (`name(…) {`) or as a function of C (`type name(…)`).
-pub(super) fn of(line: &str) -> Option<Symbol> {
+pub(super) fn parse(line: &str) -> Option<Symbol> {
     let content = line.trim_start();
     let indent = line.len() - content.len();
     let public = indent == 0 && !content.starts_with("static ")
@@ -38,7 +38,7 @@ pub(super) fn of(line: &str) -> Option<Symbol> {
         || content.starts_with("export ");
     let symbol = |keyword: &str, name: &str| {
         let public = public && !name.starts_with('_');
-        Some(Symbol { keyword: keyword.to_owned(), name: shown(name, NAME), indent, public })
+        Some(Symbol { keyword: keyword.to_owned(), name: shown(name, MAX_NAME_CHARS), indent, public })
     };
     if let Some(found) = definition(line) {
         let rest = content.split_once(found.keyword).map_or(content, |(_, rest)| rest);
@@ -62,8 +62,8 @@ pub(super) fn of(line: &str) -> Option<Symbol> {
     let name = head.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '#'))).next()?;
     let before = head[..head.len() - name.len()].trim_end();
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '#'))
-        && !NO_NAMES.contains(&name);
-    if !is_name || head.contains(['=', '.', '"', '\'', ':']) || NO_NAMES.contains(&before) {
+        && !CONTROL_KEYWORDS.contains(&name);
+    if !is_name || head.contains(['=', '.', '"', '\'', ':']) || CONTROL_KEYWORDS.contains(&before) {
         return None;
     }
     let modifiers = |word: &str| {
@@ -81,13 +81,13 @@ pub(super) fn of(line: &str) -> Option<Symbol> {
 
 /// Follows comments and strings that stand for them over lines.
 #[derive(Default)]
-pub(super) struct Comments {
+pub(super) struct CommentTracker {
     /// What ends the one that is open.
     until: Option<&'static str>,
     string: bool,
 }
 
-impl Comments {
+impl CommentTracker {
     /// What a line of a comment says; none for any other line.
     pub(super) fn line<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let content = line.trim();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn named(line: &str) -> Option<String> {
-        of(line).map(|symbol| format!("{} {}", symbol.keyword, symbol.name))
+        parse(line).map(|symbol| format!("{} {}", symbol.keyword, symbol.name))
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn comments_are_followed_over_lines() {
         let text = "/** Says\n * more */\ncode\n\"\"\"Doc\nstring\"\"\"\n# hash\n#include <x>\n/// rust\n";
-        let mut comments = Comments::default();
+        let mut comments = CommentTracker::default();
         let said: Vec<Option<&str>> = text.lines().map(|line| comments.line(line)).collect();
         assert_eq!(
             said,

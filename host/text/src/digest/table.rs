@@ -7,32 +7,32 @@
 mod cells;
 
 use super::{
-    document::{Id, Kind, Node, Parsed},
-    kind::Sample,
+    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    kind::TextSample,
     measure,
 };
-use cells::{Cell, Form};
+use cells::{CellRange, TableFormat};
 
 /// Records of the beginning from which a table is recognised, and how many it needs at least.
-const LOOKED_AT: usize = 200;
+const MAX_SAMPLE_RECORDS: usize = 200;
 const MIN_RECORDS: usize = 3;
 
 /// A header has no longer cells, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_HEADER_CELL_BYTES: usize = 64;
 
 /// Cells of a row at most.
-const WIDEST: usize = 256;
+const MAX_COLUMNS: usize = 256;
 
 /// A text that is a table, as rows.
-pub(super) fn read<'a>(text: &'a str, sample: &Sample<'a>) -> Option<Parsed<'a>> {
-    let form = Form::ALL.into_iter().find(|form| fits(*form, sample))?;
-    let mut builder = Builder::over(text);
+pub(super) fn read<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
+    let form = TableFormat::ALL.into_iter().find(|form| fits(*form, sample))?;
+    let mut builder = TableBuilder::new(text);
     form.records(text, |record, cells| builder.record(form, record, cells));
     builder.finish()
 }
 
 /// Whether the records of the beginning have as many cells as the first one, nearly all of them.
-fn fits(form: Form, sample: &Sample<'_>) -> bool {
+fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
     let head = sample.text;
     let mut widths: Vec<usize> = Vec::new();
     let (mut named, mut measured) = (false, false);
@@ -41,7 +41,7 @@ fn fits(form: Form, sample: &Sample<'_>) -> bool {
             named = header(head, cells);
             measured = cells.iter().any(|cell| is_measure(&head[cell.clone()]));
         }
-        if widths.len() < LOOKED_AT {
+        if widths.len() < MAX_SAMPLE_RECORDS {
             widths.push(form.width(cells.len(), widths.first().copied()));
         }
     });
@@ -51,20 +51,23 @@ fn fits(form: Form, sample: &Sample<'_>) -> bool {
     }
     let Some(&width) = widths.first() else { return false };
     let same = widths.iter().filter(|w| **w == width).count();
-    let wide = if named { form.narrowest() } else { form.narrowest() + 1 };
-    (wide..=WIDEST).contains(&width)
+    let wide = if named { form.min_cells() } else { form.min_cells() + 1 };
+    (wide..=MAX_COLUMNS).contains(&width)
         && widths.len() >= MIN_RECORDS
         && same * 20 >= widths.len() * 19
         && (named || measured && !form.needs_header())
 }
 
 /// Whether the first record is names: short, different, and no numbers.
-fn header(text: &str, cells: &[Cell]) -> bool {
+fn header(text: &str, cells: &[CellRange]) -> bool {
     let names: Vec<&str> = cells.iter().map(|cell| unquoted(&text[cell.clone()])).collect();
     // What a sentence or a line of code has, a name has not.
     let mark = |c: char| matches!(c, '=' | '[' | ']' | '{' | '}' | '"' | ';' | '?' | '!');
     let name = |n: &&str| {
-        let plain = !n.is_empty() && n.len() <= LONGEST_NAME && !n.ends_with(['.', ',']) && !n.contains(mark);
+        let plain = !n.is_empty()
+            && n.len() <= MAX_HEADER_CELL_BYTES
+            && !n.ends_with(['.', ','])
+            && !n.contains(mark);
         plain && !is_measure(n)
     };
     let different = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
@@ -79,30 +82,30 @@ fn is_measure(cell: &str) -> bool {
     measure::number(cell).or(measure::date(cell)).is_some()
 }
 
-struct Builder<'a> {
+struct TableBuilder<'a> {
     text: &'a str,
-    nodes: Vec<Node>,
+    nodes: Vec<DocumentNode>,
     /// The cells of the header; none before the first record was read, empty where there is no header.
-    names: Option<Vec<Cell>>,
+    names: Option<Vec<CellRange>>,
     width: usize,
     rows: usize,
     broken: usize,
 }
 
-impl<'a> Builder<'a> {
-    fn over(text: &'a str) -> Self {
+impl<'a> TableBuilder<'a> {
+    fn new(text: &'a str) -> Self {
         let mut builder = Self { text, nodes: Vec::new(), names: None, width: 0, rows: 0, broken: 0 };
-        builder.push(Kind::Array, 0..text.len(), 0, 0);
+        builder.push(NodeKind::Array, 0..text.len(), 0, 0);
         builder
     }
 
-    fn push(&mut self, kind: Kind, at: Cell, parent: Id, index: u32) {
-        let id = self.nodes.len() as Id;
+    fn push(&mut self, kind: NodeKind, at: CellRange, parent: NodeIndex, index: u32) {
+        let id = self.nodes.len() as NodeIndex;
         let (start, end) = (at.start as u32, at.end as u32);
-        self.nodes.push(Node { kind, start, end, next: id + 1, len: 0, parent, index });
+        self.nodes.push(DocumentNode { kind, start, end, next: id + 1, len: 0, parent, index });
     }
 
-    fn record(&mut self, form: Form, record: Cell, cells: &[Cell]) {
+    fn record(&mut self, form: TableFormat, record: CellRange, cells: &[CellRange]) {
         let Some(names) = self.names.take() else {
             let named = header(self.text, cells);
             self.width = cells.len();
@@ -112,14 +115,14 @@ impl<'a> Builder<'a> {
             }
             return;
         };
-        let row = self.nodes.len() as Id;
+        let row = self.nodes.len() as NodeIndex;
         let index = self.rows as u32;
         if form.width(cells.len(), Some(self.width)) == self.width {
-            let kind = if names.is_empty() { Kind::Array } else { Kind::Object };
+            let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
             self.push(kind, record.clone(), 0, index);
             self.cells(row, &names, form.merged(cells, self.width, record.end));
         } else {
-            self.push(Kind::String, record, 0, index);
+            self.push(NodeKind::String, record, 0, index);
             self.broken += 1;
         }
         self.rows += 1;
@@ -127,30 +130,30 @@ impl<'a> Builder<'a> {
         self.names = Some(names);
     }
 
-    fn cells(&mut self, row: Id, names: &[Cell], cells: Vec<Cell>) {
+    fn cells(&mut self, row: NodeIndex, names: &[CellRange], cells: Vec<CellRange>) {
         let mut len = 0;
         for (at, cell) in cells.into_iter().enumerate() {
             let text = &self.text[cell.clone()];
             match names.get(at) {
                 Some(_) if text.is_empty() => continue,
-                Some(name) => self.push(Kind::String, name.clone(), row, len),
+                Some(name) => self.push(NodeKind::String, name.clone(), row, len),
                 None => {}
             }
             let kind = match text {
-                "" => Kind::Null,
-                text if measure::number(text).is_some() => Kind::Number,
-                _ => Kind::String,
+                "" => NodeKind::Null,
+                text if measure::number(text).is_some() => NodeKind::Number,
+                _ => NodeKind::String,
             };
             self.push(kind, cell, row, len);
             len += 1;
         }
-        let next = self.nodes.len() as Id;
+        let next = self.nodes.len() as NodeIndex;
         let node = &mut self.nodes[row as usize];
         (node.len, node.next) = (len, next);
     }
 
-    fn finish(mut self) -> Option<Parsed<'a>> {
-        self.nodes[0].next = self.nodes.len() as Id;
+    fn finish(mut self) -> Option<ParsedDocument<'a>> {
+        self.nodes[0].next = self.nodes.len() as NodeIndex;
         if self.rows + 1 < MIN_RECORDS || self.broken * 10 > self.rows {
             return None;
         }
@@ -167,7 +170,7 @@ impl<'a> Builder<'a> {
             "A table of {} columns {named} and {} rows, `$[0]` the first{broken}",
             self.width, self.rows
         );
-        Some(Parsed::of(self.text, self.nodes, note))
+        Some(ParsedDocument::from_nodes(self.text, self.nodes, note))
     }
 }
 
@@ -176,15 +179,15 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Option<Vec<String>> {
-        let sample = Sample::of(text);
+        let sample = TextSample::from_text(text);
         let document = read(text, &sample)?;
-        let cells = |row: Id| -> String {
-            let cell = |(name, value): (Option<Id>, Id)| {
+        let cells = |row: NodeIndex| -> String {
+            let cell = |(name, value): (Option<NodeIndex>, NodeIndex)| {
                 format!("{}={}", name.map_or("", |name| document.raw(name)), document.raw(value))
             };
             document.members(row).map(cell).collect::<Vec<_>>().join(" ")
         };
-        Some(document.children(Parsed::ROOT).map(cells).collect())
+        Some(document.children(ParsedDocument::ROOT).map(cells).collect())
     }
 
     #[test]

@@ -2,29 +2,34 @@
 
 use std::cmp::Reverse;
 
-use super::{columns::Column, document::Parsed, fit::Section, json::Look, profile::Place, rows};
+use super::{
+    columns::ColumnDigest, document::ParsedDocument, fit::DigestSection, json::DocumentAnalysis,
+    profile::DocumentPlace, rows,
+};
 
 /// Tables whose columns are told; of the others a line says how large they are.
-const TABLES: usize = 8;
+const MAX_TABLES: usize = 8;
 
 /// Characters of a column's line: the widest of these with which all lines take no more than their share.
 const WIDTHS: [usize; 6] = [600, 300, 200, 140, 90, 60];
 
 /// Characters of such lines that make a token, on average.
-const PER_TOKEN: usize = 3;
+const CHARS_PER_TOKEN: usize = 3;
 
 /// A section for each of the largest tables, with the lines of its columns, and one for the other tables. They are made
 /// to take some `tokens` of the budget together.
-pub(super) fn tables(look: &Look<'_, '_>, tokens: usize) -> Vec<Section> {
-    let homes = homes(look);
+pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<DigestSection> {
+    let homes = title_tables(look);
     let tables = order(look, &homes);
-    let large = |table: &&usize| rows::bytes(look, **table) * 100 >= look.document.size(Parsed::ROOT) * SMALL;
-    let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(TABLES));
+    let large = |table: &&usize| {
+        rows::bytes(look, **table) * 100 >= look.document.size(ParsedDocument::ROOT) * MIN_TABLE_PERCENT
+    };
+    let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(MAX_TABLES));
     let lines = |width: usize| -> Vec<Vec<String>> {
         told.iter().map(|table| lines(look, &homes, *table, width)).collect()
     };
     let fits = |lines: &Vec<Vec<String>>| {
-        lines.iter().flatten().map(|line| line.len() + 4).sum::<usize>() <= tokens * PER_TOKEN
+        lines.iter().flatten().map(|line| line.len() + 4).sum::<usize>() <= tokens * CHARS_PER_TOKEN
     };
     let mut chosen = Vec::new();
     for width in WIDTHS {
@@ -35,18 +40,19 @@ pub(super) fn tables(look: &Look<'_, '_>, tokens: usize) -> Vec<Section> {
     }
     let share = |at: usize| if at == 0 { 40 } else { 12 };
     let titled = told.iter().zip(chosen).enumerate();
-    let mut sections: Vec<Section> =
-        titled.map(|(at, (table, lines))| Section::titled(title(look, *table), share(at), lines)).collect();
+    let mut sections: Vec<DigestSection> = titled
+        .map(|(at, (table, lines))| DigestSection::with_title(title(look, *table), share(at), lines))
+        .collect();
     let others: Vec<String> = others.iter().map(|table| size(look, *table)).collect();
-    sections.push(Section::titled("Other tables:", 8, others));
+    sections.push(DigestSection::with_title("Other tables:", 8, others));
     sections
 }
 
 /// Hundredths of the document that the rows of a table must take for its columns to be told.
-const SMALL: usize = 3;
+const MIN_TABLE_PERCENT: usize = 3;
 
 /// The tables that have columns, those whose rows take most of the document first.
-fn order(look: &Look<'_, '_>, homes: &[usize]) -> Vec<usize> {
+fn order(look: &DocumentAnalysis<'_, '_>, homes: &[usize]) -> Vec<usize> {
     let mut tables: Vec<usize> =
         (1..look.places.len()).filter(|at| look.places[*at].is_row && homes[*at] == *at).collect();
     tables.sort_by_cached_key(|table| Reverse(rows::bytes(look, *table)));
@@ -55,10 +61,10 @@ fn order(look: &Look<'_, '_>, homes: &[usize]) -> Vec<usize> {
 
 /// For each place the table under whose title it is told: its own, but a list of scalars in the rows of a table is
 /// told among the columns of that.
-fn homes(look: &Look<'_, '_>) -> Vec<usize> {
+fn title_tables(look: &DocumentAnalysis<'_, '_>) -> Vec<usize> {
     let mut has_columns = vec![false; look.places.len()];
     look.places.iter().filter(|place| !place.is_row).for_each(|place| has_columns[place.table] = true);
-    let home = |(at, place): (usize, &Place)| {
+    let home = |(at, place): (usize, &DocumentPlace)| {
         let above = look.places[place.parent].table;
         let listed = at > 0 && place.is_row && !has_columns[at] && look.places[above].rows > 1;
         if listed { above } else { place.table }
@@ -66,36 +72,37 @@ fn homes(look: &Look<'_, '_>) -> Vec<usize> {
     look.places.iter().enumerate().map(home).collect()
 }
 
-fn size(look: &Look<'_, '_>, table: usize) -> String {
+fn size(look: &DocumentAnalysis<'_, '_>, table: usize) -> String {
     let place = &look.places[table];
     let lists = look.places[place.parent].values.len();
     let inside = if lists > 1 { format!(" in {lists} lists") } else { String::new() };
     format!("{}: {} rows{inside}", place.name, place.rows)
 }
 
-fn title(look: &Look<'_, '_>, table: usize) -> String {
+fn title(look: &DocumentAnalysis<'_, '_>, table: usize) -> String {
     let named = look
         .names
         .column(table)
-        .map(|column| format!(", named by {}", within(&look.places[column], &look.places[table])));
+        .map(|column| format!(", named by {}", relative_name(&look.places[column], &look.places[table])));
     format!("{}{}. Columns:", size(look, table), named.unwrap_or_default())
 }
 
 /// The name of a column within its rows.
-pub(super) fn within<'p>(place: &'p Place, table: &Place) -> &'p str {
+pub(super) fn relative_name<'p>(place: &'p DocumentPlace, table: &DocumentPlace) -> &'p str {
     let name = place.name.strip_prefix(table.name.as_str()).unwrap_or(&place.name);
     name.strip_prefix('.').unwrap_or(name)
 }
 
 /// The lines of a table's columns: what names the rows, then what they are counted and measured by, then the others.
-fn lines(look: &Look<'_, '_>, homes: &[usize], table: usize, width: usize) -> Vec<String> {
-    let depth = |at: &usize| within(&look.places[*at], &look.places[table]).matches(['.', '[']).count();
+fn lines(look: &DocumentAnalysis<'_, '_>, homes: &[usize], table: usize, width: usize) -> Vec<String> {
+    let depth =
+        |at: &usize| relative_name(&look.places[*at], &look.places[table]).matches(['.', '[']).count();
     let mut columns: Vec<usize> = (table..look.places.len()).filter(|at| homes[*at] == table).collect();
-    let class = |at: &usize| match Column::of(look, *at, table) {
+    let class = |at: &usize| match ColumnDigest::new(look, *at, table) {
         _ if look.names.column(table) == Some(*at) => 0,
-        column if column.counted() || column.measured() || column.varies() => 1,
+        column if column.is_categorical() || column.is_measured() || column.varies() => 1,
         _ => 2,
     };
     columns.sort_by_key(|at| (class(at), depth(at), Reverse(look.places[*at].values.len())));
-    columns.into_iter().filter_map(|at| Column::of(look, at, table).line(width)).collect()
+    columns.into_iter().filter_map(|at| ColumnDigest::new(look, at, table).line(width)).collect()
 }

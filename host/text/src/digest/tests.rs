@@ -12,7 +12,7 @@ use gatehouse_core::{
 use proptest::prelude::*;
 
 use super::digest;
-use crate::Tokens;
+use crate::BpeTokenCounter;
 
 /// A small deterministic source of numbers (splitmix64).
 struct Dice(u64);
@@ -132,7 +132,7 @@ fn findings_come_first_and_say_what_the_document_is() {
     let DocumentDigest { text: told, findings, kind, tokens_out, shortened, .. } =
         digest(&text, "", 1200).unwrap();
     assert!(shortened && kind == "JSON");
-    assert_eq!(tokens_out as usize, Tokens.count(&told, TokenEncoding::O200k));
+    assert_eq!(tokens_out as usize, BpeTokenCounter.count(&told, TokenEncoding::O200k));
     assert!((3..=5).contains(&findings.len()));
     let expected: String = findings.iter().map(|f| format!("- {f}\n")).collect();
     assert!(told.starts_with(&expected));
@@ -281,8 +281,8 @@ proptest! {
     ) {
         let first = digest(&text, &query, budget).unwrap();
         prop_assert!(first.tokens_out <= budget && !first.text.is_empty());
-        prop_assert_eq!(first.tokens_out as usize, Tokens.count(&first.text, TokenEncoding::O200k));
-        prop_assert_eq!(first.tokens_in as usize, Tokens.count(&text, TokenEncoding::O200k));
+        prop_assert_eq!(first.tokens_out as usize, BpeTokenCounter.count(&first.text, TokenEncoding::O200k));
+        prop_assert_eq!(first.tokens_in as usize, BpeTokenCounter.count(&text, TokenEncoding::O200k));
         prop_assert_eq!(first.shortened, first.tokens_in > budget);
         prop_assert_eq!(first, digest(&text, &query, budget).unwrap());
     }

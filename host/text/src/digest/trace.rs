@@ -1,19 +1,20 @@
 //! Exceptions with their stack traces, kept together: Python, Java, JavaScript, and what looks like them.
 
-use super::lines::{Counts, SHOWN, shown};
+use super::lines::{BoundedCounts, MAX_SHOWN_CHARS, shown};
 
 /// Types of exceptions, and messages of one, that are told apart.
-const TYPES: usize = 256;
-const MESSAGES: usize = 4;
+const MAX_TYPES: usize = 256;
+const MAX_MESSAGES: usize = 4;
 
 /// Exceptions that are shown.
-const SHOWN_TYPES: usize = 12;
+const MAX_SHOWN_TYPES: usize = 12;
 
 /// Ends of the names of types.
-const ENDS: [&str; 8] = ["Error", "Exception", "Warning", "Interrupt", "Exit", "Panic", "Failure", "Fault"];
+const TYPE_SUFFIXES: [&str; 8] =
+    ["Error", "Exception", "Warning", "Interrupt", "Exit", "Panic", "Failure", "Fault"];
 
 /// Exceptions of one type.
-struct Thrown {
+struct ExceptionGroup {
     name: String,
     times: usize,
     /// The first message in its forms: with its line.
@@ -24,9 +25,9 @@ struct Thrown {
 }
 
 /// What was found so far.
-pub(super) struct Traces {
-    types: Vec<Thrown>,
-    counts: Counts<String>,
+pub(super) struct TraceReader {
+    types: Vec<ExceptionGroup>,
+    counts: BoundedCounts<String>,
     /// Whether the line before belongs to a trace.
     inside: bool,
     /// Whether it is a trace of Python, whose exception comes last, with its innermost frame.
@@ -36,11 +37,11 @@ pub(super) struct Traces {
     open: Option<usize>,
 }
 
-impl Default for Traces {
+impl Default for TraceReader {
     fn default() -> Self {
         Self {
             types: Vec::new(),
-            counts: Counts::of(TYPES),
+            counts: BoundedCounts::with_limit(MAX_TYPES),
             inside: false,
             python: false,
             frame: None,
@@ -49,7 +50,7 @@ impl Default for Traces {
     }
 }
 
-impl Traces {
+impl TraceReader {
     /// Takes the next line, and says whether it is part of a trace.
     pub(super) fn line(&mut self, number: usize, line: &str) -> bool {
         let content = line.trim_start();
@@ -60,7 +61,7 @@ impl Traces {
         }
         if indented && is_frame(content) {
             self.inside = true;
-            let frame = shown(content, SHOWN);
+            let frame = shown(content, MAX_SHOWN_CHARS);
             if self.python {
                 self.frame = Some(frame);
             } else if let Some(thrown) = self.open.take().and_then(|open| self.types.get_mut(open)) {
@@ -73,7 +74,7 @@ impl Traces {
         }
         let ended = self.python && self.inside;
         (self.inside, self.python) = (false, false);
-        let found = if ended { whole(content) } else { thrown(content, indented) };
+        let found = if ended { parse_exception(content) } else { find_exception(content, indented) };
         let Some((name, message)) = found else {
             self.open = None;
             return ended;
@@ -92,8 +93,8 @@ impl Traces {
     fn add(&mut self, number: usize, name: &str, message: &str) {
         self.counts.add(name.to_owned(), 1);
         let at = self.types.iter().position(|thrown| thrown.name == name).or_else(|| {
-            (self.types.len() < TYPES).then(|| {
-                self.types.push(Thrown {
+            (self.types.len() < MAX_TYPES).then(|| {
+                self.types.push(ExceptionGroup {
                     name: name.to_owned(),
                     times: 0,
                     messages: Vec::new(),
@@ -106,11 +107,11 @@ impl Traces {
         self.open = at;
         let Some(thrown) = at.and_then(|at| self.types.get_mut(at)) else { return };
         thrown.times += 1;
-        let message = shown(message, SHOWN);
+        let message = shown(message, MAX_SHOWN_CHARS);
         if thrown.messages.iter().any(|(known, _)| without_digits(known) == without_digits(&message)) {
             return;
         }
-        if thrown.messages.len() < MESSAGES {
+        if thrown.messages.len() < MAX_MESSAGES {
             thrown.messages.push((message, number))
         } else {
             thrown.more += 1
@@ -125,14 +126,14 @@ impl Traces {
     /// `43 exceptions: KeyError 15, …`
     pub(super) fn finding(&self) -> Option<String> {
         let count = self.count();
-        (count > 0).then(|| format!("{count} exceptions: {}.", self.counts.told(8, |name| shown(name, 80))))
+        (count > 0).then(|| format!("{count} exceptions: {}.", self.counts.render(8, |name| shown(name, 80))))
     }
 
     /// Each type with its messages, and where it was thrown first.
-    pub(super) fn told(&self) -> Vec<String> {
-        let mut types: Vec<&Thrown> = self.types.iter().collect();
+    pub(super) fn render(&self) -> Vec<String> {
+        let mut types: Vec<&ExceptionGroup> = self.types.iter().collect();
         types.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.name.cmp(&b.name)));
-        let told = |thrown: &&Thrown| {
+        let told = |thrown: &&ExceptionGroup| {
             let messages: Vec<String> =
                 thrown.messages.iter().map(|(message, line)| format!("{message} (line {line})")).collect();
             let more = if thrown.more > 0 {
@@ -143,7 +144,7 @@ impl Traces {
             let frame = thrown.frame.as_ref().map(|frame| format!(", first {frame}")).unwrap_or_default();
             format!("{} × {}: {}{more}{frame}", thrown.times, shown(&thrown.name, 80), messages.join(" | "))
         };
-        types.iter().take(SHOWN_TYPES).map(told).collect()
+        types.iter().take(MAX_SHOWN_TYPES).map(told).collect()
     }
 }
 
@@ -161,7 +162,7 @@ fn is_frame(content: &str) -> bool {
 }
 
 /// The exception that a whole line is, behind a trace of Python: any name, and its message.
-fn whole(content: &str) -> Option<(&str, &str)> {
+fn parse_exception(content: &str) -> Option<(&str, &str)> {
     let (name, message) = content.split_once(':').unwrap_or((content, ""));
     let named =
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
@@ -169,7 +170,7 @@ fn whole(content: &str) -> Option<(&str, &str)> {
 }
 
 /// The exception that a line speaks of: its type stands before a colon, or is the whole line.
-fn thrown(content: &str, indented: bool) -> Option<(&str, &str)> {
+fn find_exception(content: &str, indented: bool) -> Option<(&str, &str)> {
     let content = content.strip_prefix("Caused by: ").unwrap_or(content);
     if let Some((thread, place)) =
         content.strip_prefix("thread '").and_then(|rest| rest.split_once(" panicked at "))
@@ -183,7 +184,7 @@ fn thrown(content: &str, indented: bool) -> Option<(&str, &str)> {
         let begins = last.starts_with(|c: char| c.is_ascii_uppercase());
         let named = last.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && last.len() > 5;
         let alone = name.len() < word.len() || (name.len() == content.trim_end().len() && !indented);
-        if begins && named && alone && ENDS.iter().any(|end| last.ends_with(end)) {
+        if begins && named && alone && TYPE_SUFFIXES.iter().any(|end| last.ends_with(end)) {
             let message = content.split_once(word).map_or("", |(_, after)| after);
             return Some((name, message.trim()));
         }
@@ -195,8 +196,8 @@ fn thrown(content: &str, indented: bool) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> (Traces, usize) {
-        let mut traces = Traces::default();
+    fn read(text: &str) -> (TraceReader, usize) {
+        let mut traces = TraceReader::default();
         let lines = text.lines().zip(1..).filter(|(line, number)| traces.line(*number, line)).count();
         (traces, lines)
     }
@@ -207,7 +208,7 @@ mod tests {
             "ERROR job 3\nTraceback (most recent call last):\n  File \"a.py\", line 3, in load\n    x()\n    ~^^\nQuota: full 3\n\
              INFO ok\nTraceback (most recent call last):\n  File \"a.py\", line 9, in z\nQuota: full 4\n",
         );
-        assert_eq!(traces.told(), ["2 × Quota: full 3 (line 6), first File \"a.py\", line 3, in load"]);
+        assert_eq!(traces.render(), ["2 × Quota: full 3 (line 6), first File \"a.py\", line 3, in load"]);
         assert_eq!((traces.count(), lines), (2, 8));
     }
 
@@ -219,7 +220,7 @@ mod tests {
              [worker] job 2 failed: SyntaxError: Unexpected token\n    at JSON.parse (<anonymous>)\n",
         );
         assert_eq!(traces.count(), 3);
-        assert!(traces.told().contains(
+        assert!(traces.render().contains(
             &"1 × SyntaxError: Unexpected token (line 7), first at JSON.parse (<anonymous>)".into()
         ));
         assert!(traces.finding().unwrap().contains("java.lang.NullPointerException 1"));

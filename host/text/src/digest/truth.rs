@@ -11,15 +11,15 @@ use super::{digest, value::number};
 
 /// What stands at places of one name, whatever list or map it is in.
 #[derive(Default)]
-struct Facts {
+struct TextFacts {
     /// Texts of scalars and keys.
     texts: BTreeSet<String>,
     numbers: BTreeSet<String>,
     places: BTreeMap<String, Vec<Value>>,
 }
 
-impl Facts {
-    fn of(document: &str) -> Self {
+impl TextFacts {
+    fn from_text(document: &str) -> Self {
         let root: Value = serde_json::from_str(document).unwrap();
         let mut facts = Self::default();
         facts.numbers.insert(document.trim().len().to_string());
@@ -121,7 +121,7 @@ fn claims(finding: &str) -> (Vec<String>, Vec<String>) {
 
 fn check(document: &str, budget: u32) -> Result<(), String> {
     let told = digest(document, "", budget).unwrap();
-    let facts = Facts::of(document);
+    let facts = TextFacts::from_text(document);
     let all: Vec<f64> = facts.numbers.iter().filter_map(|n| n.parse().ok()).collect();
     for finding in told.findings.iter().filter(|finding| finding.ends_with('.') && !finding.ends_with("…."))
     {

@@ -1,15 +1,15 @@
 //! Values as a reader is shown them: on one line, in few characters, with no way to forge a line.
 
-use super::document::{Id, Kind, Parsed, step};
+use super::document::{NodeIndex, NodeKind, ParsedDocument, step};
 
 /// Containers inside a shown value that are opened.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Elements of a container that are shown.
-const MEMBERS: usize = 24;
+const MAX_MEMBERS: usize = 24;
 
 /// A number of more digits is cut.
-const DIGITS: usize = 40;
+const MAX_DIGITS: usize = 40;
 
 /// What a reader does not see, and what reorders or breaks lines: controls, line and paragraph separators, marks of
 /// direction, and the mark of a byte order.
@@ -43,18 +43,18 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
 
 /// A value on one line; each string in it is cut to `most` characters, and containers to their first
 /// members.
-pub(super) fn show(document: &Parsed<'_>, id: Id, most: usize) -> String {
+pub(super) fn show(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) -> String {
     let mut out = String::new();
-    write(document, id, most, DEPTH, &mut out);
+    write(document, id, most, MAX_DEPTH, &mut out);
     out
 }
 
 /// A value as a cell among others: a plain word goes without its quotes.
-pub(super) fn bare(document: &Parsed<'_>, id: Id, most: usize) -> String {
+pub(super) fn bare(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) -> String {
     let raw = document.raw(id);
     let plain =
         |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | ':' | ' ' | '#');
-    let word = document.kind(id) == Kind::String
+    let word = document.kind(id) == NodeKind::String
         && raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '.' | '_'))
         && raw.len() <= most
         && !raw.ends_with(' ')
@@ -64,20 +64,20 @@ pub(super) fn bare(document: &Parsed<'_>, id: Id, most: usize) -> String {
 }
 
 /// A key as it is shown before a value.
-pub(super) fn key(document: &Parsed<'_>, key: Id) -> String {
+pub(super) fn key(document: &ParsedDocument<'_>, key: NodeIndex) -> String {
     let step = step(&document.string(key));
     step.strip_prefix('.').map_or_else(|| quoted(&document.string(key), 60), str::to_owned)
 }
 
-fn write(document: &Parsed<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
+fn write(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usize, out: &mut String) {
     match document.kind(id) {
-        Kind::String => out.push_str(&quoted(&document.string(id), most)),
-        Kind::Array | Kind::Object => members(document, id, most, depth, out),
-        Kind::Null | Kind::Bool | Kind::Number => {
+        NodeKind::String => out.push_str(&quoted(&document.string(id), most)),
+        NodeKind::Array | NodeKind::Object => members(document, id, most, depth, out),
+        NodeKind::Null | NodeKind::Bool | NodeKind::Number => {
             let source = document.source(id);
             // A number is ASCII, so any byte is a boundary.
-            match source.get(..DIGITS) {
-                Some(head) if source.len() > DIGITS => {
+            match source.get(..MAX_DIGITS) {
+                Some(head) if source.len() > MAX_DIGITS => {
                     out.push_str(&format!("{head}… ({} characters)", source.len()));
                 }
                 _ => out.push_str(source),
@@ -86,11 +86,11 @@ fn write(document: &Parsed<'_>, id: Id, most: usize, depth: usize, out: &mut Str
     }
 }
 
-fn members(document: &Parsed<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
-    let (open, close) = if document.kind(id) == Kind::Object { ('{', '}') } else { ('[', ']') };
+fn members(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usize, out: &mut String) {
+    let (open, close) = if document.kind(id) == NodeKind::Object { ('{', '}') } else { ('[', ']') };
     let len = document.len(id);
     out.push(open);
-    let shown = if depth == 0 { 0 } else { MEMBERS };
+    let shown = if depth == 0 { 0 } else { MAX_MEMBERS };
     for (n, (name, value)) in document.members(id).take(shown).enumerate() {
         out.push_str(if n > 0 { ", " } else { "" });
         if let Some(name) = name {
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn values_stay_on_one_line_and_are_cut() {
         let text = r#"{"a b": "line\nline\u202e", "n": 123456789012345678901234567890123456789012345678901, "l": [[[[[1]]]]], "e": {}}"#;
-        let document = Parsed::read(text).unwrap();
+        let document = ParsedDocument::read(text).unwrap();
         assert_eq!(
-            show(&document, Parsed::ROOT, 7),
+            show(&document, ParsedDocument::ROOT, 7),
             "{\"a b\": \"line\\nli…\", n: 1234567890123456789012345678901234567890… (51 characters), \
              l: [[[[… 1 more]]]], e: {}}"
         );

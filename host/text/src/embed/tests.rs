@@ -29,7 +29,7 @@ fn golden() -> Golden {
 
 fn tokens(text: &str) -> Vec<u16> {
     let mut all = Vec::new();
-    words::each(text, |word| all.extend_from_slice(MODEL.vocabulary.pieces(word).as_slice()));
+    words::for_each_word(text, |word| all.extend_from_slice(MODEL.vocabulary.pieces(word).as_slice()));
     all
 }
 

@@ -15,19 +15,19 @@ const SLOTS: usize = 1 << 17;
 const EMPTY: u16 = 0;
 
 /// The tokens of one word.
-pub(super) struct Pieces {
+pub(super) struct WordTokens {
     tokens: [u16; MAX_CHARS],
     count: usize,
 }
 
-impl Pieces {
+impl WordTokens {
     pub(super) fn as_slice(&self) -> &[u16] {
         &self.tokens[..self.count]
     }
 }
 
 /// An index of half a megabyte over a list that stays where it is.
-pub(super) struct Vocabulary<'a> {
+pub(super) struct WordPieceVocabulary<'a> {
     list: &'a str,
     /// Where each line begins, and where the one after the last would.
     starts: Vec<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Vocabulary<'a> {
     slots: Vec<u16>,
 }
 
-impl<'a> Vocabulary<'a> {
+impl<'a> WordPieceVocabulary<'a> {
     /// Indexes a list of tokens, one a line, of which the first is the filler. The error says what is wrong.
     pub(super) fn read(list: &'a str, rows: usize) -> Result<Self, String> {
         let mut starts = Vec::with_capacity(rows + 1);
@@ -67,8 +67,8 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// The tokens of a word, none where it is unknown.
-    pub(super) fn pieces(&self, word: &str) -> Pieces {
-        let mut pieces = Pieces { tokens: [0; MAX_CHARS], count: 0 };
+    pub(super) fn pieces(&self, word: &str) -> WordTokens {
+        let mut pieces = WordTokens { tokens: [0; MAX_CHARS], count: 0 };
         let mut rest = word;
         while !rest.is_empty() {
             let found = self.longest(rest, pieces.count > 0);
@@ -150,7 +150,7 @@ mod tests {
     const NONE: [u16; 0] = [];
 
     fn pieces(word: &str) -> Vec<u16> {
-        Vocabulary::read(LIST, 9).expect("a vocabulary").pieces(word).as_slice().to_vec()
+        WordPieceVocabulary::read(LIST, 9).expect("a vocabulary").pieces(word).as_slice().to_vec()
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn broken_lists_are_refused() {
         for (list, rows) in [("a\nb\n", 3), ("a\nb\n", 1), ("a\n\nb\n", 3), ("", 1)] {
-            assert!(Vocabulary::read(list, rows).is_err(), "{list:?}");
+            assert!(WordPieceVocabulary::read(list, rows).is_err(), "{list:?}");
         }
-        assert!(Vocabulary::read(&format!("a\n{}\n", "b".repeat(33)), 2).is_err());
+        assert!(WordPieceVocabulary::read(&format!("a\n{}\n", "b".repeat(33)), 2).is_err());
     }
 }

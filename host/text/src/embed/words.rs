@@ -14,21 +14,21 @@ const DECOMPOSE: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer:
 const CATEGORY: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
 /// Gives each word to `hear`, in order. Words that are too long are left out.
-pub(super) fn each(text: &str, hear: impl FnMut(&str)) {
-    let mut words = Words { word: String::with_capacity(64), chars: 0, hear };
+pub(super) fn for_each_word(text: &str, hear: impl FnMut(&str)) {
+    let mut words = WordSplitter { word: String::with_capacity(64), chars: 0, on_word: hear };
     for c in text.chars() {
         if c.is_ascii() { words.plain(c) } else { words.other(c) }
     }
     words.end();
 }
 
-struct Words<F> {
+struct WordSplitter<F> {
     word: String,
     chars: usize,
-    hear: F,
+    on_word: F,
 }
 
-impl<F: FnMut(&str)> Words<F> {
+impl<F: FnMut(&str)> WordSplitter<F> {
     fn plain(&mut self, c: char) {
         match c {
             'a'..='z' | '0'..='9' => self.push(c),
@@ -87,7 +87,7 @@ impl<F: FnMut(&str)> Words<F> {
 
     fn end(&mut self) {
         if (1..=MAX_CHARS).contains(&self.chars) {
-            (self.hear)(&self.word);
+            (self.on_word)(&self.word);
         }
         self.word.clear();
         self.chars = 0;
@@ -114,7 +114,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        each(text, |word| all.push(word.to_owned()));
+        for_each_word(text, |word| all.push(word.to_owned()));
         all
     }
 

@@ -5,11 +5,16 @@ use std::ops::Range;
 use super::{mark::Gap, part::count};
 use crate::{
     chunks::{Chunk, advance},
-    layout::{Kind, Layout},
+    layout::{SpanKind, TextLayout},
 };
 
 /// The gap of these bytes; it begins in the first of the chunks.
-pub(super) fn of<'a>(text: &'a str, layout: &Layout, chunks: &[Chunk], bytes: Range<usize>) -> Gap<'a> {
+pub(super) fn describe<'a>(
+    text: &'a str,
+    layout: &TextLayout,
+    chunks: &[Chunk],
+    bytes: Range<usize>,
+) -> Gap<'a> {
     let left_out = &text[bytes.clone()];
     // Blank ends of lines on either side are no part of what a reader would fetch.
     let blank = left_out.len() - left_out.trim_start().len();
@@ -24,7 +29,8 @@ pub(super) fn of<'a>(text: &'a str, layout: &Layout, chunks: &[Chunk], bytes: Ra
     let rest = text[bytes.start + end..].trim_start_matches([' ', '\t', '\r']);
     let ends_line = rest.is_empty() || rest.starts_with('\n') || left_out[..end].ends_with('\n');
     let (tokens, heading) = contents(text, layout, chunks, &bytes);
-    let cut = |chunk: &&Chunk, at: usize| chunk.kind != Kind::Prose && chunk.span.0 < at && at < chunk.span.1;
+    let cut =
+        |chunk: &&Chunk, at: usize| chunk.kind != SpanKind::Prose && chunk.span.0 < at && at < chunk.span.1;
     let cuts = chunks.first().filter(|chunk| cut(chunk, bytes.start));
     let cuts = cuts.or(chunks.last().filter(|chunk| cut(chunk, bytes.end))).map(|chunk| chunk.kind);
     Gap { from: place(bytes.start + lead), to: place(last), ends_line, tokens, heading, cuts }
@@ -33,7 +39,7 @@ pub(super) fn of<'a>(text: &'a str, layout: &Layout, chunks: &[Chunk], bytes: Ra
 /// The tokens of a gap, and the heading of the largest section in it.
 fn contents<'a>(
     text: &'a str,
-    layout: &Layout,
+    layout: &TextLayout,
     chunks: &[Chunk],
     bytes: &Range<usize>,
 ) -> (usize, Option<&'a str>) {
@@ -49,7 +55,7 @@ fn contents<'a>(
     for chunk in chunks {
         let (start, end) = (chunk.start.max(bytes.start), chunk.end.min(bytes.end));
         let whole = (start, end) == (chunk.start, chunk.end);
-        if let Some(heading) = chunk.section.filter(|_| chunk.kind == Kind::Heading && whole) {
+        if let Some(heading) = chunk.section.filter(|_| chunk.kind == SpanKind::Heading && whole) {
             let level = layout.headings[heading].level;
             while let Some(section) = open.pop_if(|(open, _)| layout.headings[*open].level >= level) {
                 ended(section, tokens);

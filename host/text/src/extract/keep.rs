@@ -7,45 +7,45 @@ mod fill;
 
 use super::{
     gap, mark,
-    part::{Cut, Part, count},
+    part::{ChunkPart, CutPoint, count},
 };
 use crate::{
     chunks::Chunk,
-    layout::{Kind, Layout},
+    layout::{SpanKind, TextLayout},
 };
 
 /// What the mark of a gap costs about.
-const GAP: usize = 18;
+const GAP_MARK_TOKENS: usize = 18;
 
 /// A gap of no more tokens is closed: its mark would cost as much.
-const CLOSED: usize = 12;
+const MAX_CLOSED_TOKENS: usize = 12;
 
 /// Hundredths of the budget that may stay unused.
-const SLACK: usize = 2;
+const MAX_UNUSED_PERCENT: usize = 2;
 
 /// Times that a selection is counted and filled up. Each nearly closes what is left.
-const ROUNDS: usize = 14;
+const MAX_ROUNDS: usize = 14;
 
 /// A selection of a text's chunks.
-pub(super) struct Selection<'a> {
+pub(super) struct ChunkSelection<'a> {
     text: &'a str,
-    layout: &'a Layout,
+    layout: &'a TextLayout,
     chunks: &'a [Chunk],
     budget: usize,
-    parts: Vec<Part>,
+    parts: Vec<ChunkPart>,
     /// For each heading its chunk, and how many kept chunks stand under it.
     headings: Vec<(usize, usize)>,
     /// Chunks by rank, the best first. Headings with something under them are not among them.
     order: Vec<usize>,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> ChunkSelection<'a> {
     /// Takes chunks by their rank (none: a heading that is kept for what stands under it alone) while they fit, and
     /// fills the rest with a part of another: at least 95 % of the budget is used where the text is longer. Gives the
     /// text and its tokens.
     pub(super) fn fitting(
         text: &'a str,
-        layout: &'a Layout,
+        layout: &'a TextLayout,
         chunks: &'a [Chunk],
         ranks: &[Option<f64>],
         budget: usize,
@@ -54,27 +54,27 @@ impl<'a> Selection<'a> {
         // A stable sort: equal ranks keep the order of the document.
         order.sort_by(|a, b| ranks[*b].unwrap_or(0.0).total_cmp(&ranks[*a].unwrap_or(0.0)));
         let mut headings = vec![(0, 0); layout.headings.len()];
-        for (index, chunk) in chunks.iter().enumerate().filter(|(_, chunk)| chunk.kind == Kind::Heading) {
+        for (index, chunk) in chunks.iter().enumerate().filter(|(_, chunk)| chunk.kind == SpanKind::Heading) {
             if let Some(heading) = chunk.section.and_then(|section| headings.get_mut(section)) {
                 *heading = (index, 0);
             }
         }
-        let parts = vec![Part::None; chunks.len()];
+        let parts = vec![ChunkPart::None; chunks.len()];
         Self { text, layout, chunks, budget, parts, headings, order }.fit()
     }
 
     fn fit(mut self) -> (String, usize) {
-        self.take(self.budget.saturating_sub(GAP));
+        self.take(self.budget.saturating_sub(GAP_MARK_TOKENS));
         let mut best = (String::new(), 0);
         let mut kept = (self.parts.clone(), self.headings.clone());
         // What counts of parts were short of the count of the whole.
         let mut margin = 0;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             self.close();
             let (out, tokens) = self.print();
             if tokens > self.budget {
                 margin += tokens - self.budget;
-                self.shed(tokens - self.budget);
+                self.drop_tokens(tokens - self.budget);
                 continue;
             }
             if tokens > best.1 {
@@ -84,8 +84,10 @@ impl<'a> Selection<'a> {
             let left = (self.budget - tokens).saturating_sub(margin);
             // Blank text costs less in one piece than in many, so more of it fits than its parts say.
             let more = left * self.estimate().max(tokens) / tokens.max(1);
-            let enough = self.enough(tokens + margin);
-            if enough || !(self.take(more) || self.fill(left, Cut::Lines) || self.fill(left, Cut::Words)) {
+            let enough = self.uses_budget(tokens + margin);
+            if enough
+                || !(self.take(more) || self.fill(left, CutPoint::Lines) || self.fill(left, CutPoint::Words))
+            {
                 break;
             }
         }
@@ -101,25 +103,25 @@ impl<'a> Selection<'a> {
     }
 
     /// Whether so many tokens use the budget.
-    fn enough(&self, tokens: usize) -> bool {
-        self.budget.saturating_sub(tokens) * 100 <= self.budget * SLACK
+    fn uses_budget(&self, tokens: usize) -> bool {
+        self.budget.saturating_sub(tokens) * 100 <= self.budget * MAX_UNUSED_PERCENT
     }
 
     /// What the whole chunks would cost one by one.
     fn estimate(&self) -> usize {
-        let whole = self.chunks.iter().zip(&self.parts).filter(|(_, part)| **part == Part::Whole);
+        let whole = self.chunks.iter().zip(&self.parts).filter(|(_, part)| **part == ChunkPart::Whole);
         whole.map(|(chunk, _)| chunk.tokens).sum()
     }
 
     /// What of a chunk is kept, for itself or for what stands under it.
-    fn part(&self, index: usize) -> Part {
+    fn part(&self, index: usize) -> ChunkPart {
         let chunk = &self.chunks[index];
         let leads = || chunk.section.is_some_and(|section| self.headings[section].1 > 0);
-        if chunk.kind == Kind::Heading && leads() { Part::Whole } else { self.parts[index] }
+        if chunk.kind == SpanKind::Heading && leads() { ChunkPart::Whole } else { self.parts[index] }
     }
 
-    fn set(&mut self, index: usize, part: Part) {
-        let (was, is) = (self.parts[index] != Part::None, part != Part::None);
+    fn set(&mut self, index: usize, part: ChunkPart) {
+        let (was, is) = (self.parts[index] != ChunkPart::None, part != ChunkPart::None);
         self.parts[index] = part;
         if was != is {
             for heading in self.layout.path(self.chunks[index].section) {
@@ -134,8 +136,8 @@ impl<'a> Selection<'a> {
         let before = index.checked_sub(1).map(|i| self.part(i));
         let after = (index + 1 < self.chunks.len()).then(|| self.part(index + 1));
         (
-            before.is_none_or(|part| matches!(part, Part::Whole | Part::Tail(_))),
-            after.is_none_or(|part| matches!(part, Part::Whole | Part::Head(_))),
+            before.is_none_or(|part| matches!(part, ChunkPart::Whole | ChunkPart::Tail(_))),
+            after.is_none_or(|part| matches!(part, ChunkPart::Whole | ChunkPart::Head(_))),
         )
     }
 
@@ -145,7 +147,7 @@ impl<'a> Selection<'a> {
             self.layout.path(self.chunks[index].section).filter(|heading| self.headings[*heading].1 == 0);
         let leading = missing.map(|heading| self.headings[heading].0);
         let mut leading: Vec<usize> =
-            leading.filter(|at| *at != index && self.parts[*at] == Part::None).collect();
+            leading.filter(|at| *at != index && self.parts[*at] == ChunkPart::None).collect();
         leading.sort_unstable();
         let mut cost: usize = leading.iter().map(|at| self.chunks[*at].tokens).sum();
         // Headings right above it are kept in one piece with it.
@@ -154,8 +156,8 @@ impl<'a> Selection<'a> {
             first -= 1;
         }
         // What touches no kept chunk parts a gap, which costs a mark.
-        cost += if self.touches(first).0 || self.touches(index).1 { 0 } else { GAP };
-        cost + leading.into_iter().filter(|at| self.touches(*at) == (false, false)).count() * GAP
+        cost += if self.touches(first).0 || self.touches(index).1 { 0 } else { GAP_MARK_TOKENS };
+        cost + leading.into_iter().filter(|at| self.touches(*at) == (false, false)).count() * GAP_MARK_TOKENS
     }
 
     /// Takes whole chunks of at most `tokens` in all; whether any was taken.
@@ -163,12 +165,12 @@ impl<'a> Selection<'a> {
         let mut left = tokens;
         for at in 0..self.order.len() {
             let index = self.order[at];
-            if self.parts[index] != Part::None || self.chunks[index].tokens > left {
+            if self.parts[index] != ChunkPart::None || self.chunks[index].tokens > left {
                 continue;
             }
             let cost = self.chunks[index].tokens + self.cost(index);
             if cost <= left {
-                self.set(index, Part::Whole);
+                self.set(index, ChunkPart::Whole);
                 left -= cost;
             }
         }
@@ -181,40 +183,44 @@ impl<'a> Selection<'a> {
         while at < self.chunks.len() {
             let mut tokens = 0;
             let mut end = at;
-            while end < self.chunks.len() && self.part(end) == Part::None && tokens <= CLOSED {
+            while end < self.chunks.len() && self.part(end) == ChunkPart::None && tokens <= MAX_CLOSED_TOKENS
+            {
                 tokens += self.chunks[end].tokens;
                 end += 1;
             }
-            let bounded = end == self.chunks.len() || matches!(self.part(end), Part::Whole | Part::Head(_));
-            let after_whole = at == 0 || matches!(self.part(at - 1), Part::Whole | Part::Tail(_));
-            if end > at && tokens <= CLOSED && bounded && after_whole {
-                (at..end).for_each(|index| self.set(index, Part::Whole));
+            let bounded =
+                end == self.chunks.len() || matches!(self.part(end), ChunkPart::Whole | ChunkPart::Head(_));
+            let after_whole = at == 0 || matches!(self.part(at - 1), ChunkPart::Whole | ChunkPart::Tail(_));
+            if end > at && tokens <= MAX_CLOSED_TOKENS && bounded && after_whole {
+                (at..end).for_each(|index| self.set(index, ChunkPart::Whole));
             }
             at = end.max(at + 1);
-            while at < self.chunks.len() && self.part(at) == Part::None {
+            while at < self.chunks.len() && self.part(at) == ChunkPart::None {
                 at += 1;
             }
         }
     }
 
     /// Takes back about `tokens`: first the part of a chunk, then the weakest chunks.
-    fn shed(&mut self, tokens: usize) {
-        if let Some(index) = self.parts.iter().position(|p| matches!(p, Part::Head(_) | Part::Tail(_))) {
-            return self.set(index, Part::None);
+    fn drop_tokens(&mut self, tokens: usize) {
+        if let Some(index) =
+            self.parts.iter().position(|p| matches!(p, ChunkPart::Head(_) | ChunkPart::Tail(_)))
+        {
+            return self.set(index, ChunkPart::None);
         }
         let mut over = tokens;
         for at in (0..self.order.len()).rev() {
             let index = self.order[at];
-            if over > 0 && self.parts[index] == Part::Whole {
-                self.set(index, Part::None);
+            if over > 0 && self.parts[index] == ChunkPart::Whole {
+                self.set(index, ChunkPart::None);
                 over = over.saturating_sub(self.chunks[index].tokens);
             }
         }
     }
 
     fn drop_last(&mut self) -> bool {
-        let weakest = self.order.iter().rev().copied().find(|index| self.parts[*index] != Part::None);
-        weakest.map(|index| self.set(index, Part::None)).is_some()
+        let weakest = self.order.iter().rev().copied().find(|index| self.parts[*index] != ChunkPart::None);
+        weakest.map(|index| self.set(index, ChunkPart::None)).is_some()
     }
 
     fn piece(&self, index: usize) -> &'a str {
@@ -227,14 +233,14 @@ impl<'a> Selection<'a> {
         // Where what is kept, or left out, begins.
         let (mut kept, mut open) = (0, None);
         let write = |(first, start): (usize, usize), end: usize, out: &mut String| {
-            gap::of(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
+            gap::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
         };
         for (index, chunk) in self.chunks.iter().enumerate() {
             let (from, to) = match self.part(index) {
-                Part::None => (chunk.end, chunk.end),
-                Part::Whole => (chunk.start, chunk.end),
-                Part::Head(bytes) => (chunk.start, chunk.start + bytes),
-                Part::Tail(from) => (chunk.start + from, chunk.end),
+                ChunkPart::None => (chunk.end, chunk.end),
+                ChunkPart::Whole => (chunk.start, chunk.end),
+                ChunkPart::Head(bytes) => (chunk.start, chunk.start + bytes),
+                ChunkPart::Tail(from) => (chunk.start + from, chunk.end),
             };
             if chunk.start < from && open.is_none() {
                 mark::add(&self.text[kept..chunk.start], &mut out);

@@ -12,16 +12,16 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use gatehouse_core::clean;
 
-use crate::layout::Kind;
+use crate::layout::SpanKind;
 
 /// Characters of a heading that are quoted.
-const NAME: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 /// The same where the budget is small: a mark must not cost what an answer takes.
-const SHORT_NAME: usize = 24;
+const MAX_SHORT_NAME_CHARS: usize = 24;
 
 /// The budget, in tokens, from which on names are quoted in full.
-const ROOM: usize = 2_000;
+const MIN_FULL_NAME_BUDGET: usize = 2_000;
 
 /// What was left out at one place.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) struct Gap<'a> {
     /// The heading of the largest section in it.
     pub(super) heading: Option<&'a str>,
     /// The block that it cuts.
-    pub(super) cuts: Option<Kind>,
+    pub(super) cuts: Option<SpanKind>,
 }
 
 impl Gap<'_> {
@@ -45,28 +45,28 @@ impl Gap<'_> {
             out.push('\n');
         }
         let Self { from, to, tokens, .. } = *self;
-        let tokens = grouped(tokens);
+        let tokens = group_digits(tokens);
         let unit = if self.tokens == 1 { "token" } else { "tokens" };
         let _ = match (from.0 == to.0, from.1) {
             (true, 0) if self.ends_line => {
-                write!(out, "[… line {}", grouped(from.0 + 1))
+                write!(out, "[… line {}", group_digits(from.0 + 1))
             }
             (true, column) => write!(
                 out,
                 "[… line {}, characters {}-{}",
-                grouped(from.0 + 1),
-                grouped(column + 1),
-                grouped(to.1 + 1)
+                group_digits(from.0 + 1),
+                group_digits(column + 1),
+                group_digits(to.1 + 1)
             ),
-            _ => write!(out, "[… lines {}-{}", grouped(from.0 + 1), grouped(to.0 + 1)),
+            _ => write!(out, "[… lines {}-{}", group_digits(from.0 + 1), group_digits(to.0 + 1)),
         };
         let _ = write!(out, ": {tokens} {unit}");
         match self.cuts {
-            Some(Kind::Code) => out.push_str(" of a code block"),
-            Some(Kind::Table) => out.push_str(" of a table"),
+            Some(SpanKind::Code) => out.push_str(" of a code block"),
+            Some(SpanKind::Table) => out.push_str(" of a table"),
             _ => {}
         }
-        let limit = if budget < ROOM { SHORT_NAME } else { NAME };
+        let limit = if budget < MIN_FULL_NAME_BUDGET { MAX_SHORT_NAME_CHARS } else { MAX_NAME_CHARS };
         if let Some(name) = self.heading.map(|heading| name(heading, limit)).filter(|name| !name.is_empty()) {
             let _ = write!(out, ", \"{name}\"");
         }
@@ -81,7 +81,7 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
     let mut tag = false;
     // What underlines or begins a heading says nothing, and tags are for browsers.
     let title = heading.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or_default();
-    for c in title.chars().take(20 * NAME) {
+    for c in title.chars().take(20 * MAX_NAME_CHARS) {
         match c {
             '<' => tag = true,
             '>' if tag => tag = false,
@@ -114,7 +114,7 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
     name
 }
 
-fn grouped(number: usize) -> String {
+fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -178,7 +178,12 @@ fn bracket(line: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn gap(from: (usize, usize), to: (usize, usize), heading: Option<&str>, cuts: Option<Kind>) -> String {
+    fn gap(
+        from: (usize, usize),
+        to: (usize, usize),
+        heading: Option<&str>,
+        cuts: Option<SpanKind>,
+    ) -> String {
         let mut out = "before".to_owned();
         Gap { from, to, ends_line: to.1 < 99, tokens: 3_100, heading, cuts }.print(8_000, &mut out);
         out
@@ -196,7 +201,7 @@ mod tests {
                 gap((6, 0), (6, 9), Some("# <a id='x' />**A** \"b\"\u{202e} [c]…]\n"), None),
                 "[… line 7: 3,100 tokens, \"A** 'b' (c)…)\" …]",
             ),
-            (gap((6, 0), (9, 9), None, Some(Kind::Table)), "[… lines 7-10: 3,100 tokens of a table …]"),
+            (gap((6, 0), (9, 9), None, Some(SpanKind::Table)), "[… lines 7-10: 3,100 tokens of a table …]"),
             (
                 gap((6, 0), (9, 9), Some(&"Long ".repeat(99)), None),
                 &format!("[… lines 7-10: 3,100 tokens, \"{}…\" …]", "Long ".repeat(12).trim_end()),

@@ -2,11 +2,11 @@
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
-use crate::Tokens;
+use crate::BpeTokenCounter;
 
 /// How much of a chunk is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ChunkPart {
     None,
     Whole,
     /// The first bytes.
@@ -17,7 +17,7 @@ pub(super) enum Part {
 
 /// Where a part may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum CutPoint {
     /// At the end of a line.
     Lines,
     /// At the end of a word, where that costs little.
@@ -25,49 +25,50 @@ pub(super) enum Cut {
 }
 
 pub(super) fn count(text: &str) -> usize {
-    Tokens.count(text, TokenEncoding::O200k)
+    BpeTokenCounter.count(text, TokenEncoding::O200k)
 }
 
 fn fits(text: &str, tokens: usize) -> bool {
-    Tokens.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
+    BpeTokenCounter.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
 }
 
 /// The longest beginning of at most `tokens`.
-pub(super) fn head(text: &str, tokens: usize, cut: Cut) -> Part {
+pub(super) fn head(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     let end = longest(text.len(), |bytes| fits(&text[..text.floor_char_boundary(bytes)], tokens));
     let end = text.floor_char_boundary(end);
-    if cut == Cut::Lines {
-        return Part::Head(if end == text.len() {
+    if cut == CutPoint::Lines {
+        return ChunkPart::Head(if end == text.len() {
             end
         } else {
             text[..end].rfind('\n').map_or(0, |at| at + 1)
         });
     }
     if text[end..].starts_with(char::is_whitespace) {
-        return Part::Head(end);
+        return ChunkPart::Head(end);
     }
-    let word = text[..end].rfind(char::is_whitespace).filter(|at| end < text.len() && end - at <= WORD);
-    Part::Head(word.unwrap_or(end))
+    let word =
+        text[..end].rfind(char::is_whitespace).filter(|at| end < text.len() && end - at <= MAX_DROPPED_BYTES);
+    ChunkPart::Head(word.unwrap_or(end))
 }
 
 /// The longest end of at most `tokens`.
-pub(super) fn tail(text: &str, tokens: usize, cut: Cut) -> Part {
+pub(super) fn tail(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     let bytes =
         longest(text.len(), |bytes| fits(&text[text.ceil_char_boundary(text.len() - bytes)..], tokens));
     let from = text.ceil_char_boundary(text.len() - bytes);
-    if cut == Cut::Lines {
-        return Part::Tail(if from == 0 {
+    if cut == CutPoint::Lines {
+        return ChunkPart::Tail(if from == 0 {
             0
         } else {
             text[from..].find('\n').map_or(text.len(), |at| from + at + 1)
         });
     }
-    let word = text[from..].find(char::is_whitespace).filter(|at| from > 0 && *at <= WORD);
-    Part::Tail(from + word.unwrap_or(0))
+    let word = text[from..].find(char::is_whitespace).filter(|at| from > 0 && *at <= MAX_DROPPED_BYTES);
+    ChunkPart::Tail(from + word.unwrap_or(0))
 }
 
 /// Bytes that are given up so that no word is cut.
-const WORD: usize = 10;
+const MAX_DROPPED_BYTES: usize = 10;
 
 /// The most of `0..=most` that `fits`, by halving; more never fits where less does not.
 fn longest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
@@ -90,12 +91,12 @@ mod tests {
     #[test]
     fn parts_end_at_words_or_lines_and_fit() {
         let text = "One two three four five six seven eight";
-        assert_eq!(head(text, 4, Cut::Words), Part::Head("One two three four".len()));
-        assert_eq!(tail(text, 2, Cut::Words), Part::Tail("One two three four five six".len()));
-        let cut = head("a\u{1F600}\u{1F600}b", 1, Cut::Words);
-        assert!(matches!(cut, Part::Head(n) if n <= 1));
-        assert_eq!(head("one\ntwo\nthree", 3, Cut::Lines), Part::Head(4));
-        assert_eq!(tail("one\ntwo\nthree", 2, Cut::Lines), Part::Tail(8));
-        assert_eq!(head("one two three", 2, Cut::Lines), Part::Head(0));
+        assert_eq!(head(text, 4, CutPoint::Words), ChunkPart::Head("One two three four".len()));
+        assert_eq!(tail(text, 2, CutPoint::Words), ChunkPart::Tail("One two three four five six".len()));
+        let cut = head("a\u{1F600}\u{1F600}b", 1, CutPoint::Words);
+        assert!(matches!(cut, ChunkPart::Head(n) if n <= 1));
+        assert_eq!(head("one\ntwo\nthree", 3, CutPoint::Lines), ChunkPart::Head(4));
+        assert_eq!(tail("one\ntwo\nthree", 2, CutPoint::Lines), ChunkPart::Tail(8));
+        assert_eq!(head("one two three", 2, CutPoint::Lines), ChunkPart::Head(0));
     }
 }

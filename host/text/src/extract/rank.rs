@@ -7,9 +7,9 @@ use gatehouse_core::{
 
 use super::{
     mark,
-    vectors::{Vectors, dot},
+    vectors::{UnitVectors, dot},
 };
-use crate::{bm25, layout::Layout};
+use crate::{bm25, layout::TextLayout};
 
 /// How much of a chunk's score its neighbours get, by distance from 1. Answers are contiguous, so what
 /// stands around a hit belongs to it: measured on meetings and manuals, this alone keeps 10 to 16 points
@@ -18,26 +18,26 @@ const KERNEL: [f64; 3] = [0.8, 0.5, 0.3];
 
 /// The same where the budget has no room for much around a hit. Measured: of source code and manuals, a thousand
 /// tokens hold .08 to .14 more of the answers than with the wide one; of meetings, as much.
-const NEAR: [f64; 1] = [0.5];
+const NARROW_KERNEL: [f64; 1] = [0.5];
 
 /// The largest budget, in tokens, that is small in that sense.
-const SMALL: usize = 2000;
+const MAX_SMALL_BUDGET: usize = 2000;
 
 /// Chunks, the best first, by which the text is judged.
-const JUDGED: usize = 8;
+const MAX_JUDGED_CHUNKS: usize = 8;
 
 /// What a query finds in a text.
-pub(super) struct Ranking {
+pub(super) struct ChunkRanking {
     /// One score a chunk; none where nothing in the text has to do with the query.
     pub(super) ranks: Option<Vec<f64>>,
     pub(super) fit: MatchQuality,
 }
 
 /// Ranks chunks: half BM25, half the cosine of the embeddings, each in parts of its maximum, and the kernel over both.
-pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
+pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> ChunkRanking {
     let words = shares(bm25::scores(chunks, query));
-    let near: Option<Vec<f32>> = Vectors::of_model(chunks)
-        .zip(Vectors::query(query))
+    let near: Option<Vec<f32>> = UnitVectors::from_model(chunks)
+        .zip(UnitVectors::query(query))
         .map(|(vectors, query)| vectors.0.iter().map(|vector| dot(vector, &query).max(0.0)).collect());
     let scores: Vec<f64> = match &near {
         Some(near) => {
@@ -48,10 +48,10 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
     };
     let fit = judge(chunks, query, &scores, near.as_deref());
     if scores.iter().all(|score| *score == 0.0) {
-        return Ranking { ranks: None, fit };
+        return ChunkRanking { ranks: None, fit };
     }
-    let kernel: &[f64] = if budget <= SMALL { &NEAR } else { &KERNEL };
-    Ranking { ranks: Some(spread(&scores, kernel)), fit }
+    let kernel: &[f64] = if budget <= MAX_SMALL_BUDGET { &NARROW_KERNEL } else { &KERNEL };
+    ChunkRanking { ranks: Some(spread(&scores, kernel)), fit }
 }
 
 /// How well the best places answer, each with what stands around it.
@@ -59,9 +59,9 @@ fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> 
     let scorer = FitScorer::new(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
     let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
-    if best.len() > JUDGED {
-        best.select_nth_unstable_by(JUDGED, better);
-        best.truncate(JUDGED);
+    if best.len() > MAX_JUDGED_CHUNKS {
+        best.select_nth_unstable_by(MAX_JUDGED_CHUNKS, better);
+        best.truncate(MAX_JUDGED_CHUNKS);
     }
     let fit = |at: usize| {
         let around = at.saturating_sub(1)..(at + 2).min(chunks.len());
@@ -79,7 +79,7 @@ fn quality(fit: MatchQuality) -> usize {
 }
 
 /// Whether a query is the name of a heading.
-pub(super) fn names(text: &str, layout: &Layout, query: &str) -> bool {
+pub(super) fn names_heading(text: &str, layout: &TextLayout, query: &str) -> bool {
     let query = NameQuery::new(query);
     layout.headings.iter().any(|heading| {
         query.matches(&mark::name(&text[heading.start..heading.end], usize::MAX)) == NameMatch::Exact
@@ -124,7 +124,7 @@ mod tests {
             spread(&one(7), kernel).iter().map(|score| (score * 1e6).round() / 1e6).collect()
         };
         assert_eq!(rounded(&KERNEL)[3..12], [0.0, 0.3, 0.5, 0.8, 1.0, 0.8, 0.5, 0.3, 0.0]);
-        assert_eq!(rounded(&NEAR)[5..10], [0.0, 0.5, 1.0, 0.5, 0.0]);
+        assert_eq!(rounded(&NARROW_KERNEL)[5..10], [0.0, 0.5, 1.0, 0.5, 0.0]);
     }
 
     #[test]

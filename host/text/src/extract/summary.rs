@@ -12,44 +12,45 @@ use gatehouse_core::search::for_each_term;
 
 use super::{
     rank::shares,
-    vectors::{Vectors, dot},
+    vectors::{UnitVectors, dot},
 };
 
-const POSITION: f64 = 0.6;
-const RECURRENT: f64 = 0.3;
+const POSITION_WEIGHT: f64 = 0.6;
+const RECURRENCE_WEIGHT: f64 = 0.3;
 
 /// How much a chunk's own worth counts beside what it repeats.
-const OWN: f64 = 0.7;
+const WORTH_WEIGHT: f64 = 0.7;
 
 /// Chunks that are chosen with an eye on repetition; later ones go by their worth alone, so that the price
 /// does not grow with the square of the text.
-const CHOSEN: usize = 200;
+const MAX_DIVERSE_CHUNKS: usize = 200;
 
 /// One score a chunk: the more, the sooner it is taken.
 pub(super) fn ranks(chunks: &[&str]) -> Vec<f64> {
-    let vectors = Vectors::of_model(chunks).unwrap_or_else(|| Vectors::of_words(chunks));
+    let vectors = UnitVectors::from_model(chunks).unwrap_or_else(|| UnitVectors::from_words(chunks));
     let centroid = vectors.centroid();
     let central = shares(vectors.0.iter().map(|v| f64::from(dot(v, &centroid).max(0.0))).collect());
     let recurrent = shares(recurrent(chunks));
     let last = chunks.len().saturating_sub(1).max(1) as f64;
-    let worth = |i: usize| central[i] + POSITION * (1.0 - i as f64 / last) + RECURRENT * recurrent[i];
+    let worth =
+        |i: usize| central[i] + POSITION_WEIGHT * (1.0 - i as f64 / last) + RECURRENCE_WEIGHT * recurrent[i];
     let worth: Vec<f64> = (0..chunks.len()).map(worth).collect();
     choose(&shares(worth), &vectors)
 }
 
 /// Ranks by worth, less what was chosen before.
-fn choose(worth: &[f64], vectors: &Vectors) -> Vec<f64> {
+fn choose(worth: &[f64], vectors: &UnitVectors) -> Vec<f64> {
     let mut ranks = worth.to_vec();
     let mut nearest = vec![0.0_f64; worth.len()];
     let mut left: Vec<usize> = (0..worth.len()).collect();
-    for turn in 0..CHOSEN.min(worth.len()) {
-        let value = |i: usize| OWN * worth[i] - (1.0 - OWN) * nearest[i];
+    for turn in 0..MAX_DIVERSE_CHUNKS.min(worth.len()) {
+        let value = |i: usize| WORTH_WEIGHT * worth[i] - (1.0 - WORTH_WEIGHT) * nearest[i];
         // The first of equals, so that the order of the text decides.
         let best = (0..left.len()).rev().max_by(|a, b| value(left[*a]).total_cmp(&value(left[*b])));
         let Some(best) = best else { break };
         let chosen = left.remove(best);
         // Above every one that is not chosen, whose rank is at most 1.
-        ranks[chosen] = 2.0 + (CHOSEN - turn) as f64;
+        ranks[chosen] = 2.0 + (MAX_DIVERSE_CHUNKS - turn) as f64;
         for i in &left {
             nearest[*i] = nearest[*i].max(f64::from(dot(&vectors.0[*i], &vectors.0[chosen])));
         }

@@ -174,8 +174,8 @@ proptest! {
     ) {
         let text = paragraphs.concat();
         let extract = Extractor.extract(&text, &query, budget).unwrap();
-        prop_assert_eq!(extract.tokens_out as usize, Tokens.count(&extract.text, TokenEncoding::O200k));
-        prop_assert_eq!(extract.tokens_in as usize, Tokens.count(&text, TokenEncoding::O200k));
+        prop_assert_eq!(extract.tokens_out as usize, BpeTokenCounter.count(&extract.text, TokenEncoding::O200k));
+        prop_assert_eq!(extract.tokens_in as usize, BpeTokenCounter.count(&text, TokenEncoding::O200k));
         prop_assert!(extract.tokens_out <= budget);
         prop_assert_eq!(extract.shortened, extract.tokens_in > budget);
         if extract.shortened {

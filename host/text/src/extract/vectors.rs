@@ -7,22 +7,23 @@ use gatehouse_core::search::for_each_term;
 use crate::LocalEmbedder;
 
 /// Numbers in a vector of words; words share them by their hash.
-const WORDS: usize = 256;
+const WORD_DIMENSION: usize = 256;
 
 /// One vector of length 1 (or 0) a chunk.
-pub(super) struct Vectors(pub(super) Vec<Vec<f32>>);
+pub(super) struct UnitVectors(pub(super) Vec<Vec<f32>>);
 
-impl Vectors {
+impl UnitVectors {
     /// The model's, unless it knows fewer than nine in ten chunks (it is an English one); a chunk that it
     /// does not know then has no direction.
-    pub(super) fn of_model(chunks: &[&str]) -> Option<Self> {
+    pub(super) fn from_model(chunks: &[&str]) -> Option<Self> {
         // A text in another script is known from its first chunks; the rest need not be tried.
         let known = |chunks: &[Option<Vec<f32>>]| chunks.iter().flatten().count() * 10 >= chunks.len() * 9;
-        let vectors: Vec<_> = chunks.iter().take(TRIED).map(|chunk| LocalEmbedder.vector(chunk)).collect();
+        let vectors: Vec<_> =
+            chunks.iter().take(MAX_SAMPLED_CHUNKS).map(|chunk| LocalEmbedder.vector(chunk)).collect();
         if !known(&vectors) {
             return None;
         }
-        let rest = chunks.iter().skip(TRIED).map(|chunk| LocalEmbedder.vector(chunk));
+        let rest = chunks.iter().skip(MAX_SAMPLED_CHUNKS).map(|chunk| LocalEmbedder.vector(chunk));
         let vectors: Vec<_> = vectors.into_iter().chain(rest).collect();
         known(&vectors).then(|| Self(vectors.into_iter().map(Option::unwrap_or_default).collect()))
     }
@@ -32,13 +33,13 @@ impl Vectors {
     }
 
     /// The words' own: how often each occurs, damped.
-    pub(super) fn of_words(chunks: &[&str]) -> Self {
+    pub(super) fn from_words(chunks: &[&str]) -> Self {
         let vector = |chunk: &&str| {
-            let mut vector = vec![0.0_f32; WORDS];
+            let mut vector = vec![0.0_f32; WORD_DIMENSION];
             for_each_term(chunk, |word| {
                 let mut hasher = DefaultHasher::new();
                 word.hash(&mut hasher);
-                vector[hasher.finish() as usize % WORDS] += 1.0;
+                vector[hasher.finish() as usize % WORD_DIMENSION] += 1.0;
             });
             vector.iter_mut().for_each(|n| *n = n.ln_1p());
             unit(&mut vector);
@@ -59,7 +60,7 @@ impl Vectors {
 }
 
 /// Chunks by which a text's script is judged.
-const TRIED: usize = 64;
+const MAX_SAMPLED_CHUNKS: usize = 64;
 
 fn unit(vector: &mut [f32]) {
     let length = dot(vector, vector).sqrt();
@@ -86,15 +87,15 @@ mod tests {
     #[test]
     fn a_script_that_the_model_does_not_know_has_vectors_of_its_words() {
         let chunks = ["это первый абзац", "это второй абзац", "совсем другое дело"];
-        assert!(Vectors::of_model(&chunks).is_none());
-        let Vectors(vectors) = Vectors::of_words(&chunks);
+        assert!(UnitVectors::from_model(&chunks).is_none());
+        let UnitVectors(vectors) = UnitVectors::from_words(&chunks);
         assert!((dot(&vectors[0], &vectors[0]) - 1.0).abs() < 1e-5);
         assert!(dot(&vectors[0], &vectors[1]) > dot(&vectors[0], &vectors[2]));
     }
 
     #[test]
     fn the_centroid_is_between_them() {
-        let vectors = Vectors::of_model(&["A gate opens.", "A door opens."]).unwrap();
+        let vectors = UnitVectors::from_model(&["A gate opens.", "A door opens."]).unwrap();
         let centroid = vectors.centroid();
         assert!(dot(&centroid, &vectors.0[0]) > dot(&vectors.0[1], &vectors.0[0]));
     }

@@ -2,7 +2,7 @@
 
 /// What a line of code is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum CodeLine {
     /// Something with a name begins, so far from the margin.
     Definition(usize),
     /// A comment or an attribute.
@@ -11,7 +11,7 @@ pub(super) enum Line {
 }
 
 /// Words that may stand before the one that defines.
-const BEFORE: [&str; 20] = [
+const MODIFIERS: [&str; 20] = [
     "pub",
     "async",
     "unsafe",
@@ -35,7 +35,7 @@ const BEFORE: [&str; 20] = [
 ];
 
 /// Words that define.
-const DEFINES: [&str; 20] = [
+const DEFINITION_KEYWORDS: [&str; 20] = [
     "fn",
     "struct",
     "enum",
@@ -59,50 +59,50 @@ const DEFINES: [&str; 20] = [
 ];
 
 /// Lines by which a text is judged.
-const TRIED: usize = 2_000;
+const MAX_SAMPLED_LINES: usize = 2_000;
 
 /// Definitions that source code has at least.
-const LEAST: usize = 2;
+const MIN_DEFINITIONS: usize = 2;
 
 /// Longer lines define nothing.
-const LONGEST: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// Whether a text is source code: most lines end or begin as code does, and some define something.
 pub(crate) fn is_code(text: &str) -> bool {
     let (mut lines, mut code, mut definitions) = (0, 0, 0);
-    for line in text.lines().filter(|line| !line.trim().is_empty()).take(TRIED) {
+    for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLED_LINES) {
         lines += 1;
         match self::line(line) {
-            Line::Definition(_) => {
+            CodeLine::Definition(_) => {
                 definitions += 1;
                 code += 1;
             }
-            Line::Comment if !line.trim_start().starts_with("# ") => code += 1,
+            CodeLine::Comment if !line.trim_start().starts_with("# ") => code += 1,
             _ => code += usize::from(line.trim_end().ends_with([';', '{', '}', ')', '(', ':', ']', '['])),
         }
     }
-    definitions >= LEAST && code * 5 >= lines * 3
+    definitions >= MIN_DEFINITIONS && code * 5 >= lines * 3
 }
 
-pub(super) fn line(line: &str) -> Line {
+pub(super) fn line(line: &str) -> CodeLine {
     let content = line.trim_start();
-    if line.len() > LONGEST {
-        return Line::Other;
+    if line.len() > MAX_LINE_BYTES {
+        return CodeLine::Other;
     }
     if ["//", "/*", "* ", "*/", "#", "@", "--", "\"\"\""].iter().any(|mark| content.starts_with(mark))
         || content.trim_end() == "*"
     {
-        return Line::Comment;
+        return CodeLine::Comment;
     }
     match definition(line) {
-        Some(found) => Line::Definition(found.indent),
-        None => Line::Other,
+        Some(found) => CodeLine::Definition(found.indent),
+        None => CodeLine::Other,
     }
 }
 
 /// Something that a line defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Definition<'a> {
+pub(crate) struct KeywordDefinition<'a> {
     /// `fn`, `class` …
     pub(crate) keyword: &'a str,
     pub(crate) name: &'a str,
@@ -111,20 +111,20 @@ pub(crate) struct Definition<'a> {
 }
 
 /// What a line defines by a keyword.
-pub(crate) fn definition(line: &str) -> Option<Definition<'_>> {
-    if line.len() > LONGEST {
+pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
+    if line.len() > MAX_LINE_BYTES {
         return None;
     }
     let content = line.trim_start();
     let mut words = content.split([' ', '\t', '(', '<']).filter(|word| !word.is_empty());
     let keyword = words.by_ref().take(6).find(|word| {
         let modifier = word.trim_end_matches(')');
-        !BEFORE.contains(&modifier) && !matches!(modifier, "crate" | "super" | "in" | "\"C\"")
+        !MODIFIERS.contains(&modifier) && !matches!(modifier, "crate" | "super" | "in" | "\"C\"")
     })?;
     let named =
         words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
-    let name = named.filter(|_| DEFINES.contains(&keyword))?;
+    let name = named.filter(|_| DEFINITION_KEYWORDS.contains(&keyword))?;
     let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
     let end = name.find(['{', ':', ';', '=', ',']).unwrap_or(name.len());
-    Some(Definition { keyword, name: &name[..end], indent: line.len() - content.len() })
+    Some(KeywordDefinition { keyword, name: &name[..end], indent: line.len() - content.len() })
 }

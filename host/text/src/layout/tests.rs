@@ -3,15 +3,15 @@
 use super::*;
 
 fn titles(text: &str) -> Vec<(usize, String)> {
-    let layout = Layout::of(text);
+    let layout = TextLayout::from_text(text);
     let joined: String = layout.spans.iter().map(|span| &text[span.start..span.end]).collect();
     assert_eq!(joined, text);
     let title = |h: &Heading| text[h.start..h.end].lines().map(str::trim).collect::<Vec<_>>().join("|");
     layout.headings.iter().map(|h| (layout.path(h.parent).count(), title(h))).collect()
 }
 
-fn kinds(text: &str) -> Vec<(Kind, &str)> {
-    Layout::of(text).spans.iter().map(|span| (span.kind, &text[span.start..span.end])).collect()
+fn kinds(text: &str) -> Vec<(SpanKind, &str)> {
+    TextLayout::from_text(text).spans.iter().map(|span| (span.kind, &text[span.start..span.end])).collect()
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn definitions_are_the_headings_of_code_with_the_comments_above() {
         titles(code),
         [(0, "struct A {".into()), (0, "impl A {".into()), (1, "pub(crate) async fn b(&self) {".into())]
     );
-    let layout = Layout::of(code);
+    let layout = TextLayout::from_text(code);
     let about = layout.spans.iter().find(|span| code[span.start..span.end].starts_with("/// About")).unwrap();
     assert_eq!(about.section, Some(0));
     let python = "import x\n\nclass A:\n    def b(self):\n        # Comment\n        return x(\n            1)\n\ndef c():\n    pass()\n";
@@ -52,15 +52,15 @@ fn definitions_are_the_headings_of_code_with_the_comments_above() {
 #[test]
 fn fences_and_tables_are_blocks() {
     let text = "Text.\n```rust\n# no heading\n\n| no table |\n```\nMore.\n\n| a | b |\n|---|---|\n| 1 | 2 |\nEnd.\n<table>\n\n<tr>\n</table>\n~~~~\n```\n~~~\n~~~~\n";
-    let found: Vec<_> = kinds(text).into_iter().filter(|(kind, _)| *kind != Kind::Prose).collect();
+    let found: Vec<_> = kinds(text).into_iter().filter(|(kind, _)| *kind != SpanKind::Prose).collect();
     let expected = [
-        (Kind::Code, "```rust\n# no heading\n\n| no table |\n```\n"),
-        (Kind::Table, "| a | b |\n|---|---|\n| 1 | 2 |\n"),
-        (Kind::Table, "<table>\n\n<tr>\n</table>\n"),
-        (Kind::Code, "~~~~\n```\n~~~\n~~~~\n"),
+        (SpanKind::Code, "```rust\n# no heading\n\n| no table |\n```\n"),
+        (SpanKind::Table, "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+        (SpanKind::Table, "<table>\n\n<tr>\n</table>\n"),
+        (SpanKind::Code, "~~~~\n```\n~~~\n~~~~\n"),
     ];
     assert_eq!(found, expected);
-    assert_eq!(kinds("[source,c]\n----\nx\n----\n").last().unwrap().0, Kind::Code);
+    assert_eq!(kinds("[source,c]\n----\nx\n----\n").last().unwrap().0, SpanKind::Code);
     assert_eq!(kinds("```\nnever closed\n").len(), 1);
 }
 

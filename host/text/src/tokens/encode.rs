@@ -5,22 +5,27 @@
 //! looks twice at a place that led nowhere; the result is the same. The algorithm is that of GitHub's crate `bpe`
 //! (MIT), <https://github.blog/ai-and-ml/llms/so-many-tokens-so-little-time-introducing-a-faster-more-flexible-byte-pair-tokenizer/>.
 
-use super::vocabulary::{Token, Vocabulary};
+use super::vocabulary::{BpeVocabulary, TokenId};
 
 /// Tokens that an encoding may have more on its way than at its end.
-const DETOUR: usize = 10;
+const MAX_DETOUR: usize = 10;
 
 /// Encodes pieces one after the other, in the same memory.
 #[derive(Default)]
-pub(super) struct Encoder {
-    tokens: Vec<Token>,
+pub(super) struct BpeEncoder {
+    tokens: Vec<TokenId>,
     /// A bit for each place that led nowhere.
     dead: Vec<u64>,
 }
 
-impl Encoder {
+impl BpeEncoder {
     /// The tokens of a piece; none where there are more than `limit`.
-    pub(super) fn encode(&mut self, vocabulary: &Vocabulary, piece: &[u8], limit: usize) -> Option<&[Token]> {
+    pub(super) fn encode(
+        &mut self,
+        vocabulary: &BpeVocabulary,
+        piece: &[u8],
+        limit: usize,
+    ) -> Option<&[TokenId]> {
         self.tokens.clear();
         self.dead.clear();
         self.dead.resize(piece.len() / 64 + 1, 0);
@@ -31,7 +36,7 @@ impl Encoder {
             loop {
                 let end = at + vocabulary.length(token);
                 let open = self.dead[end / 64] & (1 << (end % 64)) == 0;
-                if open && last.is_none_or(|last| vocabulary.stay_apart(last, token)) {
+                if open && last.is_none_or(|last| vocabulary.is_stable_pair(last, token)) {
                     self.tokens.push(token);
                     at = end;
                     next = vocabulary.longest(&piece[at..]);
@@ -47,7 +52,7 @@ impl Encoder {
                 next = last;
                 break;
             }
-            if self.tokens.len() > limit.saturating_add(DETOUR) {
+            if self.tokens.len() > limit.saturating_add(MAX_DETOUR) {
                 return None;
             }
         }

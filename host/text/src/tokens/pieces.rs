@@ -7,7 +7,7 @@
 use regex_automata::{Anchored, Input, meta::Regex};
 
 /// How texts of one vocabulary are cut.
-pub(super) struct Pieces {
+pub(super) struct PieceSplitter {
     expression: Regex,
     /// Whether ASCII is cut by hand.
     by_hand: bool,
@@ -16,7 +16,7 @@ pub(super) struct Pieces {
 /// White space, all but its last character: `\s+(?!\S)`, without a look-ahead, as the second expression of three.
 const BEFORE_THE_LAST: (usize, &str) = (1, r"\s+\s");
 
-impl Pieces {
+impl PieceSplitter {
     /// As for `o200k_base`.
     pub(super) fn o200k() -> Self {
         let word = r"[^\r\n\p{L}\p{N}]?";
@@ -35,7 +35,7 @@ impl Pieces {
     }
 
     /// The pieces of a text, one after the other; together they are the text.
-    pub(super) fn of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn split<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let begin = at;
@@ -65,7 +65,7 @@ fn expression(all_but_white: &str) -> Regex {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Upper,
     Lower,
     Digit,
@@ -75,17 +75,17 @@ enum Class {
     Beyond,
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Beyond; 256];
+const CLASSES: [CharClass; 256] = {
+    let mut classes = [CharClass::Beyond; 256];
     let mut byte = 0;
     while byte < 128 {
         classes[byte] = match byte as u8 {
-            b'A'..=b'Z' => Class::Upper,
-            b'a'..=b'z' => Class::Lower,
-            b'0'..=b'9' => Class::Digit,
-            b'\r' | b'\n' => Class::NewLine,
-            b'\t' | 0x0B | 0x0C | b' ' => Class::Space,
-            _ => Class::Mark,
+            b'A'..=b'Z' => CharClass::Upper,
+            b'a'..=b'z' => CharClass::Lower,
+            b'0'..=b'9' => CharClass::Digit,
+            b'\r' | b'\n' => CharClass::NewLine,
+            b'\t' | 0x0B | 0x0C | b' ' => CharClass::Space,
+            _ => CharClass::Mark,
         };
         byte += 1;
     }
@@ -98,30 +98,30 @@ fn ascii(text: &[u8], at: usize) -> Option<usize> {
     let class = |at: usize| text.get(at).map(|byte| CLASSES[*byte as usize]);
     let first = class(at)?;
     match first {
-        Class::Beyond => None,
-        Class::Upper | Class::Lower => word(text, at),
-        Class::Digit => {
-            let end = (at + 1..at + 3).find(|i| class(*i) != Some(Class::Digit)).unwrap_or(at + 3);
+        CharClass::Beyond => None,
+        CharClass::Upper | CharClass::Lower => word(text, at),
+        CharClass::Digit => {
+            let end = (at + 1..at + 3).find(|i| class(*i) != Some(CharClass::Digit)).unwrap_or(at + 3);
             // A fourth class of digits exists beyond ASCII.
-            (end == at + 3 || class(end) != Some(Class::Beyond)).then_some(end)
+            (end == at + 3 || class(end) != Some(CharClass::Beyond)).then_some(end)
         }
-        Class::Mark | Class::Space => match class(at + 1) {
-            Some(Class::Upper | Class::Lower) => word(text, at + 1),
-            Some(Class::Beyond) => None,
-            Some(Class::Mark) if text[at] == b' ' => marks(text, at + 1),
-            _ if first == Class::Mark => marks(text, at),
+        CharClass::Mark | CharClass::Space => match class(at + 1) {
+            Some(CharClass::Upper | CharClass::Lower) => word(text, at + 1),
+            Some(CharClass::Beyond) => None,
+            Some(CharClass::Mark) if text[at] == b' ' => marks(text, at + 1),
+            _ if first == CharClass::Mark => marks(text, at),
             _ => space(text, at),
         },
-        Class::NewLine => space(text, at),
+        CharClass::NewLine => space(text, at),
     }
 }
 
 /// Upper-case letters, then lower-case ones, then a contraction.
 fn word(text: &[u8], at: usize) -> Option<usize> {
-    let run = |from: usize, class: Class| {
+    let run = |from: usize, class: CharClass| {
         text[from..].iter().position(|b| CLASSES[*b as usize] != class).map_or(text.len(), |n| from + n)
     };
-    let end = run(run(at, Class::Upper), Class::Lower);
+    let end = run(run(at, CharClass::Upper), CharClass::Lower);
     match text.get(end) {
         Some(byte) if !byte.is_ascii() => None,
         Some(b'\'') => contraction(text, end),
@@ -141,7 +141,7 @@ fn contraction(text: &[u8], at: usize) -> Option<usize> {
 
 /// Punctuation, then line ends and slashes.
 fn marks(text: &[u8], at: usize) -> Option<usize> {
-    let run = text[at..].iter().take_while(|b| CLASSES[**b as usize] == Class::Mark).count();
+    let run = text[at..].iter().take_while(|b| CLASSES[**b as usize] == CharClass::Mark).count();
     if text.get(at + run).is_some_and(|byte| !byte.is_ascii()) {
         return None;
     }
@@ -152,7 +152,7 @@ fn marks(text: &[u8], at: usize) -> Option<usize> {
 /// White space: up to its last line end; else all but its last character, which belongs to what follows,
 /// unless nothing follows or it is the only one.
 fn space(text: &[u8], at: usize) -> Option<usize> {
-    let white = |b: &u8| matches!(CLASSES[*b as usize], Class::Space | Class::NewLine);
+    let white = |b: &u8| matches!(CLASSES[*b as usize], CharClass::Space | CharClass::NewLine);
     let end = text[at..].iter().position(|b| !white(b)).map_or(text.len(), |n| at + n);
     if text.get(end).is_some_and(|byte| !byte.is_ascii()) {
         return None;
@@ -183,7 +183,7 @@ mod tests {
         ) {
             for text in [&ascii, &mixed, &format!("{ascii}{mixed}")] {
                 let mut at = 0;
-                for piece in O200K.pieces.of(text) {
+                for piece in O200K.pieces.split(text) {
                     prop_assert_eq!(at + piece.len(), O200K.pieces.end(text, at), "{:?}", text);
                     at += piece.len();
                 }

@@ -10,10 +10,10 @@ use super::*;
 
 /// Numbers of all tokens of a text.
 fn tokens(text: &str, encoding: text::TokenEncoding) -> Vec<u32> {
-    let Encoding { pieces, vocabulary, .. } = Encoding::of(encoding);
-    let mut encoder = Encoder::default();
+    let BpeEncoding { pieces, vocabulary, .. } = BpeEncoding::for_encoding(encoding);
+    let mut encoder = BpeEncoder::default();
     let encode = |piece| encoder.encode(vocabulary, piece, usize::MAX).expect("no limit").to_vec();
-    pieces.of(text).flat_map(encode).collect()
+    pieces.split(text).flat_map(encode).collect()
 }
 
 /// Texts of every kind that the expressions and the merges tell apart: parts put together by chance, always the same.
@@ -105,7 +105,7 @@ fn tokens_are_those_of_the_crate() {
         assert_eq!(sha256_hex(all.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<u8>>()), digest);
         // Together they are more pieces than the memo has slots for.
         let joined = texts.concat();
-        assert_eq!(Tokens.count(&joined, encoding), tokens(&joined, encoding).len());
+        assert_eq!(BpeTokenCounter.count(&joined, encoding), tokens(&joined, encoding).len());
     }
 }
 
@@ -122,29 +122,29 @@ fn hostile_text_counts_the_same() {
         ("e\u{301}", 131_072, 131_072),
     ] {
         let text = text.repeat(1 << 16);
-        assert_eq!([O200k, Cl100k].map(|encoding| Tokens.count(&text, encoding)), [o200k, cl100k]);
+        assert_eq!([O200k, Cl100k].map(|encoding| BpeTokenCounter.count(&text, encoding)), [o200k, cl100k]);
     }
 }
 
 #[test]
 fn a_limit_ends_the_count() {
     for text in ["word ".repeat(1 << 12), " ".repeat(1 << 20)] {
-        assert_eq!(Tokens.count_up_to(&text, 10, O200k), None);
+        assert_eq!(BpeTokenCounter.count_up_to(&text, 10, O200k), None);
     }
-    assert_eq!(Tokens.count("", O200k), 0);
+    assert_eq!(BpeTokenCounter.count("", O200k), 0);
     for encoding in [O200k, Cl100k] {
-        assert_eq!(Tokens.count_up_to("hello world", 2, encoding), Some(2));
-        assert_eq!(Tokens.count_up_to("hello world", 1, encoding), None);
+        assert_eq!(BpeTokenCounter.count_up_to("hello world", 2, encoding), Some(2));
+        assert_eq!(BpeTokenCounter.count_up_to("hello world", 1, encoding), None);
     }
 }
 
 #[test]
 fn the_beginning_of_a_text_ends_with_a_whole_character() {
     let text = "数据库查询 ".repeat(9_000);
-    assert_eq!(Tokens.token_prefix(&text, 8191, Cl100k).len(), 43_689);
-    assert_eq!(Tokens.token_prefix("hello world", 1, O200k), "hello");
-    assert_eq!(Tokens.token_prefix("hello world", 2, O200k), "hello world");
-    assert_eq!(Tokens.token_prefix("hello world", 0, O200k), "");
+    assert_eq!(BpeTokenCounter.token_prefix(&text, 8191, Cl100k).len(), 43_689);
+    assert_eq!(BpeTokenCounter.token_prefix("hello world", 1, O200k), "hello");
+    assert_eq!(BpeTokenCounter.token_prefix("hello world", 2, O200k), "hello world");
+    assert_eq!(BpeTokenCounter.token_prefix("hello world", 0, O200k), "");
     // Three tokens of a byte or two each.
-    assert_eq!(Tokens.token_prefix("\u{1f9ff}", 1, O200k), "");
+    assert_eq!(BpeTokenCounter.token_prefix("\u{1f9ff}", 1, O200k), "");
 }

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow};
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use std::collections::HashMap;
 
 /// Shortens a document for a question to so many tokens.
@@ -40,7 +40,7 @@ impl<'a> Passages<'a> {
         let (mut start, mut end, mut tokens) = (0, 0, 0);
         let mut passages = Vec::new();
         for line in text.split_inclusive('\n').flat_map(sentences) {
-            let more = Tokens.count(line, TokenEncoding::O200k);
+            let more = BpeTokenCounter.count(line, TokenEncoding::O200k);
             if tokens > 0 && tokens + more > PASSAGE {
                 passages.push(Passage::of(&text[start..end], tokens));
                 (start, tokens) = (end, 0);
@@ -110,7 +110,7 @@ fn words(text: &str) -> HashMap<String, f64> {
 }
 
 fn head(document: &Passages, _: &str, budget: usize) -> Result<String> {
-    Ok(Tokens.token_prefix(document.text, budget, TokenEncoding::O200k).to_owned())
+    Ok(BpeTokenCounter.token_prefix(document.text, budget, TokenEncoding::O200k).to_owned())
 }
 
 fn bm25(document: &Passages, question: &str, budget: usize) -> Result<String> {

@@ -10,7 +10,7 @@ mod words;
 use std::collections::HashSet;
 
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::{Extractor, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor};
 
 use super::gold::Gold;
 use words::{OWN, Words, quotations, split};
@@ -25,7 +25,7 @@ pub(super) const NUMBER: &str = "the number ";
 /// one for its first question.
 pub(super) fn untrue(gold: &Gold) -> Vec<String> {
     let known = Known::of(&gold.text);
-    let raw = u32::try_from(Tokens.count(&gold.text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
+    let raw = u32::try_from(BpeTokenCounter.count(&gold.text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
     let asked = gold.questions.first().map_or("", |asked| asked.q.as_str());
     let mut untrue = Vec::new();
     for (query, budget) in ["", asked].into_iter().zip(BUDGETS) {

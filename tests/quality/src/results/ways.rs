@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
-use gatehouse_text::{Extractor, Tokens};
+use gatehouse_text::{BpeTokenCounter, Extractor};
 
 use super::gold::{Asked, Searched};
 
@@ -66,7 +66,7 @@ pub(super) fn short(text: &str, raw: usize, policy: Policy) -> Result<Short> {
 
 /// The beginning of a result, as long as its short form.
 pub(super) fn cut(text: &str, tokens: usize) -> &str {
-    Tokens.token_prefix(text, tokens, TokenEncoding::O200k)
+    BpeTokenCounter.token_prefix(text, tokens, TokenEncoding::O200k)
 }
 
 /// The sentences and lines that an extract without a question keeps, as long as the short form.
@@ -80,7 +80,7 @@ pub(super) fn extract(text: &str, tokens: usize) -> Result<String> {
 /// A program in jq is taken for right where the short form names all that it has to name. Everything else asks for what
 /// the question is about: first an extract, then a digest with the question.
 pub(super) fn follow(text: &str, short: &Searched, asked: &Asked) -> Result<(usize, bool)> {
-    let count = |text: &str| Tokens.count(text, TokenEncoding::O200k);
+    let count = |text: &str| BpeTokenCounter.count(text, TokenEncoding::O200k);
     let named = |key: &String| short.names(key);
     if !asked.keys.is_empty() && asked.keys.iter().all(named) {
         return Ok((CALL + count(&asked.keys.join(" ")) + count(&asked.answer()), true));

@@ -6,7 +6,7 @@ use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
     FileNotes, GuideOutcome, GuidePolicy, IndexProgress, IndexRunReport, IndexSource, Options, index,
 };
-use gatehouse_models::Models;
+use gatehouse_models::ConfiguredModels;
 use gatehouse_stores::DocumentLibrary;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -18,7 +18,11 @@ use crate::out;
 /// The most files that are named as left out; `--json` has more.
 const NAMED: usize = 10;
 
-pub(super) async fn add(library: &DocumentLibrary, models: &Models, arguments: Add) -> Result<(), Failure> {
+pub(super) async fn add(
+    library: &DocumentLibrary,
+    models: &ConfiguredModels,
+    arguments: Add,
+) -> Result<(), Failure> {
     let Add { dir, name, url, json } = arguments;
     let root =
         std::path::absolute(&dir).map_err(|error| Failure::Failed(format!("{}: {error}", dir.display())))?;
@@ -39,7 +43,7 @@ pub(super) async fn add(library: &DocumentLibrary, models: &Models, arguments: A
 
 pub(super) async fn refresh(
     library: &DocumentLibrary,
-    models: &Models,
+    models: &ConfiguredModels,
     names: Vec<String>,
     json: bool,
 ) -> Result<(), Failure> {
@@ -67,7 +71,7 @@ pub(super) async fn refresh(
 
 pub(super) async fn guide(
     library: &DocumentLibrary,
-    models: &Models,
+    models: &ConfiguredModels,
     name: &str,
     renew: bool,
 ) -> Result<(), Failure> {
@@ -118,7 +122,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
 /// One run, whose progress people see. An interrupt ends it after the part that it is at.
 async fn run(
     library: &DocumentLibrary,
-    models: &Models,
+    models: &ConfiguredModels,
     source: IndexSource,
     guide: GuidePolicy,
 ) -> Result<IndexRunReport, Failure> {

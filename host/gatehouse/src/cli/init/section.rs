@@ -11,7 +11,7 @@ use gatehouse_core::{
     effect::Effect,
     ports::{TokenCounter as _, text::TokenEncoding},
 };
-use gatehouse_text::Tokens;
+use gatehouse_text::BpeTokenCounter;
 
 /// The most tokens (o200k_base) of a section; with its markers it has at most 300.
 const BUDGET: usize = 270;
@@ -36,7 +36,7 @@ pub(super) struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// The section: names come first and long lists are cut; then as many lessons and notes on effects as fit.
     pub(super) fn section(&self) -> String {
-        let fits = |text: &str| Tokens.count(text, TokenEncoding::O200k) <= BUDGET;
+        let fits = |text: &str| BpeTokenCounter.count(text, TokenEncoding::O200k) <= BUDGET;
         let text = |most: usize, further: &[String]| {
             let (head, tools) = (self.head(), self.tools(most));
             format!("## Gatehouse\n\n{head}\n\n{tools}\n{}{RULES}", further.concat())
@@ -81,7 +81,7 @@ impl<'a> Facts<'a> {
         let mut most = self.longest_list();
         loop {
             let text = text(most);
-            if most == 0 || Tokens.count(&text, TokenEncoding::O200k) <= BUDGET {
+            if most == 0 || BpeTokenCounter.count(&text, TokenEncoding::O200k) <= BUDGET {
                 return text;
             }
             most /= 2;
@@ -276,7 +276,7 @@ mod tests {
         for (gates, tools) in [(0, 0), (1, 1), (1, 512), (5, 4), (40, 1), (40, 100)] {
             for text in told(gates, tools, true) {
                 let marked = super::super::marked::fresh("", &text, 9);
-                let tokens = Tokens.count(&marked, TokenEncoding::O200k);
+                let tokens = BpeTokenCounter.count(&marked, TokenEncoding::O200k);
                 assert!(tokens <= 300, "{gates} gates of {tools} tools: {tokens} tokens\n{marked}");
                 assert!(!text.contains("<!--") && !text.contains("Ignore"), "{text}");
             }

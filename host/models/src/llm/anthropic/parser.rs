@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    llm::{Flow, ParseEvents, PartialCompletion},
-    provider::{Failure, Provider},
+    llm::{ParseEvents, PartialCompletion, StreamFlow},
+    provider::{AttemptFailure, Provider},
 };
 
 /// How often a paused answer is taken up again.
@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 512;
 /// The most bytes of a block's parts that are kept to be sent back.
 const MAX_KEPT: usize = 8 << 20;
 
-pub(super) struct Parser<'a> {
+pub(super) struct MessagesParser<'a> {
     provider: &'a Provider,
     body: &'a Value,
     /// Of this turn.
@@ -36,7 +36,7 @@ pub(super) struct Parser<'a> {
     output_now: u64,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> MessagesParser<'a> {
     /// `body` is the first request.
     pub(super) fn new(provider: &'a Provider, body: &'a Value) -> Self {
         Self {
@@ -54,10 +54,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn begin(&mut self, block: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+    fn begin(
+        &mut self,
+        block: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         self.kept += block.to_string().len();
         if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
-            return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
+            return Err(AttemptFailure::internal(self.provider, "sends an answer of too many parts"));
         }
         self.blocks.push(block.clone());
         self.arguments.clear();
@@ -69,12 +73,16 @@ impl<'a> Parser<'a> {
         Ok(partial.write(block["text"].as_str().unwrap_or_default()))
     }
 
-    fn grow(&mut self, delta: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+    fn grow(
+        &mut self,
+        delta: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         self.kept += delta.to_string().len();
         if self.kept > MAX_KEPT {
-            return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
+            return Err(AttemptFailure::internal(self.provider, "sends an answer of too many parts"));
         }
-        let Some(block) = self.blocks.last_mut() else { return Ok(Flow::More) };
+        let Some(block) = self.blocks.last_mut() else { return Ok(StreamFlow::More) };
         match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => {
                 append(block, "text", &delta["text"]);
@@ -93,31 +101,31 @@ impl<'a> Parser<'a> {
             }
             _ => {}
         }
-        Ok(Flow::More)
+        Ok(StreamFlow::More)
     }
 
     fn end(&mut self, partial: &PartialCompletion<'_>) {
         let Some(block) = self.blocks.last_mut().filter(|_| !self.arguments.is_empty()) else { return };
         if let Ok(input) = serde_json::from_str::<Value>(&self.arguments) {
             if block["name"] == "web_search" {
-                partial.searching(input["query"].as_str());
+                partial.report_search(input["query"].as_str());
             }
             block["input"] = input;
         }
         self.arguments.clear();
     }
 
-    fn message(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<(), Failure> {
+    fn message(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<(), AttemptFailure> {
         let usage = &event["usage"];
         self.output_now = usage["output_tokens"].as_u64().unwrap_or(self.output_now);
-        partial.cost(Some(self.input), Some(self.output + self.output_now));
+        partial.record_usage(Some(self.input), Some(self.output + self.output_now));
         let delta = &event["delta"];
         match delta["stop_reason"].as_str() {
             None => return Ok(()),
             Some("refusal") => {
                 let details = &delta["stop_details"];
                 let why = details["explanation"].as_str().or(details["category"].as_str());
-                return Err(Failure::refused(self.provider, why.unwrap_or_default()));
+                return Err(AttemptFailure::refused(self.provider, why.unwrap_or_default()));
             }
             Some("max_tokens") => partial.out_of_tokens(),
             Some("model_context_window_exceeded") => {
@@ -131,11 +139,15 @@ impl<'a> Parser<'a> {
     }
 }
 
-impl ParseEvents for Parser<'_> {
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for MessagesParser<'_> {
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
-                partial.named(&event["message"]["model"]);
+                partial.set_model(&event["message"]["model"]);
                 let usage = &event["message"]["usage"];
                 // What the cache served was read all the same.
                 let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -145,11 +157,11 @@ impl ParseEvents for Parser<'_> {
             "content_block_delta" => return self.grow(&event["delta"], partial),
             "content_block_stop" => self.end(partial),
             "message_delta" => self.message(event, partial)?,
-            "message_stop" => return Ok(Flow::Done),
-            "error" => return Err(Failure::said(self.provider, 0, event, None)),
+            "message_stop" => return Ok(StreamFlow::Done),
+            "error" => return Err(AttemptFailure::from_error_body(self.provider, 0, event, None)),
             _ => {}
         }
-        Ok(Flow::More)
+        Ok(StreamFlow::More)
     }
 
     fn continuation(&mut self) -> Option<Value> {

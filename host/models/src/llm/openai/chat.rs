@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion},
-    provider::{Failure, Provider},
+    llm::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow},
+    provider::{AttemptFailure, Provider},
 };
 
 pub(crate) struct ChatCompletions {
@@ -34,7 +34,7 @@ impl LlmApi for ChatCompletions {
             body[if self.official { "max_completion_tokens" } else { "max_tokens" }] = json!(tokens);
         }
         if self.official && thinks(model) {
-            body["reasoning_effort"] = json!(Effort::of(prompt).word());
+            body["reasoning_effort"] = json!(ReasoningEffort::from_prompt(prompt).word());
         } else if let Some(temperature) = prompt.temperature {
             body["temperature"] = json!(temperature);
         }
@@ -47,23 +47,27 @@ impl LlmApi for ChatCompletions {
     }
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        Parser { provider: request.provider, refusal: String::new() }
+        ChatParser { provider: request.provider, refusal: String::new() }
     }
 }
 
-struct Parser<'a> {
+struct ChatParser<'a> {
     provider: &'a Provider,
     refusal: String,
 }
 
-impl ParseEvents for Parser<'_> {
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for ChatParser<'_> {
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(Failure::said(self.provider, 0, event, None));
+            return Err(AttemptFailure::from_error_body(self.provider, 0, event, None));
         }
-        partial.named(&event["model"]);
+        partial.set_model(&event["model"]);
         let usage = &event["usage"];
-        partial.cost(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
+        partial.record_usage(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
         // A refusal comes in pieces, and the last one says that it is over.
@@ -72,19 +76,23 @@ impl ParseEvents for Parser<'_> {
             self.refusal.push_str(piece);
         }
         if let Some(text) = delta["content"].as_str()
-            && partial.write(text) == Flow::Done
+            && partial.write(text) == StreamFlow::Done
         {
-            return Ok(Flow::Done);
+            return Ok(StreamFlow::Done);
         }
         match choice["finish_reason"].as_str() {
-            None => return Ok(Flow::More),
-            _ if !self.refusal.is_empty() => return Err(Failure::refused(self.provider, &self.refusal)),
-            Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
+            None => return Ok(StreamFlow::More),
+            _ if !self.refusal.is_empty() => {
+                return Err(AttemptFailure::refused(self.provider, &self.refusal));
+            }
+            Some("content_filter") => {
+                return Err(AttemptFailure::refused(self.provider, "its filter struck"));
+            }
             Some("length") => partial.out_of_tokens(),
             Some(_) => {}
         }
         // The usage comes after it.
         partial.finished = true;
-        Ok(Flow::More)
+        Ok(StreamFlow::More)
     }
 }

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion},
-    provider::{Failure, Provider},
+    llm::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow},
+    provider::{AttemptFailure, Provider},
 };
 
 /// It takes no smaller limit.
 const MIN_TOKENS: u32 = 16;
 
-pub(crate) struct Responses;
+pub(crate) struct OpenAiResponses;
 
-impl LlmApi for Responses {
+impl LlmApi for OpenAiResponses {
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
-        let effort = Effort::of(prompt).word();
+        let effort = ReasoningEffort::from_prompt(prompt).word();
         // What is asked is nobody's to keep.
         let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });
         if let Some(system) = &prompt.system {
@@ -41,57 +41,67 @@ impl LlmApi for Responses {
     }
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        Parser { provider: request.provider }
+        ResponsesParser { provider: request.provider }
     }
 }
 
-struct Parser<'a> {
+struct ResponsesParser<'a> {
     provider: &'a Provider,
 }
 
-impl ParseEvents for Parser<'_> {
-    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for ResponsesParser<'_> {
+    fn event(
+        &mut self,
+        event: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
         match event["type"].as_str().unwrap_or_default() {
-            "response.created" => partial.named(&event["response"]["model"]),
+            "response.created" => partial.set_model(&event["response"]["model"]),
             "response.output_text.delta" => {
                 return Ok(partial.write(event["delta"].as_str().unwrap_or_default()));
             }
             "response.output_text.annotation.added" => cited(&event["annotation"], partial),
             "response.output_item.added" if event["item"]["type"] == "web_search_call" => {
-                partial.searching(None)
+                partial.report_search(None)
             }
             "response.output_item.done" => item(&event["item"], partial),
             "response.refusal.done" => {
                 let why = event["refusal"].as_str().unwrap_or_default();
-                return Err(Failure::refused(self.provider, why));
+                return Err(AttemptFailure::refused(self.provider, why));
             }
             "response.completed" | "response.incomplete" => return self.end(&event["response"], partial),
             "response.failed" => {
-                return Err(Failure::said(self.provider, 0, &event["response"], None));
+                return Err(AttemptFailure::from_error_body(self.provider, 0, &event["response"], None));
             }
             // The event is the error itself, or wraps it, as other APIs do.
-            "error" => return Err(Failure::said(self.provider, 0, event, None)),
+            "error" => return Err(AttemptFailure::from_error_body(self.provider, 0, event, None)),
             _ => {}
         }
-        Ok(Flow::More)
+        Ok(StreamFlow::More)
     }
 }
 
-impl Parser<'_> {
-    fn end(&self, response: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
-        partial.named(&response["model"]);
+impl ResponsesParser<'_> {
+    fn end(
+        &self,
+        response: &Value,
+        partial: &mut PartialCompletion<'_>,
+    ) -> Result<StreamFlow, AttemptFailure> {
+        partial.set_model(&response["model"]);
         let usage = &response["usage"];
-        partial.cost(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
+        partial.record_usage(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
         // Servers that send no items on the way have them here.
         response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, partial));
         match response["incomplete_details"]["reason"].as_str() {
             None => {}
-            Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
+            Some("content_filter") => {
+                return Err(AttemptFailure::refused(self.provider, "its filter struck"));
+            }
             Some("max_output_tokens") => partial.out_of_tokens(),
             Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
         partial.finished = true;
-        Ok(Flow::Done)
+        Ok(StreamFlow::Done)
     }
 }
 
@@ -100,7 +110,7 @@ fn item(item: &Value, partial: &mut PartialCompletion<'_>) {
     let action = &item["action"];
     if item["type"] == "web_search_call" {
         if let Some(query) = action["query"].as_str().filter(|_| !partial.finished) {
-            partial.searching(Some(query));
+            partial.report_search(Some(query));
         }
         for source in action["sources"].as_array().into_iter().flatten() {
             partial.sources.read(source["url"].as_str(), source["title"].as_str());

@@ -23,7 +23,7 @@ async fn gates_of_two_versions_are_served_side_by_side() {
     let sandbox = Sandbox::new(
         &folder.path().join("cache"),
         u64::MAX,
-        crate::Embedded::NONE,
+        crate::EmbeddedComponents::NONE,
         crate::SystemLimits::default(),
         testing::ports(),
     );

@@ -15,7 +15,7 @@ const MAX_HITS: u32 = 50;
 
 impl wit::Host for State {
     async fn put(&mut self, draft: wit::Draft) -> Result<wit::Artifact, Fault> {
-        Ok(self.capabilities.keep(draft.into()).await?.into())
+        Ok(self.capabilities.put_artifact(draft.into()).await?.into())
     }
 
     async fn info(&mut self, ids: Vec<String>) -> Result<Vec<Option<wit::Artifact>>, Fault> {

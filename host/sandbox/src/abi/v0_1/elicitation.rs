@@ -4,22 +4,22 @@ use super::gatehouse::gate::{
     elicitation::{Answer, Consent, Host},
     types::Fault,
 };
-use crate::{capability::client::PersonReply, state::State};
+use crate::{capability::client::UserReply, state::State};
 
 impl Host for State {
     async fn ask(&mut self, message: String, schema: String) -> Result<Answer, Fault> {
-        Ok(match self.capabilities.ask_person(&message, &schema).await? {
-            PersonReply::Accepted(content) => Answer::Accepted(content.to_string()),
-            PersonReply::Declined => Answer::Declined,
-            PersonReply::Cancelled => Answer::Cancelled,
+        Ok(match self.capabilities.ask_user(&message, &schema).await? {
+            UserReply::Accepted(content) => Answer::Accepted(content.to_string()),
+            UserReply::Declined => Answer::Declined,
+            UserReply::Cancelled => Answer::Cancelled,
         })
     }
 
     async fn open(&mut self, message: String, url: String) -> Result<Consent, Fault> {
-        Ok(match self.capabilities.have_opened(&message, &url).await? {
-            PersonReply::Accepted(_) => Consent::Accepted,
-            PersonReply::Declined => Consent::Declined,
-            PersonReply::Cancelled => Consent::Cancelled,
+        Ok(match self.capabilities.ask_to_open_url(&message, &url).await? {
+            UserReply::Accepted(_) => Consent::Accepted,
+            UserReply::Declined => Consent::Declined,
+            UserReply::Cancelled => Consent::Cancelled,
         })
     }
 }

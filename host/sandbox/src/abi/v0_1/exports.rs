@@ -21,19 +21,19 @@ use super::{
     optional, tools,
 };
 use crate::{
-    abi::{Exports, GuestError, ToolCall, converted},
+    abi::{ContractExports, GuestError, ToolCall, converted},
     state::State,
 };
 
 /// A component, ready to be instantiated.
 pub(crate) struct GatePre {
     pre: InstancePre<State>,
-    exports: Places,
+    exports: ExportIndices,
 }
 
 /// Where its exports are.
 #[derive(Clone)]
-struct Places {
+struct ExportIndices {
     tools: wit_tools::GuestIndices,
     completion: Option<completion::GuestIndices>,
     filter: Option<filter::GuestIndices>,
@@ -42,9 +42,9 @@ struct Places {
 }
 
 /// An instance of it.
-pub(crate) struct Gate {
+pub(crate) struct InstanceExports {
     instance: Instance,
-    exports: Places,
+    exports: ExportIndices,
     tools: wit_tools::Guest,
 }
 
@@ -54,7 +54,7 @@ impl GatePre {
             let name = format!("gatehouse:gate/{interface}@{VERSION}");
             pre.component().get_export_index(None, &name).is_some()
         };
-        let exports = Places {
+        let exports = ExportIndices {
             tools: wit_tools::GuestIndices::new(&pre)?,
             completion: has("completion").then(|| completion::GuestIndices::new(&pre)).transpose()?,
             filter: has("filter").then(|| filter::GuestIndices::new(&pre)).transpose()?,
@@ -64,20 +64,23 @@ impl GatePre {
         Ok(Self { pre, exports })
     }
 
-    pub(in crate::abi) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Gate> {
+    pub(in crate::abi) async fn instantiate_async(
+        &self,
+        store: &mut Store<State>,
+    ) -> wasmtime::Result<InstanceExports> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let tools = self.exports.tools.load(store, &instance)?;
-        Ok(Gate { instance, exports: self.exports.clone(), tools })
+        Ok(InstanceExports { instance, exports: self.exports.clone(), tools })
     }
 }
 
 /// Why an export cannot be called that was there when the component was loaded.
-fn lost(interface: &str) -> GuestError {
+fn missing_export(interface: &str) -> GuestError {
     GuestError::Broken(format!("has no export '{interface}'"))
 }
 
 #[async_trait]
-impl Exports for Gate {
+impl ContractExports for InstanceExports {
     async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError> {
         let params = params.to_owned();
         let answer = self.tools.call_describe(&mut *store, &params).await;
@@ -111,7 +114,7 @@ impl Exports for Gate {
         tool: &ToolEntry,
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError> {
-        let filter = self.exports.filter.as_ref().ok_or_else(|| lost("filter"))?;
+        let filter = self.exports.filter.as_ref().ok_or_else(|| missing_export("filter"))?;
         let filter = filter.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let (call, origin) = (call.into(), optional::origin(tool));
         let answer = filter.call_on_reply(&mut *store, &call, &origin, &reply.into()).await;
@@ -124,7 +127,7 @@ impl Exports for Gate {
         params: &str,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, GuestError> {
-        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = resources.call_list(&mut *store, &params.to_owned(), cursor).await;
         converted(answer, |page| Ok(page.into()))
@@ -136,7 +139,7 @@ impl Exports for Gate {
         params: &str,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, GuestError> {
-        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = resources.call_read(&mut *store, &params.to_owned(), uri).await;
         converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
@@ -148,7 +151,7 @@ impl Exports for Gate {
         params: &str,
         uri: &str,
     ) -> Result<Option<u64>, GuestError> {
-        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = resources.call_changes_in(&mut *store, &params.to_owned(), uri).await;
         converted(answer, Ok)
@@ -161,7 +164,7 @@ impl Exports for Gate {
         name: &str,
         arguments: &str,
     ) -> Result<Vec<PromptMessage>, GuestError> {
-        let prompts = self.exports.prompts.as_ref().ok_or_else(|| lost("prompts"))?;
+        let prompts = self.exports.prompts.as_ref().ok_or_else(|| missing_export("prompts"))?;
         let prompts = prompts.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let [params, name, arguments] = [params, name, arguments].map(str::to_owned);
         let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
@@ -174,7 +177,7 @@ impl Exports for Gate {
         params: &str,
         typed: CompletionRequest,
     ) -> Result<Completions, GuestError> {
-        let completion = self.exports.completion.as_ref().ok_or_else(|| lost("completion"))?;
+        let completion = self.exports.completion.as_ref().ok_or_else(|| missing_export("completion"))?;
         let completion = completion.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = completion.call_complete(&mut *store, &params.to_owned(), &typed.into()).await;
         converted(answer, |made| Ok(made.into()))

@@ -18,10 +18,10 @@ fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, out
 }
 
 /// Reports how many of how many files were read.
-type Progress<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
+type ProgressCallback<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
 
 /// The engine for reading a folder, and the client's progress of that.
-fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, Progress<'_>), outcome::Fault> {
+fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, ProgressCallback<'_>), outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
     let progress = Box::new(|done, total| {
         if let Some(sink) = &granted.call.context.progress {

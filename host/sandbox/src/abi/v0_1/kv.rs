@@ -45,5 +45,5 @@ impl Host for State {
 }
 
 enums! {
-    Scope => capability::Scope { Gate, Preset, Caller }
+    Scope => capability::KvScope { Gate, Preset, Caller }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 impl Host for State {
     async fn ask(&mut self, question: Question) -> Result<Answer, Fault> {
-        Ok(self.capabilities.ask_model_of_client(question.into()).await?.into())
+        Ok(self.capabilities.ask_client_model(question.into()).await?.into())
     }
 }
 

@@ -17,7 +17,7 @@ use super::gatehouse::gate::{
     types::{Fault, Reply},
 };
 use crate::{
-    capability::servers::{ServerTool, ServerToolsFound, ServerWithTools},
+    capability::servers::{ServerTool, ServerToolMatches, ServerWithTools},
     state::State,
 };
 
@@ -33,15 +33,15 @@ fn within(limit: u32) -> usize {
 
 impl wit::Host for State {
     async fn servers(&mut self) -> Result<Vec<wit::Server>, Fault> {
-        Ok(self.capabilities.reach()?.servers().await?.into_iter().map(Into::into).collect())
+        Ok(self.capabilities.server_access()?.servers().await?.into_iter().map(Into::into).collect())
     }
 
     async fn tools(&mut self, server: String) -> Result<Vec<wit::ServerTool>, Fault> {
-        Ok(self.capabilities.reach()?.tools(&server).await?.into_iter().map(Into::into).collect())
+        Ok(self.capabilities.server_access()?.tools(&server).await?.into_iter().map(Into::into).collect())
     }
 
     async fn tool(&mut self, server: String, name: String) -> Result<wit::ServerTool, Fault> {
-        Ok(self.capabilities.reach()?.tool(&server, &name).await?.into())
+        Ok(self.capabilities.server_access()?.tool(&server, &name).await?.into())
     }
 
     async fn call(&mut self, server: String, tool: String, arguments: String) -> Result<Reply, Fault> {
@@ -67,16 +67,16 @@ impl wit::Host for State {
         timeout_ms: u64,
     ) -> Result<Reply, Fault> {
         let limit = Duration::from_millis(timeout_ms);
-        Ok(self.capabilities.call_server_tool_apart(&server, &tool, &arguments, limit).await?.into())
+        Ok(self.capabilities.call_server_tool_isolated(&server, &tool, &arguments, limit).await?.into())
     }
 
     async fn learn(&mut self, server: String) -> Result<(), Fault> {
-        Ok(self.capabilities.reach()?.learn(&server).await?)
+        Ok(self.capabilities.server_access()?.learn(&server).await?)
     }
 
     async fn advise(&mut self, server: String) -> Result<wit::Advice, Fault> {
         let isolation::IsolationAdvice { isolated: apart, reason } =
-            self.capabilities.reach()?.advise(&server).await?;
+            self.capabilities.server_access()?.advise(&server).await?;
         Ok(wit::Advice { apart, reason })
     }
 
@@ -84,11 +84,11 @@ impl wit::Host for State {
         let wit::ToolSearch { query, server, limit, min_score } = query;
         let min_score = if min_score.is_finite() { min_score } else { 0.0 };
         let question = tool_index::ToolSearchRequest { query, limit: within(limit), min_score };
-        Ok(self.capabilities.reach()?.search(question, server.as_deref()).await?.into())
+        Ok(self.capabilities.server_access()?.search(question, server.as_deref()).await?.into())
     }
 
     async fn metrics(&mut self, filter: wit::MetricsFilter) -> Result<Vec<wit::ToolMetrics>, Fault> {
-        let metrics = self.capabilities.reach()?.metrics(filter.into()).await?;
+        let metrics = self.capabilities.server_access()?.metrics(filter.into()).await?;
         Ok(metrics.into_iter().map(Into::into).collect())
     }
 
@@ -99,7 +99,7 @@ impl wit::Host for State {
         error: Option<String>,
         limit: u32,
     ) -> Result<Vec<wit::Alternative>, Fault> {
-        let reach = self.capabilities.reach()?;
+        let reach = self.capabilities.server_access()?;
         let found = reach.alternatives(&server, &tool, error.as_deref(), within(limit)).await?;
         Ok(found.into_iter().map(Into::into).collect())
     }
@@ -110,12 +110,12 @@ impl wit::Host for State {
         tool: String,
         limit: u32,
     ) -> Result<Vec<wit::RelatedTool>, Fault> {
-        let related = self.capabilities.reach()?.related(&server, &tool, within(limit)).await?;
+        let related = self.capabilities.server_access()?.related(&server, &tool, within(limit)).await?;
         Ok(related.into_iter().map(Into::into).collect())
     }
 
     async fn refresh(&mut self, server: Option<String>, force: bool) -> Result<wit::RefreshReport, Fault> {
-        Ok(self.capabilities.reach()?.refresh(server.as_deref(), force).await?.into())
+        Ok(self.capabilities.server_access()?.refresh(server.as_deref(), force).await?.into())
     }
 }
 
@@ -183,9 +183,9 @@ impl From<(tool_index::ToolHit, Arc<ToolEntry>)> for wit::ToolHit {
     }
 }
 
-impl From<ServerToolsFound> for wit::ToolsFound {
-    fn from(found: ServerToolsFound) -> Self {
-        let ServerToolsFound { hits, unmatched_terms, note } = found;
+impl From<ServerToolMatches> for wit::ToolsFound {
+    fn from(found: ServerToolMatches) -> Self {
+        let ServerToolMatches { hits, unmatched_terms, note } = found;
         Self { hits: hits.into_iter().map(Into::into).collect(), unmatched_terms, note }
     }
 }

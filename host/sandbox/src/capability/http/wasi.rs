@@ -17,42 +17,42 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::{OutgoingRequest, RequestSender};
 
 /// What becomes of the connection afterwards; here nothing does.
-type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type ConnectionFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 /// The most bytes that a body takes at once. It keeps as much for the guest until the request is sent.
 pub(crate) const CHUNK: usize = 16 << 10;
 
 /// The sender as `wasi:http` sees it.
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingHandler {
     sender: Arc<RequestSender>,
     /// What the request that is sent next takes of the budget.
     carried: Option<ByteReservation>,
 }
 
-impl Outgoing {
+impl OutgoingHandler {
     pub(super) fn new(sender: Arc<RequestSender>) -> Self {
         Self { sender, carried: None }
     }
 
     /// The next request takes so much of the budget until it is over.
-    pub(crate) fn carry(&mut self, held: Option<ByteReservation>) {
+    pub(crate) fn set_reservation(&mut self, held: Option<ByteReservation>) {
         self.carried = held;
     }
 }
 
-impl WasiHttpHooks for Outgoing {
+impl WasiHttpHooks for OutgoingHandler {
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
-        _: Rest,
-    ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Rest), Error>> + Send> {
+        _: ConnectionFuture,
+    ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, ConnectionFuture), Error>> + Send> {
         let (sender, carried) = (Arc::clone(&self.sender), self.carried.take());
         Box::new(async move {
             let _carried = carried;
             let sent = send(&sender, request, options).await;
             let response = sent.and_then(answer).map_err(|fault| error(&sender, fault))?;
-            Ok((response, Box::new(async { Ok(()) }) as Rest))
+            Ok((response, Box::new(async { Ok(()) }) as ConnectionFuture))
         })
     }
 

@@ -10,9 +10,9 @@ use gatehouse_core::{
     tool::ToolId,
 };
 
-use super::Reach;
+use super::ServerAccess;
 
-impl Reach<'_> {
+impl ServerAccess<'_> {
     /// What may be called instead of a tool.
     pub(crate) async fn alternatives(
         &self,

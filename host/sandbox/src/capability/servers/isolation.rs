@@ -9,37 +9,37 @@ use gatehouse_core::{
     ports::{ledger::MetricsFilter, servers::ServerState},
 };
 
-use super::{Callee, Capabilities, Reach, in_time};
+use super::{CallTarget, Capabilities, ServerAccess, in_time};
 
 /// Days of the ledger that the advice looks at.
 const DAYS: u32 = 7;
 
 impl Capabilities {
     /// Calls a tool of a server that is started for it; the arguments are JSON.
-    pub(crate) async fn call_server_tool_apart(
+    pub(crate) async fn call_server_tool_isolated(
         &self,
         server: &str,
         tool: &str,
         arguments: &str,
         limit: Duration,
     ) -> Outcome {
-        let reach = self.reach()?;
+        let reach = self.server_access()?;
         reach.learn(server).await?;
         let entry = reach.entry(server, tool).await?;
-        Ok(self.held_call(Callee::Apart(entry), arguments, Some(limit)).await?.0)
+        Ok(self.call_with_reservation(CallTarget::Isolated(entry), arguments, Some(limit)).await?.0)
     }
 }
 
-impl Reach<'_> {
+impl ServerAccess<'_> {
     /// Has a server say what it lists, where that is not known, and leaves no connection behind.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
-        let servers = self.reached(server)?;
+        let servers = self.servers_for(server)?;
         in_time(self.deadline, server, servers.probe(server)).await
     }
 
     /// How its calls had better be made. Where no ledger is kept, nothing was called as far as anybody knows.
     pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
-        self.reached(server)?;
+        self.servers_for(server)?;
         let status = self.statuses().into_iter().find(|status| *status.name == *server);
         let mut facts = ServerUsage {
             program: status.as_ref().is_some_and(|status| status.transport == "stdio"),

@@ -6,16 +6,16 @@ use gatehouse_core::{
     ports::servers::{RefreshReport, ServerStatus},
 };
 
-use super::{Reach, in_time};
+use super::{ServerAccess, in_time};
 
 /// Servers that are asked at the same time.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_REFRESHES: usize = 8;
 
-impl Reach<'_> {
+impl ServerAccess<'_> {
     /// Asks servers anew what they list. Those that the preset does not reach are left alone.
     pub(crate) async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
         if let Some(server) = server {
-            let servers = self.reached(server)?;
+            let servers = self.servers_for(server)?;
             return in_time(self.deadline, server, servers.refresh(Some(server), force)).await;
         }
         let Some(servers) = &self.ports.servers else { return Ok(RefreshReport::default()) };
@@ -27,7 +27,12 @@ impl Reach<'_> {
                 ..RefreshReport::default()
             })
         });
-        Ok(asked.buffered(AT_ONCE).collect::<Vec<_>>().await.into_iter().fold(RefreshReport::default(), sum))
+        Ok(asked
+            .buffered(MAX_CONCURRENT_REFRESHES)
+            .collect::<Vec<_>>()
+            .await
+            .into_iter()
+            .fold(RefreshReport::default(), sum))
     }
 }
 

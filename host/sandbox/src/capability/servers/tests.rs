@@ -224,8 +224,8 @@ fn with_host(host: &Arc<Host>) -> Ports {
     ports
 }
 
-fn reach<'a>(ports: &'a Ports, catalog: &'a Catalog) -> Reach<'a> {
-    Reach { ports, catalog, deadline: Instant::now() + Duration::from_secs(5) }
+fn reach<'a>(ports: &'a Ports, catalog: &'a Catalog) -> ServerAccess<'a> {
+    ServerAccess { ports, catalog, deadline: Instant::now() + Duration::from_secs(5) }
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn what_cannot_be_reached_is_as_unknown_as_what_does_not_exist() {
 #[tokio::test]
 async fn a_server_that_does_not_answer_takes_no_longer_than_the_call_may() {
     let (ports, catalog) = (with_host(&Arc::default()), catalog());
-    let reach = Reach { deadline: Instant::now(), ..reach(&ports, &catalog) };
+    let reach = ServerAccess { deadline: Instant::now(), ..reach(&ports, &catalog) };
     let fault = reach.tools("new").await.err().expect("a fault");
     assert_eq!(fault.message, "Server 'new' did not answer before the call runs out of time.");
 }

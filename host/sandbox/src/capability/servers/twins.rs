@@ -9,12 +9,12 @@ use gatehouse_core::{
     search::tools::twins::{ServerPositions, TwinOrder, group_twins},
 };
 
-use super::Reach;
+use super::ServerAccess;
 
 /// Hits beyond the limit of a search that are looked through for twins.
-pub(super) const BEYOND: usize = 10;
+pub(super) const EXTRA_HITS: usize = 10;
 
-impl Reach<'_> {
+impl ServerAccess<'_> {
     /// Place of each server in the configuration.
     pub(super) fn places(&self) -> ServerPositions {
         self.statuses().into_iter().map(|status| (status.name, status.place)).collect()

@@ -1,7 +1,7 @@
 //! `wasi:http`, with every byte that a guest has the host keep on the budget: headers, bodies that are written
 //! and not sent, requests that nobody sends. Whether a request may be sent is for the capability `http` to say.
 
-mod handed_on;
+mod passthrough;
 
 use gatehouse_core::budget::ByteReservation;
 use wasmtime::component::{HasData, Resource, ResourceTable};
@@ -14,40 +14,44 @@ use wasmtime_wasi_http::{
     },
 };
 
-use super::{BudgetExceeded, Ledger};
-use crate::capability::http::{CHUNK, Outgoing};
+use super::{BudgetExceeded, ResourceLedger};
+use crate::capability::http::{CHUNK, OutgoingHandler};
 
 /// What a body keeps of what the guest wrote: a portion on its way, and one behind it.
-const BODY: usize = 2 * CHUNK;
+const MAX_BODY_BUFFER: usize = 2 * CHUNK;
 
 /// The longest method and authority (host and port) that are taken; real ones are shorter.
 const MAX_METHOD: usize = 32;
 const MAX_AUTHORITY: usize = 1 << 10;
 
 /// What an object takes that holds nothing yet.
-const EMPTY: usize = 256;
+const OBJECT_OVERHEAD: usize = 256;
 
 /// What a header takes beyond its letters: its entries in the map, which doubles when it is full.
-const HEADER: usize = 256;
+const HEADER_OVERHEAD: usize = 256;
 
 /// `wasi:http` with its guard.
-pub(crate) struct Http<'a> {
+pub(crate) struct GuardedHttp<'a> {
     pub(crate) ctx: &'a mut WasiHttpCtx,
     pub(crate) table: &'a mut ResourceTable,
-    pub(crate) outgoing: &'a mut Outgoing,
-    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) outgoing: &'a mut OutgoingHandler,
+    pub(crate) ledger: &'a mut ResourceLedger,
 }
 
-/// Marks [`Http`] for the linker.
-pub(crate) struct HasHttp;
+/// Marks [`GuardedHttp`] for the linker.
+pub(crate) struct HasGuardedHttp;
 
-impl HasData for HasHttp {
-    type Data<'a> = Http<'a>;
+impl HasData for HasGuardedHttp {
+    type Data<'a> = GuardedHttp<'a>;
 }
 
 /// What headers take.
 pub(crate) fn size(headers: &http::HeaderMap) -> usize {
-    EMPTY + headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len()).sum::<usize>()
+    OBJECT_OVERHEAD
+        + headers
+            .iter()
+            .map(|(name, value)| HEADER_OVERHEAD + name.as_str().len() + value.len())
+            .sum::<usize>()
 }
 
 /// Functions that are handed on as they are.
@@ -81,16 +85,16 @@ macro_rules! outgoing {
             let held = self.ledger.release(headers.rep());
             let message = types::$trait::new(&mut self.inner(), headers)?;
             self.ledger.hand_over(held, message.rep());
-            self.ledger.add(message.rep(), EMPTY)?;
+            self.ledger.add(message.rep(), OBJECT_OVERHEAD)?;
             Ok(message)
         }
 
-        fn body(&mut self, message: Resource<$message>) -> Refusable<Resource<types::OutgoingBody>> {
+        fn body(&mut self, message: Resource<$message>) -> RefusableResult<Resource<types::OutgoingBody>> {
             // What is written and not sent stays with the message, whatever becomes of the body.
             let at = message.rep();
             let body = types::$trait::body(&mut self.inner(), message)?;
             if body.is_ok() {
-                self.ledger.add(at, BODY)?;
+                self.ledger.add(at, MAX_BODY_BUFFER)?;
             }
             Ok(body)
         }
@@ -103,10 +107,10 @@ use as_they_are;
 
 type Result<T> = wasmtime::Result<T>;
 /// A function that may refuse, without saying why.
-type Refusable<T = ()> = wasmtime::Result<std::result::Result<T, ()>>;
-type Answer = std::result::Result<Resource<types::IncomingResponse>, types::ErrorCode>;
+type RefusableResult<T = ()> = wasmtime::Result<std::result::Result<T, ()>>;
+type IncomingResult = std::result::Result<Resource<types::IncomingResponse>, types::ErrorCode>;
 
-impl Http<'_> {
+impl GuardedHttp<'_> {
     fn inner(&mut self) -> WasiHttpCtxView<'_> {
         WasiHttpCtxView { hooks: &mut *self.outgoing, table: &mut *self.table, ctx: &mut *self.ctx }
     }
@@ -114,7 +118,7 @@ impl Http<'_> {
     /// Takes note of what these headers take now.
     fn weigh(&mut self, fields: u32) -> std::result::Result<(), BudgetExceeded> {
         let fields_of = Resource::<FieldMap>::new_borrow(fields);
-        let bytes = self.table.get(&fields_of).map_or(EMPTY, |fields| size(fields));
+        let bytes = self.table.get(&fields_of).map_or(OBJECT_OVERHEAD, |fields| size(fields));
         self.ledger.charge(fields, bytes)
     }
 
@@ -124,7 +128,7 @@ impl Http<'_> {
     }
 }
 
-impl outgoing_handler::Host for Http<'_> {
+impl outgoing_handler::Host for GuardedHttp<'_> {
     fn handle(
         &mut self,
         request: Resource<types::OutgoingRequest>,
@@ -132,12 +136,12 @@ impl outgoing_handler::Host for Http<'_> {
     ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
         // What the request takes, its sending takes until it is over.
         let held: Option<ByteReservation> = self.ledger.release(request.rep());
-        self.outgoing.carry(held);
+        self.outgoing.set_reservation(held);
         outgoing_handler::Host::handle(&mut self.inner(), request, options)
     }
 }
 
-impl types::Host for Http<'_> {
+impl types::Host for GuardedHttp<'_> {
     as_they_are! { Host:
         convert_error_code(error: HttpError) -> Result<types::ErrorCode>;
         convert_header_error(error: HeaderError) -> Result<types::HeaderError>;
@@ -145,7 +149,7 @@ impl types::Host for Http<'_> {
     }
 }
 
-impl types::HostFields for Http<'_> {
+impl types::HostFields for GuardedHttp<'_> {
     as_they_are! { HostFields:
         get(fields: Resource<FieldMap>, name: String) -> Result<Vec<Vec<u8>>>;
         has(fields: Resource<FieldMap>, name: String) -> Result<bool>;
@@ -191,18 +195,22 @@ impl types::HostFields for Http<'_> {
     }
 }
 
-impl types::HostOutgoingRequest for Http<'_> {
+impl types::HostOutgoingRequest for GuardedHttp<'_> {
     as_they_are! { HostOutgoingRequest:
         method(request: Resource<types::OutgoingRequest>) -> Result<types::Method>;
         path_with_query(request: Resource<types::OutgoingRequest>) -> Result<Option<String>>;
         scheme(request: Resource<types::OutgoingRequest>) -> Result<Option<types::Scheme>>;
-        set_scheme(request: Resource<types::OutgoingRequest>, scheme: Option<types::Scheme>) -> Refusable;
+        set_scheme(request: Resource<types::OutgoingRequest>, scheme: Option<types::Scheme>) -> RefusableResult;
         authority(request: Resource<types::OutgoingRequest>) -> Result<Option<String>>;
     }
 
     outgoing! { HostOutgoingRequest(types::OutgoingRequest) }
 
-    fn set_method(&mut self, request: Resource<types::OutgoingRequest>, method: types::Method) -> Refusable {
+    fn set_method(
+        &mut self,
+        request: Resource<types::OutgoingRequest>,
+        method: types::Method,
+    ) -> RefusableResult {
         if matches!(&method, types::Method::Other(name) if name.len() > MAX_METHOD) {
             return Ok(Err(()));
         }
@@ -213,7 +221,7 @@ impl types::HostOutgoingRequest for Http<'_> {
         &mut self,
         request: Resource<types::OutgoingRequest>,
         path: Option<String>,
-    ) -> Refusable {
+    ) -> RefusableResult {
         self.ledger.add(request.rep(), path.as_ref().map_or(0, String::len))?;
         types::HostOutgoingRequest::set_path_with_query(&mut self.inner(), request, path)
     }
@@ -222,7 +230,7 @@ impl types::HostOutgoingRequest for Http<'_> {
         &mut self,
         request: Resource<types::OutgoingRequest>,
         authority: Option<String>,
-    ) -> Refusable {
+    ) -> RefusableResult {
         if authority.as_ref().is_some_and(|authority| authority.len() > MAX_AUTHORITY) {
             return Ok(Err(()));
         }
@@ -230,25 +238,25 @@ impl types::HostOutgoingRequest for Http<'_> {
     }
 }
 
-impl types::HostOutgoingResponse for Http<'_> {
+impl types::HostOutgoingResponse for GuardedHttp<'_> {
     as_they_are! { HostOutgoingResponse:
         status_code(response: Resource<types::OutgoingResponse>) -> Result<u16>;
-        set_status_code(response: Resource<types::OutgoingResponse>, status: u16) -> Refusable;
+        set_status_code(response: Resource<types::OutgoingResponse>, status: u16) -> RefusableResult;
     }
 
     outgoing! { HostOutgoingResponse(types::OutgoingResponse) }
 }
 
-impl types::HostIncomingResponse for Http<'_> {
+impl types::HostIncomingResponse for GuardedHttp<'_> {
     as_they_are! { HostIncomingResponse:
         status(response: Resource<types::IncomingResponse>) -> Result<u16>;
-        consume(response: Resource<types::IncomingResponse>) -> Refusable<Resource<types::IncomingBody>>;
+        consume(response: Resource<types::IncomingResponse>) -> RefusableResult<Resource<types::IncomingBody>>;
     }
 
     message! { HostIncomingResponse(types::IncomingResponse) }
 }
 
-impl types::HostFutureIncomingResponse for Http<'_> {
+impl types::HostFutureIncomingResponse for GuardedHttp<'_> {
     as_they_are! { HostFutureIncomingResponse:
         drop(answer: Resource<types::FutureIncomingResponse>) -> Result<()>;
         subscribe(answer: Resource<types::FutureIncomingResponse>) -> Result<Resource<DynPollable>>;
@@ -257,7 +265,7 @@ impl types::HostFutureIncomingResponse for Http<'_> {
     fn get(
         &mut self,
         answer: Resource<types::FutureIncomingResponse>,
-    ) -> Result<Option<std::result::Result<Answer, ()>>> {
+    ) -> Result<Option<std::result::Result<IncomingResult, ()>>> {
         let got = types::HostFutureIncomingResponse::get(&mut self.inner(), answer)?;
         if let Some(Ok(Ok(response))) = &got {
             let bytes = size(&self.table.get(response)?.headers);

@@ -3,17 +3,17 @@
 use std::{collections::HashMap, ops::Range, rc::Rc};
 
 use super::{
-    parts::{Cell, WIDEST, cells, inside, is_end, kind, listed, name, skip, skip_body, word},
-    tokens::{Token, Tokens},
+    lexer::{SqlLexer, SqlToken},
+    parts::{DumpCell, MAX_COLUMNS, cells, inside, is_end, kind, name, name_list, skip, skip_body, word},
 };
-use crate::digest::document::Kind;
+use crate::digest::document::NodeKind;
 
 /// Tables, and names of everything else, that are told apart.
-const TABLES: usize = 2_000;
-const NAMES: usize = 4_000;
+const MAX_TABLES: usize = 2_000;
+const MAX_NAMES: usize = 4_000;
 
 /// What is created beside tables, as it is asked for and as it is told.
-pub(super) const KINDS: [(&str, &str, &str); 9] = [
+pub(super) const OBJECT_KINDS: [(&str, &str, &str); 9] = [
     ("VIEW", "view", "views"),
     ("INDEX", "index", "indexes"),
     ("TRIGGER", "trigger", "triggers"),
@@ -30,32 +30,32 @@ const CONSTRAINTS: [&str; 10] =
     ["PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK", "KEY", "INDEX", "EXCLUDE", "LIKE", "FULLTEXT"];
 
 /// A row, and the names of its columns where they are known.
-pub(super) struct Row {
+pub(super) struct DumpRow {
     pub(super) at: Range<usize>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<DumpCell>,
     pub(super) columns: Rc<Vec<Range<usize>>>,
 }
 
 /// A table; its name stands in the text.
-pub(super) struct Table {
+pub(super) struct DumpTable {
     pub(super) name: Range<usize>,
     pub(super) columns: Rc<Vec<Range<usize>>>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<DumpRow>,
 }
 
 /// All that a text creates and fills.
 #[derive(Default)]
-pub(super) struct Dump {
-    pub(super) tables: Vec<Table>,
-    /// By the place of its kind in [`KINDS`].
+pub(super) struct SqlDump {
+    pub(super) tables: Vec<DumpTable>,
+    /// By the place of its kind in [`OBJECT_KINDS`].
     pub(super) others: Vec<(usize, Range<usize>)>,
     known: HashMap<String, usize>,
 }
 
-impl Dump {
+impl SqlDump {
     pub(super) fn read(text: &str) -> Self {
         let mut dump = Self::default();
-        let mut tokens = Tokens::of(text);
+        let mut tokens = SqlLexer::new(text);
         while let Some(token) = tokens.next() {
             let word = word(text, &token);
             match word.as_str() {
@@ -78,15 +78,15 @@ impl Dump {
         if let Some(at) = self.known.get(&key) {
             return Some(*at);
         }
-        if self.tables.len() >= TABLES {
+        if self.tables.len() >= MAX_TABLES {
             return None;
         }
         self.known.insert(key, self.tables.len());
-        self.tables.push(Table { name, columns: Rc::default(), rows: Vec::new() });
+        self.tables.push(DumpTable { name, columns: Rc::default(), rows: Vec::new() });
         Some(self.tables.len() - 1)
     }
 
-    fn create(&mut self, tokens: &mut Tokens<'_>) {
+    fn create(&mut self, tokens: &mut SqlLexer<'_>) {
         // `OR REPLACE TEMPORARY …`: the kind is among the first words.
         let text = tokens.text;
         for _ in 0..6 {
@@ -95,9 +95,9 @@ impl Dump {
             if word == "TABLE" {
                 return self.create_table(tokens);
             }
-            if let Some(kind) = KINDS.iter().position(|(name, ..)| *name == word) {
+            if let Some(kind) = OBJECT_KINDS.iter().position(|(name, ..)| *name == word) {
                 let (name, after) = name(tokens);
-                if let Some(name) = name.filter(|_| self.others.len() < NAMES) {
+                if let Some(name) = name.filter(|_| self.others.len() < MAX_NAMES) {
                     self.others.push((kind, name));
                 }
                 return if word == "TRIGGER" { skip_body(tokens, after) } else { skip(tokens, after) };
@@ -109,10 +109,10 @@ impl Dump {
         skip(tokens, None);
     }
 
-    fn create_table(&mut self, tokens: &mut Tokens<'_>) {
+    fn create_table(&mut self, tokens: &mut SqlLexer<'_>) {
         let (Some(name), after) = name(tokens) else { return skip(tokens, None) };
         let table = self.table(tokens.text, name);
-        if after != Some(Token::Mark(b'(', after.as_ref().map_or(0, |token| token.range().start))) {
+        if after != Some(SqlToken::Mark(b'(', after.as_ref().map_or(0, |token| token.range().start))) {
             return skip(tokens, after);
         }
         let text = tokens.text;
@@ -120,14 +120,14 @@ impl Dump {
         let mut columns = Vec::new();
         for token in tokens.by_ref() {
             match token {
-                Token::Mark(b'(', _) => depth += 1,
-                Token::Mark(b')', _) => depth -= 1,
-                Token::Mark(b',', _) if depth == 1 => {
+                SqlToken::Mark(b'(', _) => depth += 1,
+                SqlToken::Mark(b')', _) => depth -= 1,
+                SqlToken::Mark(b',', _) if depth == 1 => {
                     first = true;
                     continue;
                 }
-                Token::Word(_) | Token::Name(_) if first && columns.len() < WIDEST => {
-                    let quoted = matches!(token, Token::Name(_));
+                SqlToken::Word(_) | SqlToken::Name(_) if first && columns.len() < MAX_COLUMNS => {
+                    let quoted = matches!(token, SqlToken::Name(_));
                     if quoted || !CONSTRAINTS.contains(&word(text, &token).as_str()) {
                         columns.push(inside(token));
                     }
@@ -145,7 +145,7 @@ impl Dump {
         skip(tokens, None);
     }
 
-    fn insert(&mut self, tokens: &mut Tokens<'_>) {
+    fn insert(&mut self, tokens: &mut SqlLexer<'_>) {
         let text = tokens.text;
         for token in tokens.by_ref().take(4) {
             if word(text, &token) == "INTO" {
@@ -156,8 +156,8 @@ impl Dump {
         let table = name.and_then(|name| self.table(text, name));
         let Some(table) = table else { return skip(tokens, after) };
         let mut columns = Rc::clone(&self.tables[table].columns);
-        if matches!(after, Some(Token::Mark(b'(', _))) {
-            columns = Rc::new(listed(tokens));
+        if matches!(after, Some(SqlToken::Mark(b'(', _))) {
+            columns = Rc::new(name_list(tokens));
             after = tokens.next();
         }
         if after.as_ref().is_none_or(|token| word(text, token) != "VALUES") {
@@ -165,24 +165,24 @@ impl Dump {
         }
         loop {
             let opened = tokens.next();
-            let Some(Token::Mark(b'(', start)) = opened else { return skip(tokens, opened) };
+            let Some(SqlToken::Mark(b'(', start)) = opened else { return skip(tokens, opened) };
             let (cells, end) = cells(tokens);
-            let row = Row { at: start..end, cells, columns: Rc::clone(&columns) };
+            let row = DumpRow { at: start..end, cells, columns: Rc::clone(&columns) };
             self.tables[table].rows.push(row);
             match tokens.next() {
-                Some(Token::Mark(b',', _)) => {}
+                Some(SqlToken::Mark(b',', _)) => {}
                 token => return skip(tokens, token),
             }
         }
     }
 
     /// `COPY name (columns) FROM stdin;`, then lines of values between tabs, up to `\.`.
-    fn copy(&mut self, tokens: &mut Tokens<'_>) {
+    fn copy(&mut self, tokens: &mut SqlLexer<'_>) {
         let text = tokens.text;
         let (name, mut after) = name(tokens);
         let mut columns = Rc::default();
-        if matches!(after, Some(Token::Mark(b'(', _))) {
-            columns = Rc::new(listed(tokens));
+        if matches!(after, Some(SqlToken::Mark(b'(', _))) {
+            columns = Rc::new(name_list(tokens));
             after = tokens.next();
         }
         let mut stdin = false;
@@ -204,11 +204,11 @@ impl Dump {
             let cells = line.split('\t').map(|cell| {
                 let range = at..at + cell.len();
                 at = range.end + 1;
-                let kind = if cell == "\\N" { Kind::Null } else { kind(cell) };
-                Cell { kind, at: range }
+                let kind = if cell == "\\N" { NodeKind::Null } else { kind(cell) };
+                DumpCell { kind, at: range }
             });
-            let cells = cells.take(WIDEST).collect();
-            let row = Row { at: start..start + line.len(), cells, columns: Rc::clone(&columns) };
+            let cells = cells.take(MAX_COLUMNS).collect();
+            let row = DumpRow { at: start..start + line.len(), cells, columns: Rc::clone(&columns) };
             self.tables[table].rows.push(row);
         }
     }

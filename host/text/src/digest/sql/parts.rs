@@ -2,46 +2,46 @@
 
 use std::ops::Range;
 
-use super::tokens::{Token, Tokens};
-use crate::digest::{document::Kind, measure};
+use super::lexer::{SqlLexer, SqlToken};
+use crate::digest::{document::NodeKind, measure};
 
 /// Columns of a table at most.
-pub(super) const WIDEST: usize = 256;
+pub(super) const MAX_COLUMNS: usize = 256;
 
 /// A value of a row.
-pub(super) struct Cell {
-    pub(super) kind: Kind,
+pub(super) struct DumpCell {
+    pub(super) kind: NodeKind,
     pub(super) at: Range<usize>,
 }
 
 /// A word in upper case; empty for what is none.
-pub(super) fn word(text: &str, token: &Token) -> String {
+pub(super) fn word(text: &str, token: &SqlToken) -> String {
     match token {
-        Token::Word(at) if at.len() <= 32 => text[at.clone()].to_ascii_uppercase(),
+        SqlToken::Word(at) if at.len() <= 32 => text[at.clone()].to_ascii_uppercase(),
         _ => String::new(),
     }
 }
 
-pub(super) fn is_end(token: &Token) -> bool {
-    matches!(token, Token::Mark(b';', _))
+pub(super) fn is_end(token: &SqlToken) -> bool {
+    matches!(token, SqlToken::Mark(b';', _))
 }
 
-pub(super) fn inside(token: Token) -> Range<usize> {
+pub(super) fn inside(token: SqlToken) -> Range<usize> {
     match token {
-        Token::Word(at) | Token::Name(at) | Token::Text(at) => at,
-        Token::Mark(_, at) => at..at,
+        SqlToken::Word(at) | SqlToken::Name(at) | SqlToken::Text(at) => at,
+        SqlToken::Mark(_, at) => at..at,
     }
 }
 
 /// To the end of the statement, which may have come already.
-pub(super) fn skip(tokens: &mut Tokens<'_>, last: Option<Token>) {
+pub(super) fn skip(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
     if last.as_ref().is_none_or(|token| !is_end(token)) {
         tokens.find(is_end);
     }
 }
 
 /// The statements of a trigger are not the dump's.
-pub(super) fn skip_body(tokens: &mut Tokens<'_>, last: Option<Token>) {
+pub(super) fn skip_body(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
     let text = tokens.text;
     let (mut body, mut ended) = (false, false);
     let mut last = last;
@@ -56,20 +56,20 @@ pub(super) fn skip_body(tokens: &mut Tokens<'_>, last: Option<Token>) {
 }
 
 /// A name without its schema, and the token behind it.
-pub(super) fn name(tokens: &mut Tokens<'_>) -> (Option<Range<usize>>, Option<Token>) {
+pub(super) fn name(tokens: &mut SqlLexer<'_>) -> (Option<Range<usize>>, Option<SqlToken>) {
     let text = tokens.text;
     let mut found: Option<Range<usize>> = None;
     for token in tokens.by_ref() {
         let modifier = ["IF", "NOT", "EXISTS", "ONLY", "CONCURRENTLY"].contains(&word(text, &token).as_str());
         match token {
-            Token::Word(_) if found.is_none() && modifier => {}
-            Token::Word(at) if found.as_ref().is_none_or(|found| found.is_empty()) => {
+            SqlToken::Word(_) if found.is_none() && modifier => {}
+            SqlToken::Word(at) if found.as_ref().is_none_or(|found| found.is_empty()) => {
                 let start = text[at.clone()].rfind('.').map_or(at.start, |dot| at.start + dot + 1);
                 found = Some(start..at.end);
             }
-            Token::Name(at) if found.as_ref().is_none_or(|found| found.is_empty()) => found = Some(at),
+            SqlToken::Name(at) if found.as_ref().is_none_or(|found| found.is_empty()) => found = Some(at),
             // `"schema"."name"`
-            Token::Mark(b'.', at) => found = Some(at..at),
+            SqlToken::Mark(b'.', at) => found = Some(at..at),
             token => return (found.filter(|found| !found.is_empty()), Some(token)),
         }
     }
@@ -77,26 +77,26 @@ pub(super) fn name(tokens: &mut Tokens<'_>) -> (Option<Range<usize>>, Option<Tok
 }
 
 /// Names between parentheses, of which the first has been read.
-pub(super) fn listed(tokens: &mut Tokens<'_>) -> Vec<Range<usize>> {
-    let names = tokens.take_while(|token| !matches!(token, Token::Mark(b')' | b';', _)));
-    let names = names.filter(|token| matches!(token, Token::Word(_) | Token::Name(_)));
-    names.take(WIDEST).map(inside).collect()
+pub(super) fn name_list(tokens: &mut SqlLexer<'_>) -> Vec<Range<usize>> {
+    let names = tokens.take_while(|token| !matches!(token, SqlToken::Mark(b')' | b';', _)));
+    let names = names.filter(|token| matches!(token, SqlToken::Word(_) | SqlToken::Name(_)));
+    names.take(MAX_COLUMNS).map(inside).collect()
 }
 
 /// The values of a row whose parenthesis has been read, and where it ends.
-pub(super) fn cells(tokens: &mut Tokens<'_>) -> (Vec<Cell>, usize) {
+pub(super) fn cells(tokens: &mut SqlLexer<'_>) -> (Vec<DumpCell>, usize) {
     let text = tokens.text;
     let (mut depth, mut cells) = (1, Vec::new());
     let mut value: Vec<Range<usize>> = Vec::new();
-    let mut only: Option<Token> = None;
+    let mut only: Option<SqlToken> = None;
     for token in tokens.by_ref() {
         let at = token.range();
         match token {
-            Token::Mark(b'(', _) => depth += 1,
-            Token::Mark(b')', _) => depth -= 1,
+            SqlToken::Mark(b'(', _) => depth += 1,
+            SqlToken::Mark(b')', _) => depth -= 1,
             _ => {}
         }
-        let ends = depth == 0 || depth == 1 && matches!(token, Token::Mark(b',', _));
+        let ends = depth == 0 || depth == 1 && matches!(token, SqlToken::Mark(b',', _));
         if !ends {
             only = if value.is_empty() { Some(token) } else { None };
             value.push(at);
@@ -105,10 +105,10 @@ pub(super) fn cells(tokens: &mut Tokens<'_>) -> (Vec<Cell>, usize) {
         }
         let whole = value.first().zip(value.last()).map(|(first, last)| first.start..last.end);
         value.clear();
-        if let Some(whole) = whole.filter(|_| cells.len() < WIDEST) {
+        if let Some(whole) = whole.filter(|_| cells.len() < MAX_COLUMNS) {
             let cell = match only.take() {
-                Some(Token::Text(inner)) => Cell { kind: Kind::String, at: inner },
-                _ => Cell { kind: kind(&text[whole.clone()]), at: whole },
+                Some(SqlToken::Text(inner)) => DumpCell { kind: NodeKind::String, at: inner },
+                _ => DumpCell { kind: kind(&text[whole.clone()]), at: whole },
             };
             cells.push(cell);
         }
@@ -119,11 +119,11 @@ pub(super) fn cells(tokens: &mut Tokens<'_>) -> (Vec<Cell>, usize) {
     (cells, text.len())
 }
 
-pub(super) fn kind(value: &str) -> Kind {
+pub(super) fn kind(value: &str) -> NodeKind {
     match value.to_ascii_uppercase().as_str() {
-        "NULL" => Kind::Null,
-        "TRUE" | "FALSE" => Kind::Bool,
-        _ if measure::number(value).is_some() => Kind::Number,
-        _ => Kind::String,
+        "NULL" => NodeKind::Null,
+        "TRUE" | "FALSE" => NodeKind::Bool,
+        _ if measure::number(value).is_some() => NodeKind::Number,
+        _ => NodeKind::String,
     }
 }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 /// Where a cell stands, in bytes of the text, without the blanks and marks around it.
-pub(super) type Cell = Range<usize>;
+pub(super) type CellRange = Range<usize>;
 
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TableFormat {
     /// Cells between pipes, with a line of dashes under the header.
     Markdown,
     /// Cells with this byte between them, in quotes where they hold it.
@@ -18,7 +18,7 @@ pub(super) enum Form {
     Words,
 }
 
-impl Form {
+impl TableFormat {
     /// The surest first.
     pub(super) const ALL: [Self; 6] = [
         Self::Markdown,
@@ -30,7 +30,7 @@ impl Form {
     ];
 
     /// The fewest cells of a row: text has commas and gaps as well.
-    pub(super) fn narrowest(self) -> usize {
+    pub(super) fn min_cells(self) -> usize {
         match self {
             Self::Markdown | Self::Separated(_) => 2,
             Self::Gaps | Self::Words => 3,
@@ -50,7 +50,7 @@ impl Form {
     }
 
     /// The cells of a record where the last one takes the rest of it, up to `end`.
-    pub(super) fn merged(self, cells: &[Cell], width: usize, end: usize) -> Vec<Cell> {
+    pub(super) fn merged(self, cells: &[CellRange], width: usize, end: usize) -> Vec<CellRange> {
         let mut cells = cells.to_vec();
         if self == Self::Words && cells.len() >= width {
             cells.truncate(width);
@@ -60,11 +60,11 @@ impl Form {
     }
 
     /// Gives each record, without its line end, and its cells. Blank lines are none.
-    pub(super) fn records(self, text: &str, mut give: impl FnMut(Cell, &[Cell])) {
+    pub(super) fn records(self, text: &str, mut give: impl FnMut(CellRange, &[CellRange])) {
         if let Self::Separated(separator) = self {
             return separated(text, separator, give);
         }
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<CellRange> = Vec::new();
         let (mut start, mut number) = (0, 0);
         for line in text.split_inclusive('\n') {
             let record = start..start + line.trim_ascii_end().len();
@@ -101,7 +101,7 @@ fn is_title(word: &str) -> bool {
 }
 
 /// The cells of `| a | b |`; none where the line is no such row.
-fn pipes(text: &str, record: Cell, cells: &mut Vec<Cell>) {
+fn pipes(text: &str, record: CellRange, cells: &mut Vec<CellRange>) {
     let line = &text[record.clone()];
     let inner = line.trim_ascii();
     let Some(inner) = inner.strip_prefix('|').and_then(|inner| inner.strip_suffix('|')) else { return };
@@ -120,7 +120,7 @@ fn pipes(text: &str, record: Cell, cells: &mut Vec<Cell>) {
 }
 
 /// The cells with at least so many blanks between them.
-fn blanks(text: &str, record: Cell, gap: usize, cells: &mut Vec<Cell>) {
+fn blanks(text: &str, record: CellRange, gap: usize, cells: &mut Vec<CellRange>) {
     let bytes = text[record.clone()].as_bytes();
     let mut start = None;
     let mut run = 0;
@@ -140,16 +140,16 @@ fn blanks(text: &str, record: Cell, gap: usize, cells: &mut Vec<Cell>) {
     cells.iter_mut().for_each(|cell| *cell = trimmed(text, cell.clone()));
 }
 
-fn trimmed(text: &str, cell: Cell) -> Cell {
+fn trimmed(text: &str, cell: CellRange) -> CellRange {
     let part = &text[cell.clone()];
     let start = cell.start + part.len() - part.trim_ascii_start().len();
     start..start + part.trim_ascii().len()
 }
 
 /// Records with a byte between their cells, by RFC 4180.
-fn separated(text: &str, separator: u8, mut give: impl FnMut(Cell, &[Cell])) {
+fn separated(text: &str, separator: u8, mut give: impl FnMut(CellRange, &[CellRange])) {
     let bytes = text.as_bytes();
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut cells: Vec<CellRange> = Vec::new();
     let (mut record, mut at) = (0, 0);
     while record < bytes.len() {
         let begin = at;

@@ -4,31 +4,31 @@
 //! leave too much unused, the parts are counted as they would be printed.
 
 use super::{
-    super::part::{Cut, Part, count, head, tail},
-    GAP, Selection,
+    super::part::{ChunkPart, CutPoint, count, head, tail},
+    ChunkSelection, GAP_MARK_TOKENS,
 };
-use crate::layout::Kind;
+use crate::layout::SpanKind;
 
 /// Chunks in part that more is added to, at most.
-const FILLED: usize = 4;
+const MAX_FILLED_CHUNKS: usize = 4;
 
 /// Chunks by rank among which one is looked for that a part of fits.
-const TRIED: usize = 2_000;
+const MAX_TRIED_CHUNKS: usize = 2_000;
 
-impl Selection<'_> {
+impl ChunkSelection<'_> {
     /// Adds more of a chunk that is there in part, or a part of another; whether anything was added. Blocks are cut
     /// only where there is no prose left.
-    pub(super) fn fill(&mut self, left: usize, cut: Cut) -> bool {
+    pub(super) fn fill(&mut self, left: usize, cut: CutPoint) -> bool {
         self.candidates(left, cut).into_iter().any(|(index, cut)| self.fill_one(index, left, cut))
     }
 
     /// Fills up what was printed with what is counted as it would be printed: gives the text and its tokens. Nothing is
     /// counted where what was printed uses the budget.
     pub(super) fn fill_counted(&mut self, mut best: (String, usize)) -> (String, usize) {
-        while !self.enough(best.1) {
+        while !self.uses_budget(best.1) {
             let had = best.1;
             // A mark may only move, and costs nothing then.
-            for (index, cut) in self.candidates(self.budget - had + GAP, Cut::Words) {
+            for (index, cut) in self.candidates(self.budget - had + GAP_MARK_TOKENS, CutPoint::Words) {
                 self.fill_one_counted(index, cut, &mut best);
                 if best.1 > had {
                     break;
@@ -42,13 +42,13 @@ impl Selection<'_> {
     }
 
     /// Chunks that more can be added of, those with a part there first, and where they may be cut.
-    fn candidates(&self, left: usize, cut: Cut) -> Vec<(usize, Cut)> {
-        let in_part = |i: &usize| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_));
-        let may = |i: &usize| cut == Cut::Words || self.chunks[*i].kind == Kind::Prose;
-        let begun = (0..self.parts.len()).filter(in_part).filter(may).take(FILLED);
-        let mut candidates: Vec<(usize, Cut)> = begun.map(|index| (index, Cut::Words)).collect();
-        for (prose, cut) in [(true, Cut::Words), (false, cut)] {
-            let near = || self.free(prose).take(TRIED).filter(|i| self.cost(*i) + 1 < left);
+    fn candidates(&self, left: usize, cut: CutPoint) -> Vec<(usize, CutPoint)> {
+        let in_part = |i: &usize| matches!(self.parts[*i], ChunkPart::Head(_) | ChunkPart::Tail(_));
+        let may = |i: &usize| cut == CutPoint::Words || self.chunks[*i].kind == SpanKind::Prose;
+        let begun = (0..self.parts.len()).filter(in_part).filter(may).take(MAX_FILLED_CHUNKS);
+        let mut candidates: Vec<(usize, CutPoint)> = begun.map(|index| (index, CutPoint::Words)).collect();
+        for (prose, cut) in [(true, CutPoint::Words), (false, cut)] {
+            let near = || self.free(prose).take(MAX_TRIED_CHUNKS).filter(|i| self.cost(*i) + 1 < left);
             // Beside a kept one no mark is needed.
             let beside = near().find(|i| self.touches(*i) != (false, false));
             let first = near().next();
@@ -59,16 +59,16 @@ impl Selection<'_> {
 
     /// Chunks by rank of which nothing is kept: of prose, or the others.
     fn free(&self, prose: bool) -> impl Iterator<Item = usize> {
-        let of = move |i: &usize| (self.chunks[*i].kind == Kind::Prose) == prose;
-        self.order.iter().copied().filter(|i| self.parts[*i] == Part::None).filter(of)
+        let of = move |i: &usize| (self.chunks[*i].kind == SpanKind::Prose) == prose;
+        self.order.iter().copied().filter(|i| self.parts[*i] == ChunkPart::None).filter(of)
     }
 
-    fn fill_one(&mut self, index: usize, left: usize, cut: Cut) -> bool {
-        let (had, from_end) = self.had(index);
+    fn fill_one(&mut self, index: usize, left: usize, cut: CutPoint) -> bool {
+        let (had, from_end) = self.kept_tokens(index);
         let marks = if had == 0 { 1 + self.cost(index) } else { 1 };
         let Some(room) = (had + left).checked_sub(marks).filter(|room| *room > had) else { return false };
         let part = self.part_of(index, room, from_end, cut);
-        let changed = part != self.parts[index] && part != Part::None;
+        let changed = part != self.parts[index] && part != ChunkPart::None;
         if changed {
             self.set(index, part);
         }
@@ -76,11 +76,11 @@ impl Selection<'_> {
     }
 
     /// Adds as much of a chunk as fits when it is printed, if that uses more than `best` does.
-    fn fill_one_counted(&mut self, index: usize, cut: Cut, best: &mut (String, usize)) {
-        let (had, from_end) = self.had(index);
+    fn fill_one_counted(&mut self, index: usize, cut: CutPoint, best: &mut (String, usize)) {
+        let (had, from_end) = self.kept_tokens(index);
         let mut kept = self.parts[index];
         // A gap that is closed gives its mark back.
-        let (mut low, mut high) = (had, had + self.budget - best.1 + GAP);
+        let (mut low, mut high) = (had, had + self.budget - best.1 + GAP_MARK_TOKENS);
         while low < high {
             let middle = (low + high).div_ceil(2);
             self.set(index, self.part_of(index, middle, from_end, cut));
@@ -99,23 +99,23 @@ impl Selection<'_> {
     }
 
     /// The tokens of a chunk that are there, and whether more is added at its beginning.
-    fn had(&self, index: usize) -> (usize, bool) {
+    fn kept_tokens(&self, index: usize) -> (usize, bool) {
         let whole = self.piece(index);
         match self.parts[index] {
-            Part::Head(bytes) => (count(&whole[..bytes]), false),
-            Part::Tail(from) => (count(&whole[from..]), true),
+            ChunkPart::Head(bytes) => (count(&whole[..bytes]), false),
+            ChunkPart::Tail(from) => (count(&whole[from..]), true),
             _ => (0, self.touches(index) == (false, true)),
         }
     }
 
     /// What of a chunk has at most so many tokens, from its end or its beginning.
-    fn part_of(&self, index: usize, tokens: usize, from_end: bool, cut: Cut) -> Part {
+    fn part_of(&self, index: usize, tokens: usize, from_end: bool, cut: CutPoint) -> ChunkPart {
         let whole = self.piece(index);
         match if from_end { tail(whole, tokens, cut) } else { head(whole, tokens, cut) } {
-            Part::Head(0) => Part::None,
-            Part::Head(bytes) if bytes == whole.len() => Part::Whole,
-            Part::Tail(0) => Part::Whole,
-            Part::Tail(from) if from == whole.len() => Part::None,
+            ChunkPart::Head(0) => ChunkPart::None,
+            ChunkPart::Head(bytes) if bytes == whole.len() => ChunkPart::Whole,
+            ChunkPart::Tail(0) => ChunkPart::Whole,
+            ChunkPart::Tail(from) if from == whole.len() => ChunkPart::None,
             part => part,
         }
     }

@@ -3,60 +3,60 @@
 use std::collections::HashMap;
 
 use super::cell;
-use crate::digest::document::{Id, Kind, Parsed};
+use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
 /// Columns of a table at most.
-const COLUMNS: usize = 64;
+const MAX_COLUMNS: usize = 64;
 
 /// How deep objects in rows are taken apart.
-const DEPTH: usize = 4;
+const MAX_COLUMN_DEPTH: usize = 4;
 
 /// Bytes of the shortest beginning that is said once, and rows that must have it.
-const PREFIX: usize = 8;
-const PREFIXED: usize = 3;
+const MIN_PREFIX_BYTES: usize = 8;
+const MIN_PREFIXED_ROWS: usize = 3;
 
 /// A column on its way into a table.
-pub(super) struct Column {
+pub(super) struct TableColumn {
     /// The keys that lead to it from the row.
-    pub(super) path: Vec<Id>,
+    pub(super) path: Vec<NodeIndex>,
     /// Its value in each row.
-    pub(super) cells: Vec<Option<Id>>,
-    pub(super) form: Form,
+    pub(super) cells: Vec<Option<NodeIndex>>,
+    pub(super) form: ColumnEncoding,
 }
 
 /// How the values of a column are written.
-pub(super) enum Form {
+pub(super) enum ColumnEncoding {
     Plain,
     /// Once, for all rows have the same.
     Same,
     /// Without what all begin with, which is so many bytes.
     Prefix(usize),
     /// Lists of objects with the same keys, as lists of lists.
-    Lists(Vec<Id>),
+    Lists(Vec<NodeIndex>),
 }
 
 /// The columns of rows, none where a row has a key twice or rows have too little in common.
-pub(super) fn columns(document: &Parsed<'_>, rows: &[Id]) -> Option<Vec<Column>> {
-    let rows: Vec<Option<Id>> = rows.iter().map(|row| Some(*row)).collect();
+pub(super) fn columns(document: &ParsedDocument<'_>, rows: &[NodeIndex]) -> Option<Vec<TableColumn>> {
+    let rows: Vec<Option<NodeIndex>> = rows.iter().map(|row| Some(*row)).collect();
     let mut columns = Vec::new();
     gather(document, &rows, &[], &mut columns)?;
     for column in &mut columns {
         column.form = form(document, &column.cells);
     }
     // A row needs a cell to be a line.
-    if columns.iter().all(|column| matches!(column.form, Form::Same)) {
-        columns.iter_mut().take(1).for_each(|column| column.form = Form::Plain);
+    if columns.iter().all(|column| matches!(column.form, ColumnEncoding::Same)) {
+        columns.iter_mut().take(1).for_each(|column| column.form = ColumnEncoding::Plain);
     }
     (!columns.is_empty()).then_some(columns)
 }
 
 fn gather(
-    document: &Parsed<'_>,
-    objects: &[Option<Id>],
-    path: &[Id],
-    columns: &mut Vec<Column>,
+    document: &ParsedDocument<'_>,
+    objects: &[Option<NodeIndex>],
+    path: &[NodeIndex],
+    columns: &mut Vec<TableColumn>,
 ) -> Option<()> {
-    let mut groups: Vec<(Id, Vec<Option<Id>>)> = Vec::new();
+    let mut groups: Vec<(NodeIndex, Vec<Option<NodeIndex>>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut members = 0;
     for (row, object) in objects.iter().enumerate() {
@@ -65,7 +65,7 @@ fn gather(
             let key = key?;
             let at = *known.entry(document.raw(key)).or_insert(groups.len());
             if at == groups.len() {
-                if at + columns.len() >= COLUMNS {
+                if at + columns.len() >= MAX_COLUMNS {
                     return None;
                 }
                 groups.push((key, vec![None; objects.len()]));
@@ -81,69 +81,72 @@ fn gather(
         return None;
     }
     for (key, cells) in groups {
-        let path: Vec<Id> = path.iter().copied().chain([key]).collect();
-        let filled = |id: &Id| document.kind(*id) == Kind::Object && document.len(*id) > 0;
+        let path: Vec<NodeIndex> = path.iter().copied().chain([key]).collect();
+        let filled = |id: &NodeIndex| document.kind(*id) == NodeKind::Object && document.len(*id) > 0;
         let before = columns.len();
-        let apart = path.len() <= DEPTH
+        let apart = path.len() <= MAX_COLUMN_DEPTH
             && cells.iter().flatten().all(filled)
             && gather(document, &cells, &path, columns).is_some();
         if !apart {
             columns.truncate(before);
-            columns.push(Column { path, cells, form: Form::Plain });
+            columns.push(TableColumn { path, cells, form: ColumnEncoding::Plain });
         }
     }
-    (columns.len() <= COLUMNS).then_some(())
+    (columns.len() <= MAX_COLUMNS).then_some(())
 }
 
 /// Whether keys that are written differently are different: `a` and `\u0061` are not.
-fn distinct(document: &Parsed<'_>, groups: &[(Id, Vec<Option<Id>>)]) -> bool {
+fn distinct(document: &ParsedDocument<'_>, groups: &[(NodeIndex, Vec<Option<NodeIndex>>)]) -> bool {
     let mut keys: Vec<_> = groups.iter().map(|(key, _)| document.string(*key)).collect();
     keys.sort();
     keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-fn form(document: &Parsed<'_>, cells: &[Option<Id>]) -> Form {
-    let all: Vec<Id> = cells.iter().flatten().copied().collect();
-    let Some(&first) = all.first() else { return Form::Plain };
+fn form(document: &ParsedDocument<'_>, cells: &[Option<NodeIndex>]) -> ColumnEncoding {
+    let all: Vec<NodeIndex> = cells.iter().flatten().copied().collect();
+    let Some(&first) = all.first() else { return ColumnEncoding::Plain };
     let whole = all.len() == cells.len();
     if whole && all.iter().all(|id| document.source(*id) == document.source(first)) {
-        return Form::Same;
+        return ColumnEncoding::Same;
     }
-    if document.kind(first) == Kind::Array {
-        return lists(document, &all).map_or(Form::Plain, Form::Lists);
+    if document.kind(first) == NodeKind::Array {
+        return lists(document, &all).map_or(ColumnEncoding::Plain, ColumnEncoding::Lists);
     }
     match prefix(document, &all) {
-        length if whole && all.len() >= PREFIXED && length >= PREFIX => Form::Prefix(length),
-        _ => Form::Plain,
+        length if whole && all.len() >= MIN_PREFIXED_ROWS && length >= MIN_PREFIX_BYTES => {
+            ColumnEncoding::Prefix(length)
+        }
+        _ => ColumnEncoding::Plain,
     }
 }
 
 /// The keys that all objects in all of the lists have, and no others.
-fn lists(document: &Parsed<'_>, lists: &[Id]) -> Option<Vec<Id>> {
-    if !lists.iter().all(|list| document.kind(*list) == Kind::Array) {
+fn lists(document: &ParsedDocument<'_>, lists: &[NodeIndex]) -> Option<Vec<NodeIndex>> {
+    if !lists.iter().all(|list| document.kind(*list) == NodeKind::Array) {
         return None;
     }
-    let keys = |object: Id| -> Option<Vec<Id>> {
-        let object = Some(object).filter(|object| document.kind(*object) == Kind::Object)?;
+    let keys = |object: NodeIndex| -> Option<Vec<NodeIndex>> {
+        let object = Some(object).filter(|object| document.kind(*object) == NodeKind::Object)?;
         document.members(object).map(|(key, _)| key).collect()
     };
     let mut objects = lists.iter().flat_map(|list| document.children(*list));
     let expected = keys(objects.next()?)?;
-    let same = |object: Id| {
+    let same = |object: NodeIndex| {
         keys(object).is_some_and(|keys| {
             keys.len() == expected.len()
                 && keys.iter().zip(&expected).all(|(a, b)| document.raw(*a) == document.raw(*b))
         })
     };
-    let groups: Vec<(Id, Vec<Option<Id>>)> = expected.iter().map(|key| (*key, Vec::new())).collect();
-    let some = !expected.is_empty() && expected.len() <= COLUMNS;
+    let groups: Vec<(NodeIndex, Vec<Option<NodeIndex>>)> =
+        expected.iter().map(|key| (*key, Vec::new())).collect();
+    let some = !expected.is_empty() && expected.len() <= MAX_COLUMNS;
     (some && distinct(document, &groups) && objects.all(same)).then_some(expected)
 }
 
 /// Bytes that all strings begin with, up to the end of a word; 0 where one is no string or has escapes.
-fn prefix(document: &Parsed<'_>, strings: &[Id]) -> usize {
-    let plain = |id: &Id| {
-        let kind = document.kind(*id) == Kind::String;
+fn prefix(document: &ParsedDocument<'_>, strings: &[NodeIndex]) -> usize {
+    let plain = |id: &NodeIndex| {
+        let kind = document.kind(*id) == NodeKind::String;
         kind && !document.raw(*id).contains('\\') && cell::text(document, *id).is_some()
     };
     let Some((first, others)) = strings.split_first().filter(|_| strings.iter().all(plain)) else { return 0 };

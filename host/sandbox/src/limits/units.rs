@@ -33,7 +33,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
 }
 
 /// A size in the largest unit that shows it exactly.
-pub fn shown_bytes(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| bytes >= 1 << shift && bytes.trailing_zeros() >= *shift) {
         Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn sizes_are_shown_as_people_write_them() {
-        let shown = [0, 1000, 1 << 10, 1536 << 10, 16 << 20, 1 << 30].map(shown_bytes);
+        let shown = [0, 1000, 1 << 10, 1536 << 10, 16 << 20, 1 << 30].map(format_bytes);
         assert_eq!(shown, ["0 bytes", "1000 bytes", "1 KiB", "1536 KiB", "16 MiB", "1 GiB"]);
     }
 }

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::DIMENSION;
 
-pub(super) struct Table<'a> {
+pub(super) struct VectorTable<'a> {
     /// Row after row.
     vectors: &'a [u8],
     /// Little endian.
     weights: &'a [u8],
 }
 
-impl<'a> Table<'a> {
+impl<'a> VectorTable<'a> {
     /// Reads the header: eight bytes of its length, then JSON, then the data it speaks of. The error says what
     /// is wrong.
     pub(super) fn read(file: &'a [u8]) -> Result<Self, String> {
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_table_is_what_its_header_says() {
         let file = file(&header("I8", 2, 520), 520);
-        let table = Table::read(&file).expect("a table");
+        let table = VectorTable::read(&file).expect("a table");
         assert_eq!(table.rows(), 2);
         let mut sum = [0.0; DIMENSION];
         table.add(1, &mut sum);
@@ -114,7 +114,7 @@ mod tests {
             [&u64::MAX.to_le_bytes()[..], &good[8..]].concat(),
         ];
         for (number, file) in broken.iter().enumerate() {
-            assert!(Table::read(file).is_err(), "{number}");
+            assert!(VectorTable::read(file).is_err(), "{number}");
         }
     }
 }

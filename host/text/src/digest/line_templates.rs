@@ -5,33 +5,33 @@
 //! there are, and only a word that meets a frequent one in both tables looks more frequent than it is.
 
 use super::{
-    lines::{LINE, numbered},
-    stamp,
+    lines::{MAX_LINE_BYTES, numbered},
+    timestamp,
 };
 
 /// Words of a line that make its form.
-pub(super) const WORDS: usize = 40;
+pub(super) const MAX_TEMPLATE_WORDS: usize = 40;
 
 /// Words that change which are given with a form.
-const CHANGING: usize = 12;
+const MAX_CHANGING_WORDS: usize = 12;
 
 const BUCKETS: usize = 1 << 18;
 
 /// How often words occur.
-pub(super) struct Frequencies {
+pub(super) struct WordFrequencies {
     tables: [Vec<u32>; 2],
     /// What is less frequent changes.
     least: u32,
 }
 
-impl Frequencies {
+impl WordFrequencies {
     /// And how many lines there are.
-    pub(super) fn of(text: &str) -> (Self, usize) {
+    pub(super) fn from_text(text: &str) -> (Self, usize) {
         let mut tables = [vec![0_u32; BUCKETS], vec![0_u32; BUCKETS]];
         let mut lines = 0;
         for (number, line) in numbered(text) {
             lines = number;
-            for word in line.split_whitespace().take(WORDS) {
+            for word in line.split_whitespace().take(MAX_TEMPLATE_WORDS) {
                 for (table, bucket) in tables.iter_mut().zip(buckets(word)) {
                     table[bucket] = table[bucket].saturating_add(1);
                 }
@@ -48,19 +48,19 @@ impl Frequencies {
 
     /// The form of a line without its time, and the words that are not part of it. The first word is part of it where
     /// another line begins so.
-    pub(super) fn form<'a>(&self, line: &'a str) -> (String, Vec<&'a str>) {
+    pub(super) fn template<'a>(&self, line: &'a str) -> (String, Vec<&'a str>) {
         let mut form = String::new();
         let mut changing = Vec::new();
-        let line = stamp::of(line).map_or(line, |stamp| stamp.rest);
+        let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
         let mut words = line.split_whitespace();
-        for word in words.by_ref().take(WORDS) {
+        for word in words.by_ref().take(MAX_TEMPLATE_WORDS) {
             let least = if form.is_empty() || form == "…" { 2 } else { self.least };
             if !word.contains(|c: char| c.is_ascii_digit()) && self.count(word) >= least {
                 form.push_str(if form.is_empty() { "" } else { " " });
                 form.push_str(word);
                 continue;
             }
-            if changing.len() < CHANGING {
+            if changing.len() < MAX_CHANGING_WORDS {
                 changing.push(word);
             }
             // What changes side by side is one gap: messages differ in length.
@@ -71,7 +71,7 @@ impl Frequencies {
         if words.next().is_some() {
             form.push_str(" …");
         }
-        form.truncate(form.floor_char_boundary(LINE));
+        form.truncate(form.floor_char_boundary(MAX_LINE_BYTES));
         (form, changing)
     }
 }
@@ -94,10 +94,10 @@ mod tests {
     #[test]
     fn what_changes_is_taken_out() {
         let text = "get a 200\nget b 404\nput c 200\nput d 200\nget e 200 f\n";
-        let (frequencies, lines) = Frequencies::of(text);
+        let (frequencies, lines) = WordFrequencies::from_text(text);
         assert_eq!(lines, 5);
-        assert_eq!(frequencies.form("get a 200"), ("get …".to_owned(), vec!["a", "200"]));
-        assert_eq!(frequencies.form("2026-01-01 put x"), ("put …".to_owned(), vec!["x"]));
-        assert_eq!(frequencies.form(""), (String::new(), vec![]));
+        assert_eq!(frequencies.template("get a 200"), ("get …".to_owned(), vec!["a", "200"]));
+        assert_eq!(frequencies.template("2026-01-01 put x"), ("put …".to_owned(), vec!["x"]));
+        assert_eq!(frequencies.template(""), (String::new(), vec![]));
     }
 }

@@ -1,12 +1,12 @@
 //! Times and levels at the beginning of a line of a log.
 
-use super::lines::Counts;
+use super::lines::BoundedCounts;
 
 /// Words at the beginning of a line among which a time stands.
-const LOOKED_AT: usize = 5;
+const MAX_LEADING_WORDS: usize = 5;
 
 /// Days that are counted.
-const DAYS: usize = 4_096;
+const MAX_DAYS: usize = 4_096;
 
 const LEVELS: [(&str, &str); 19] = [
     ("trace", "trace"),
@@ -35,7 +35,7 @@ const MONTHS: [&str; 12] =
 
 /// A time in a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp<'a> {
+pub(super) struct LogTimestamp<'a> {
     /// As it is written.
     pub(super) written: &'a str,
     /// The part of it that is a day, if there is one.
@@ -45,9 +45,9 @@ pub(super) struct Stamp<'a> {
 }
 
 /// The time near the beginning of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`, `10:00:00`.
-pub(super) fn of(line: &str) -> Option<Stamp<'_>> {
+pub(super) fn find(line: &str) -> Option<LogTimestamp<'_>> {
     let mut at = 0;
-    for _ in 0..LOOKED_AT {
+    for _ in 0..MAX_LEADING_WORDS {
         let word = line[at..].trim_start();
         at = line.len() - word.len();
         let end = at + word.find(char::is_whitespace).unwrap_or(word.len());
@@ -56,7 +56,7 @@ pub(super) fn of(line: &str) -> Option<Stamp<'_>> {
             return None;
         }
         if let Some(part) = part(word) {
-            return Some(whole(line, at, end, part));
+            return Some(extend(line, at, end, part));
         }
         at = end;
     }
@@ -64,17 +64,17 @@ pub(super) fn of(line: &str) -> Option<Stamp<'_>> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum TimestampPart {
     Day,
     Time,
     Both,
     Month,
 }
 
-fn part(word: &str) -> Option<Part> {
+fn part(word: &str) -> Option<TimestampPart> {
     let word = word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':');
     if MONTHS.contains(&word) {
-        return Some(Part::Month);
+        return Some(TimestampPart::Month);
     }
     let bytes = word.as_bytes();
     let digits =
@@ -87,29 +87,31 @@ fn part(word: &str) -> Option<Part> {
         && bytes[7] == bytes[4];
     let time = |at: usize| digits(at, at + 2) && colon(at + 2) && digits(at + 3, at + 5);
     match (day, bytes.len()) {
-        (true, 10) => Some(Part::Day),
-        (true, _) if matches!(bytes[10], b'T' | b'_') && time(11) => Some(Part::Both),
-        (false, 5..=18) if time(0) && (bytes.len() == 5 || colon(5)) && bytes.len() != 6 => Some(Part::Time),
+        (true, 10) => Some(TimestampPart::Day),
+        (true, _) if matches!(bytes[10], b'T' | b'_') && time(11) => Some(TimestampPart::Both),
+        (false, 5..=18) if time(0) && (bytes.len() == 5 || colon(5)) && bytes.len() != 6 => {
+            Some(TimestampPart::Time)
+        }
         _ => None,
     }
 }
 
 /// The stamp that begins with the word from `at` to `end`.
-fn whole(line: &str, at: usize, end: usize, part: Part) -> Stamp<'_> {
+fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestamp<'_> {
     let next = |from: usize| {
         let word = line[from..].trim_start();
         let start = line.len() - word.len();
         (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
     };
     let mut until = end;
-    let mut day = matches!(part, Part::Day | Part::Both).then(|| (at, end));
-    if part == Part::Month {
+    let mut day = matches!(part, TimestampPart::Day | TimestampPart::Both).then(|| (at, end));
+    if part == TimestampPart::Month {
         until = next(end).1;
         day = Some((at, until));
     }
-    if matches!(part, Part::Day | Part::Month) {
+    if matches!(part, TimestampPart::Day | TimestampPart::Month) {
         let (start, stop) = next(until);
-        if self::part(&line[start..stop]) == Some(Part::Time) {
+        if self::part(&line[start..stop]) == Some(TimestampPart::Time) {
             until = stop;
         }
     }
@@ -117,15 +119,15 @@ fn whole(line: &str, at: usize, end: usize, part: Part) -> Stamp<'_> {
         line[from..to].trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
     };
     let day = day.map(|(from, to)| trimmed(from, to)).map(|day| match part {
-        Part::Both => &day[..10],
+        TimestampPart::Both => &day[..10],
         _ => day,
     });
-    Stamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
+    LogTimestamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
 }
 
 /// The level of a line, in one word for each level: among its first words, alone, in brackets or before a colon.
 pub(super) fn level(line: &str) -> Option<&'static str> {
-    let rest = of(line).map_or(line, |stamp| stamp.rest);
+    let rest = find(line).map_or(line, |stamp| stamp.rest);
     rest.split_whitespace().take(3).find_map(|word| {
         let name = word.split(['[', ']', ':', '(', '=', '|']).find(|part| !part.is_empty())?;
         // A word of a sentence is no level: it stands first, in capitals, in brackets, before a colon or behind a number.
@@ -145,21 +147,21 @@ pub(super) fn is_failure(level: &str) -> bool {
 }
 
 /// The times of a whole log.
-pub(super) struct Stamps {
+pub(super) struct TimestampRange {
     first: Option<String>,
     last: Option<String>,
-    days: Counts<String>,
+    days: BoundedCounts<String>,
 }
 
-impl Default for Stamps {
+impl Default for TimestampRange {
     fn default() -> Self {
-        Self { first: None, last: None, days: Counts::of(DAYS) }
+        Self { first: None, last: None, days: BoundedCounts::with_limit(MAX_DAYS) }
     }
 }
 
-impl Stamps {
+impl TimestampRange {
     pub(super) fn line(&mut self, line: &str) {
-        let Some(stamp) = of(line) else { return };
+        let Some(stamp) = find(line) else { return };
         let written = super::lines::shown(stamp.written, 40);
         if let Some(day) = stamp.day {
             self.days.add(super::lines::shown(day, 20), 1);
@@ -169,7 +171,7 @@ impl Stamps {
     }
 
     /// `, from … to …`, or nothing.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn render(&self) -> String {
         match (&self.first, &self.last) {
             (Some(first), Some(last)) if first != last => format!(", from {first} to {last}"),
             (Some(first), _) => format!(", all at {first}"),
@@ -179,7 +181,7 @@ impl Stamps {
 
     /// The days with most lines, where there are several.
     pub(super) fn busiest(&self) -> Option<String> {
-        (self.days.len() > 1).then(|| format!("Lines by day: {}.", self.days.told(4, String::clone)))
+        (self.days.len() > 1).then(|| format!("Lines by day: {}.", self.days.render(4, String::clone)))
     }
 }
 
@@ -197,10 +199,10 @@ mod tests {
             ("10:00:01,123 x", "10:00:01,123", None, "x"),
         ];
         for (line, written, day, rest) in cases {
-            assert_eq!(of(line), Some(Stamp { written, day, rest }), "{line}");
+            assert_eq!(find(line), Some(LogTimestamp { written, day, rest }), "{line}");
         }
         for line in ["", "a b c d e 2026-03-04", "version 1.2.3", "3-4", "２０２６-03-04"] {
-            assert_eq!(of(line), None, "{line}");
+            assert_eq!(find(line), None, "{line}");
         }
     }
 

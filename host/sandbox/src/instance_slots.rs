@@ -14,9 +14,9 @@ use gatehouse_core::{
 };
 
 /// The places of all gates.
-pub(crate) struct Places([FairSemaphore; MAX_DEPTH + 1]);
+pub(crate) struct InstanceSlots([FairSemaphore; MAX_DEPTH + 1]);
 
-impl Places {
+impl InstanceSlots {
     /// So many for calls of each depth.
     pub(crate) fn new(places: [usize; MAX_DEPTH + 1]) -> Self {
         Self(places.map(FairSemaphore::new))
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn neither_a_caller_nor_a_slow_gate_takes_the_places_of_others() {
-        let places = Places::new([192, 16, 16, 16, 16]);
+        let places = InstanceSlots::new([192, 16, 16, 16, 16]);
         let [greedy, modest] = ["greedy", "modest"].map(|name| [SourceId::Gate(name.into())]);
         let [slow, quick] = ["slow", "quick"].map(Arc::<str>::from);
         let take = |gate, within| places.take(gate, within).now_or_never();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A part of a statement, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum SqlToken {
     /// A word or number, with the dots in it.
     Word(Range<usize>),
     /// A name in quotation marks or backticks, without them.
@@ -14,7 +14,7 @@ pub(super) enum Token {
     Mark(u8, usize),
 }
 
-impl Token {
+impl SqlToken {
     /// Where it stands, with its quotes.
     pub(super) fn range(&self) -> Range<usize> {
         match self {
@@ -26,15 +26,15 @@ impl Token {
 }
 
 /// Reads a text from its beginning to its end, once.
-pub(super) struct Tokens<'a> {
+pub(super) struct SqlLexer<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     /// Whether a backslash keeps a quote from ending a text, as in the dumps of MySQL.
     escapes: bool,
 }
 
-impl<'a> Tokens<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> SqlLexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
         let head = &text[..text.floor_char_boundary(64 << 10)];
         Self { text, at: 0, escapes: head.contains("INSERT INTO `") || head.contains("CREATE TABLE `") }
     }
@@ -72,10 +72,10 @@ impl<'a> Tokens<'a> {
     }
 }
 
-impl Iterator for Tokens<'_> {
-    type Item = Token;
+impl Iterator for SqlLexer<'_> {
+    type Item = SqlToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<SqlToken> {
         let bytes = self.text.as_bytes();
         loop {
             let start = self.at;
@@ -94,20 +94,20 @@ impl Iterator for Tokens<'_> {
                 // What is never closed has no quote at its end.
                 let inside = start + 1..end.min(bytes.len() - 1).max(start + 1);
                 let inside = inside.start..self.text.floor_char_boundary(inside.end).max(inside.start);
-                return Some(if byte == b'\'' { Token::Text(inside) } else { Token::Name(inside) });
+                return Some(if byte == b'\'' { SqlToken::Text(inside) } else { SqlToken::Name(inside) });
             } else if let Some(tag) = (byte == b'$').then(|| self.dollars(start)).flatten() {
                 let end = self.end_of(start + tag.len(), tag);
                 self.at = (end + tag.len()).min(bytes.len());
-                return Some(Token::Word(start..self.at));
+                return Some(SqlToken::Word(start..self.at));
             } else if byte >= 0x80 || byte.is_ascii_alphanumeric() || byte == b'_' || digits {
                 let word =
                     |b: &u8| *b >= 0x80 || b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
                 let more = bytes[start + 1..].iter().take_while(|b| word(b)).count();
                 self.at += 1 + more;
-                return Some(Token::Word(start..self.at));
+                return Some(SqlToken::Word(start..self.at));
             } else {
                 self.at += 1;
-                return Some(Token::Mark(byte, start));
+                return Some(SqlToken::Mark(byte, start));
             }
         }
     }

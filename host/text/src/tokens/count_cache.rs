@@ -7,18 +7,18 @@ use std::cell::RefCell;
 const SLOTS: usize = 1 << 13;
 
 /// The longest piece that is remembered: it and its length fit one word.
-const SHORT: usize = 15;
+const MAX_CACHED_BYTES: usize = 15;
 
 /// What was counted before, each piece in the one slot that its hash names.
-pub(super) struct Memo(Vec<(u128, u32)>);
+pub(super) struct TokenCountCache(Vec<(u128, u32)>);
 
 thread_local! {
-    static MEMO: RefCell<Memo> = const { RefCell::new(Memo(Vec::new())) };
+    static MEMO: RefCell<TokenCountCache> = const { RefCell::new(TokenCountCache(Vec::new())) };
 }
 
-impl Memo {
+impl TokenCountCache {
     /// Works with what this thread remembers.
-    pub(super) fn of_thread<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn with_thread_local<T>(work: impl FnOnce(&mut Self) -> T) -> T {
         MEMO.with_borrow_mut(|memo| {
             if memo.0.is_empty() {
                 memo.0 = vec![(0, 0); SLOTS];
@@ -36,7 +36,7 @@ impl Memo {
         limit: usize,
         mut count: impl FnMut(&[u8], usize) -> Option<usize>,
     ) -> Option<usize> {
-        if piece.len() > SHORT {
+        if piece.len() > MAX_CACHED_BYTES {
             return count(piece, limit);
         }
         let mut packed = [0_u8; 16];
@@ -47,7 +47,7 @@ impl Memo {
         let mixed = (packed as u64 ^ (packed >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let slot = &mut self.0[(mixed >> 51) as usize % SLOTS];
         if slot.0 != packed {
-            *slot = (packed, count(piece, SHORT)? as u32);
+            *slot = (packed, count(piece, MAX_CACHED_BYTES)? as u32);
         }
         Some(slot.1 as usize).filter(|tokens| *tokens <= limit)
     }

@@ -1,32 +1,36 @@
 //! What a row is called: by the column whose values tell the rows apart, or by its key in a map.
 
 use super::{
-    document::{Id, Kind, Parsed},
-    profile::Place,
-    stats::Stats,
+    document::{NodeIndex, NodeKind, ParsedDocument},
+    profile::DocumentPlace,
+    stats::PlaceStats,
     value::quoted,
 };
 
 /// Last steps of columns that name rows, the surest first.
-const NAMES: [&str; 19] = [
+const NAME_KEYS: [&str; 19] = [
     "name", "package", "job", "path", "file", "filename", "title", "key", "login", "zone", "commit", "id",
     "_id", "sha", "url", "uuid", "command", "comm", "pid",
 ];
 
 /// Characters of a name that are shown, and bytes of the mean one: what is longer is no name.
-const SHOWN: usize = 60;
-const LONGEST: usize = 100;
+const MAX_NAME_CHARS: usize = 60;
+const MAX_MEAN_BYTES: usize = 100;
 
 /// The columns that name the rows of each table.
-pub(super) struct Names<'l, 'a> {
-    document: &'l Parsed<'a>,
-    places: &'l [Place],
+pub(super) struct RowNames<'l, 'a> {
+    document: &'l ParsedDocument<'a>,
+    places: &'l [DocumentPlace],
     /// For each place that is a table, the place that names its rows.
     columns: Vec<Option<usize>>,
 }
 
-impl<'l, 'a> Names<'l, 'a> {
-    pub(super) fn of(document: &'l Parsed<'a>, places: &'l [Place], stats: &[Stats]) -> Self {
+impl<'l, 'a> RowNames<'l, 'a> {
+    pub(super) fn new(
+        document: &'l ParsedDocument<'a>,
+        places: &'l [DocumentPlace],
+        stats: &[PlaceStats],
+    ) -> Self {
         let mut best: Vec<Option<(usize, usize)>> = vec![None; places.len()];
         for (at, (place, stats)) in places.iter().zip(stats).enumerate() {
             // A row of a map has its key, which is how it is asked for.
@@ -48,14 +52,14 @@ impl<'l, 'a> Names<'l, 'a> {
     }
 
     /// The row of a table that a value stands in.
-    pub(super) fn row(&self, table: usize, id: Id) -> Option<Id> {
+    pub(super) fn row(&self, table: usize, id: NodeIndex) -> Option<NodeIndex> {
         let rows = &self.places[table].values;
         let row = rows[..rows.partition_point(|row| *row <= id)].last().copied()?;
         (id < self.document.after(row)).then_some(row)
     }
 
     /// The value that names a row, and is not the row itself.
-    pub(super) fn value(&self, table: usize, row: Id) -> Option<Id> {
+    pub(super) fn value(&self, table: usize, row: NodeIndex) -> Option<NodeIndex> {
         if let Some(column) = self.columns[table] {
             let values = &self.places[column].values;
             let first = values.get(values.partition_point(|value| *value <= row)).copied();
@@ -65,43 +69,48 @@ impl<'l, 'a> Names<'l, 'a> {
     }
 
     /// The name of the row that a value stands in, in quotes; none where the value is itself the name.
-    pub(super) fn name(&self, table: usize, id: Id) -> Option<String> {
+    pub(super) fn name(&self, table: usize, id: NodeIndex) -> Option<String> {
         let value = self.value(table, self.row(table, id)?)?;
         (value != id).then(|| match self.document.kind(value) {
-            Kind::String => quoted(&self.document.string(value), SHOWN),
+            NodeKind::String => quoted(&self.document.string(value), MAX_NAME_CHARS),
             _ => self.document.source(value).to_owned(),
         })
     }
 }
 
 /// How well a column names the rows of its table, 0 being best; none where it does not.
-fn rank(document: &Parsed<'_>, place: &Place, stats: &Stats, table: &Place) -> Option<usize> {
+fn rank(
+    document: &ParsedDocument<'_>,
+    place: &DocumentPlace,
+    stats: &PlaceStats,
+    table: &DocumentPlace,
+) -> Option<usize> {
     let (have, rows) = (place.values.len(), table.values.len());
     if rows < 2 || have * 10 < rows * 9 {
         return None;
     }
-    let texts = stats.kind(Kind::String);
-    let numbers = stats.kind(Kind::Number);
+    let texts = stats.kind(NodeKind::String);
+    let numbers = stats.kind(NodeKind::Number);
     let nested = place.name[table.name.len()..].matches(['.', '[']).count().saturating_sub(1);
-    let listed = NAMES.iter().position(|name| place.key().eq_ignore_ascii_case(name));
+    let listed = NAME_KEYS.iter().position(|name| place.key().eq_ignore_ascii_case(name));
     let different = stats.scalars.len();
     let unique = different == rows && have == rows;
     let plain = texts == have || (numbers == have && listed.is_some());
     let bytes: usize = stats.scalars.iter().take(50).map(|(_, id)| document.size(*id)).sum();
-    if !plain || bytes > LONGEST * stats.scalars.len().min(50) {
+    if !plain || bytes > MAX_MEAN_BYTES * stats.scalars.len().min(50) {
         return None;
     }
     match listed {
         Some(listed) if unique => Some(listed + 8 * nested),
         Some(listed) if different * 2 >= rows => Some(24 + listed + 8 * nested),
-        None if unique && measured_less(stats) => Some(20 + 8 * nested),
+        None if unique && are_words(stats) => Some(20 + 8 * nested),
         _ => None,
     }
 }
 
 /// Whether values are words rather than measures.
-fn measured_less(stats: &Stats) -> bool {
-    stats.spread.as_ref().is_none_or(|spread| spread.scale == super::stats::Scale::Length)
+fn are_words(stats: &PlaceStats) -> bool {
+    stats.spread.as_ref().is_none_or(|spread| spread.scale == super::stats::MeasureScale::Length)
 }
 
 #[cfg(test)]
@@ -109,10 +118,11 @@ mod tests {
     use super::{super::profile::places, *};
 
     fn named(text: &str, table: &str, at: usize) -> Option<String> {
-        let document = Parsed::read(text).unwrap();
+        let document = ParsedDocument::read(text).unwrap();
         let places = places(&document);
-        let stats: Vec<Stats> = places.iter().map(|place| Stats::of(&document, &place.values)).collect();
-        let names = Names::of(&document, &places, &stats);
+        let stats: Vec<PlaceStats> =
+            places.iter().map(|place| PlaceStats::from_values(&document, &place.values)).collect();
+        let names = RowNames::new(&document, &places, &stats);
         let table = places.iter().position(|place| place.name == table).unwrap();
         let row = places[table].values[at];
         names.name(table, document.children(row).last().unwrap_or(row))

@@ -29,13 +29,13 @@ const ERRORS: [&str; 24] = [
 ];
 
 /// The longest inflection: `s` to `ures`.
-const INFLECTED: usize = 4;
+const MAX_SUFFIX_BYTES: usize = 4;
 
 /// Text that is looked at; a log of megabytes shows its errors early or in its rows.
-const LOOKED_AT: usize = 16 << 10;
+const MAX_SCANNED_BYTES: usize = 16 << 10;
 
 /// Last words of keys under which programs say what happened to them.
-const MESSAGES: [&str; 24] = [
+const MESSAGE_KEYS: [&str; 24] = [
     "message",
     "msg",
     "error",
@@ -63,7 +63,7 @@ const MESSAGES: [&str; 24] = [
 ];
 
 /// Last words of keys whose values are about errors without being any: names, places, and what people write of things.
-const NAMES: [&str; 31] = [
+const NAME_KEYS: [&str; 31] = [
     "name",
     "id",
     "key",
@@ -98,18 +98,18 @@ const NAMES: [&str; 31] = [
 ];
 
 /// Where a text that is no message may say that it is one, in bytes.
-const EARLY: usize = 48;
+const MAX_EARLY_OFFSET: usize = 48;
 
 /// Whether a text says that something went wrong, judged by the key it stands under as well: `libgpg-error-dev` is the
 /// name of a package, and a description of a library for errors is none.
 pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
     let last = last_word(key);
     let at = error_at(text)?;
-    if MESSAGES.contains(&last.as_str()) {
+    if MESSAGE_KEYS.contains(&last.as_str()) {
         return Some(at);
     }
     let several = text.split_ascii_whitespace().nth(1).is_some();
-    (!NAMES.contains(&last.as_str()) && several && at <= EARLY).then_some(at)
+    (!NAME_KEYS.contains(&last.as_str()) && several && at <= MAX_EARLY_OFFSET).then_some(at)
 }
 
 /// The last word of a key, in lower case: `error` of `lastError`, `exit_error` and `$.runs[].error`.
@@ -131,7 +131,7 @@ fn last_word(key: &str) -> String {
 
 /// Where in a text the first word stands that speaks of an error.
 pub(super) fn error_at(text: &str) -> Option<usize> {
-    let bytes = &text.as_bytes()[..text.len().min(LOOKED_AT)];
+    let bytes = &text.as_bytes()[..text.len().min(MAX_SCANNED_BYTES)];
     let begins = |at: usize, word: &str| {
         bytes.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
     };
@@ -146,7 +146,7 @@ pub(super) fn error_at(text: &str) -> Option<usize> {
         // A longer word is another one: `exceptiongroup`.
         let ends = |word: &str| {
             let tail = bytes[at + word.len()..].iter().take_while(|b| b.is_ascii_lowercase()).count();
-            tail <= INFLECTED
+            tail <= MAX_SUFFIX_BYTES
         };
         if may && ERRORS.iter().any(|word| begins(at, word) && ends(word)) {
             return Some(at);

@@ -2,42 +2,44 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::digest::document::{Id, Kind, Parsed};
+use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
 /// A JSON value with its numbers as text and keys in order; equal keys stay side by side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
+pub(super) enum DecodedValue {
     Null,
     Bool(bool),
     Number(String),
     String(String),
-    List(Vec<Value>),
-    Object(Vec<(String, Value)>),
+    List(Vec<DecodedValue>),
+    Object(Vec<(String, DecodedValue)>),
 }
 
-fn object(mut members: Vec<(String, Value)>) -> Value {
+fn object(mut members: Vec<(String, DecodedValue)>) -> DecodedValue {
     members.sort_by(|a, b| a.0.cmp(&b.0));
-    Value::Object(members)
+    DecodedValue::Object(members)
 }
 
-fn of(document: &Parsed<'_>, id: Id) -> Value {
+fn from_node(document: &ParsedDocument<'_>, id: NodeIndex) -> DecodedValue {
     match document.kind(id) {
-        Kind::Null => Value::Null,
-        Kind::Bool => Value::Bool(document.source(id) == "true"),
-        Kind::Number => Value::Number(document.source(id).into()),
-        Kind::String => Value::String(document.string(id).into_owned()),
-        Kind::Array => Value::List(document.children(id).map(|child| of(document, child)).collect()),
-        Kind::Object => {
-            let member = |(key, value): (Option<Id>, Id)| {
-                (document.string(key.unwrap()).into_owned(), of(document, value))
+        NodeKind::Null => DecodedValue::Null,
+        NodeKind::Bool => DecodedValue::Bool(document.source(id) == "true"),
+        NodeKind::Number => DecodedValue::Number(document.source(id).into()),
+        NodeKind::String => DecodedValue::String(document.string(id).into_owned()),
+        NodeKind::Array => {
+            DecodedValue::List(document.children(id).map(|child| from_node(document, child)).collect())
+        }
+        NodeKind::Object => {
+            let member = |(key, value): (Option<NodeIndex>, NodeIndex)| {
+                (document.string(key.unwrap()).into_owned(), from_node(document, value))
             };
             object(document.members(id).map(member).collect())
         }
     }
 }
 
-pub(super) fn json(text: &str) -> Value {
-    of(&Parsed::read(text).unwrap_or_else(|e| panic!("{e:?} in {text}")), Parsed::ROOT)
+pub(super) fn json(text: &str) -> DecodedValue {
+    from_node(&ParsedDocument::read(text).unwrap_or_else(|e| panic!("{e:?} in {text}")), ParsedDocument::ROOT)
 }
 
 /// Takes what is JSON from the beginning of a text.
@@ -64,18 +66,18 @@ fn take_json<'a>(text: &mut &'a str) -> &'a str {
 }
 
 /// Takes a cell, up to one of the marks that may follow it.
-fn take_cell(text: &mut &str, ends: &[char]) -> Option<Value> {
+fn take_cell(text: &mut &str, ends: &[char]) -> Option<DecodedValue> {
     if text.starts_with(['"', '[', '{']) {
         return Some(json(take_json(text)));
     }
     let (cell, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
     *text = rest;
-    let number = |cell: &str| matches!(Parsed::read(cell), Ok(d) if d.kind(Parsed::ROOT) == Kind::Number);
+    let number = |cell: &str| matches!(ParsedDocument::read(cell), Ok(d) if d.kind(ParsedDocument::ROOT) == NodeKind::Number);
     match cell {
         "" => None,
         "true" | "false" | "null" => Some(json(cell)),
-        cell if number(cell) => Some(Value::Number(cell.trim().into())),
-        cell => Some(Value::String(cell.into())),
+        cell if number(cell) => Some(DecodedValue::Number(cell.trim().into())),
+        cell => Some(DecodedValue::String(cell.into())),
     }
 }
 
@@ -87,27 +89,28 @@ fn take(text: &mut &str, mark: &str) -> bool {
 
 fn take_key(text: &mut &str) -> String {
     match take_cell(text, &['.', '=', '^', '[', ',', ']', '|']).unwrap() {
-        Value::String(key) => key,
+        DecodedValue::String(key) => key,
         other => panic!("{other:?} is no key"),
     }
 }
 
-struct Head {
+struct ColumnHeader {
     path: Vec<String>,
-    same: Option<Value>,
+    same: Option<DecodedValue>,
     prefix: Option<String>,
     keys: Vec<String>,
 }
 
-fn heads(mut line: &str) -> Vec<Head> {
+fn heads(mut line: &str) -> Vec<ColumnHeader> {
     let mut heads = Vec::new();
     loop {
-        let mut head = Head { path: vec![take_key(&mut line)], same: None, prefix: None, keys: Vec::new() };
+        let mut head =
+            ColumnHeader { path: vec![take_key(&mut line)], same: None, prefix: None, keys: Vec::new() };
         while take(&mut line, ".") {
             head.path.push(take_key(&mut line));
         }
         if take(&mut line, "^=") {
-            let Some(Value::String(prefix)) = take_cell(&mut line, &['|']) else { panic!("{line}") };
+            let Some(DecodedValue::String(prefix)) = take_cell(&mut line, &['|']) else { panic!("{line}") };
             head.prefix = Some(prefix);
         } else if take(&mut line, "=") {
             head.same = take_cell(&mut line, &['|']);
@@ -127,47 +130,47 @@ fn heads(mut line: &str) -> Vec<Head> {
 }
 
 /// Puts a value where a path leads.
-fn put(members: &mut Vec<(String, Value)>, path: &[String], value: Value) {
+fn put(members: &mut Vec<(String, DecodedValue)>, path: &[String], value: DecodedValue) {
     let [key, rest @ ..] = path else { panic!("no path") };
     if rest.is_empty() {
         return members.push((key.clone(), value));
     }
     if !members.iter().any(|(name, _)| name == key) {
-        members.push((key.clone(), Value::Object(Vec::new())));
+        members.push((key.clone(), DecodedValue::Object(Vec::new())));
     }
     let (_, inner) = members.iter_mut().find(|(name, _)| name == key).unwrap();
-    let Value::Object(inner) = inner else { panic!("{key} is no object") };
+    let DecodedValue::Object(inner) = inner else { panic!("{key} is no object") };
     put(inner, rest, value);
 }
 
-fn sorted(value: Value) -> Value {
+fn sorted(value: DecodedValue) -> DecodedValue {
     match value {
-        Value::Object(members) => {
+        DecodedValue::Object(members) => {
             object(members.into_iter().map(|(key, value)| (key, sorted(value))).collect())
         }
-        Value::List(items) => Value::List(items.into_iter().map(sorted).collect()),
+        DecodedValue::List(items) => DecodedValue::List(items.into_iter().map(sorted).collect()),
         other => other,
     }
 }
 
-fn expand(head: &Head, value: Value) -> Value {
+fn expand(head: &ColumnHeader, value: DecodedValue) -> DecodedValue {
     match (value, &head.prefix) {
-        (Value::String(rest), Some(prefix)) => Value::String(format!("{prefix}{rest}")),
-        (Value::List(lists), _) if !head.keys.is_empty() => {
-            let object_of = |list: Value| match list {
-                Value::List(values) => object(head.keys.iter().cloned().zip(values).collect()),
+        (DecodedValue::String(rest), Some(prefix)) => DecodedValue::String(format!("{prefix}{rest}")),
+        (DecodedValue::List(lists), _) if !head.keys.is_empty() => {
+            let object_of = |list: DecodedValue| match list {
+                DecodedValue::List(values) => object(head.keys.iter().cloned().zip(values).collect()),
                 other => panic!("{other:?}"),
             };
-            Value::List(lists.into_iter().map(object_of).collect())
+            DecodedValue::List(lists.into_iter().map(object_of).collect())
         }
         (value, _) => value,
     }
 }
 
 /// What stands under `#n`.
-fn table(keyed: bool, lines: &[&str]) -> Value {
+fn table(keyed: bool, lines: &[&str]) -> DecodedValue {
     let heads = heads(lines[0]);
-    let mut rows: Vec<(String, Value)> = Vec::new();
+    let mut rows: Vec<(String, DecodedValue)> = Vec::new();
     for line in &lines[1..] {
         let mut line = *line;
         let mut members = Vec::new();
@@ -190,20 +193,20 @@ fn table(keyed: bool, lines: &[&str]) -> Value {
         }
         assert_eq!(line, "");
         let key = match own {
-            Some(Value::String(key)) => key,
+            Some(DecodedValue::String(key)) => key,
             _ => String::new(),
         };
-        rows.push((key, Value::Object(members)));
+        rows.push((key, DecodedValue::Object(members)));
     }
     sorted(if keyed {
-        Value::Object(rows)
+        DecodedValue::Object(rows)
     } else {
-        Value::List(rows.into_iter().map(|(_, row)| row).collect())
+        DecodedValue::List(rows.into_iter().map(|(_, row)| row).collect())
     })
 }
 
 /// JSON in which `#n` stands for a table.
-fn skeleton(text: &mut &str, tables: &[Value]) -> Value {
+fn skeleton(text: &mut &str, tables: &[DecodedValue]) -> DecodedValue {
     let elements = |text: &mut &str, close: &str, one: &mut dyn FnMut(&mut &str)| {
         while !take(text, close) {
             one(text);
@@ -219,12 +222,12 @@ fn skeleton(text: &mut &str, tables: &[Value]) -> Value {
     if take(text, "[") {
         let mut items = Vec::new();
         elements(text, "]", &mut |text| items.push(skeleton(text, tables)));
-        return Value::List(items);
+        return DecodedValue::List(items);
     }
     if take(text, "{") {
         let mut members = Vec::new();
         elements(text, "}", &mut |text| {
-            let Value::String(key) = json(take_json(text)) else { panic!("{text}") };
+            let DecodedValue::String(key) = json(take_json(text)) else { panic!("{text}") };
             assert!(take(text, ":"));
             members.push((key, skeleton(text, tables)));
         });
@@ -234,7 +237,7 @@ fn skeleton(text: &mut &str, tables: &[Value]) -> Value {
 }
 
 /// The value that a compact form stands for.
-pub(super) fn decode(form: &str) -> Value {
+pub(super) fn decode(form: &str) -> DecodedValue {
     if !form.contains("in short, nothing left out") {
         return json(form);
     }
@@ -250,6 +253,6 @@ pub(super) fn decode(form: &str) -> Value {
             None => blocks.last_mut().unwrap().1.push(line),
         }
     }
-    let tables: Vec<Value> = blocks.iter().map(|(keyed, lines)| table(*keyed, lines)).collect();
+    let tables: Vec<DecodedValue> = blocks.iter().map(|(keyed, lines)| table(*keyed, lines)).collect();
     skeleton(&mut body, &tables)
 }
