@@ -78,6 +78,8 @@
 //! The SDK refuses to hide what costs: it caches nothing between calls (the host gives each call an
 //! instance of its own), reads no environment and opens no file.
 
+#![warn(missing_docs)]
+
 #[macro_use]
 mod host;
 

@@ -34,7 +34,7 @@ pub(crate) fn folders(base: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {
 }
 
 /// True if a path is that of one of them.
-pub(crate) fn is(file: &Path) -> bool {
+pub(crate) fn is_built_in(file: &Path) -> bool {
     find(file).is_some()
 }
 
@@ -54,12 +54,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// True if they are among the folders that a configuration names.
-pub(crate) fn are_in(config: &Config) -> bool {
+pub(crate) fn is_in_config(config: &Config) -> bool {
     config.gate_folders.iter().any(|folder| is_folder(folder))
 }
 
 /// Whether this binary was built with any.
-pub(crate) fn are_there() -> bool {
+pub(crate) fn has_gates() -> bool {
     !GATES.is_empty()
 }
 
@@ -111,7 +111,7 @@ mod tests {
             let file = Path::new(NAME).join(gate.name);
             let bytes = read(&file).expect("a gate");
             assert!(bytes.starts_with(b"\0asm"), "{}", gate.name);
-            assert_eq!((Some(bytes.len() as u64), is(&file)), (size(&file), true), "{}", gate.name);
+            assert_eq!((Some(bytes.len() as u64), is_built_in(&file)), (size(&file), true), "{}", gate.name);
         }
     }
 
@@ -123,8 +123,10 @@ mod tests {
         );
         for other in ["./built-in", "/built-in", "built-in/", "x/built-in"] {
             assert!(!is_folder(Path::new(other)), "{other}");
-            assert!(!is(&Path::new(other).join("none.wasm")), "{other}");
+            assert!(!is_built_in(&Path::new(other).join("none.wasm")), "{other}");
         }
-        assert!(!is(Path::new("built-in/none.wasm")) && read(Path::new("built-in/none.wasm")).is_err());
+        assert!(
+            !is_built_in(Path::new("built-in/none.wasm")) && read(Path::new("built-in/none.wasm")).is_err()
+        );
     }
 }

@@ -33,8 +33,7 @@ mod gates;
 mod graph;
 mod instructions;
 mod known_servers;
-mod lacks;
-mod late;
+mod lazy_port;
 mod ledger;
 mod logins;
 mod marks;
@@ -43,15 +42,16 @@ mod pipeline;
 mod reachable;
 mod servers;
 mod unmatched_patterns;
+mod unmet_grants;
 
-pub(crate) use counts::Counts;
+pub(crate) use counts::GateCounts;
 pub(crate) use documents::documents;
-pub(crate) use gates::Gates;
+pub(crate) use gates::GateRegistry;
 pub(crate) use graph::knowledge;
 pub(crate) use known_servers::KnownServer;
-pub(crate) use late::{Graph, Library, Workspace};
+pub(crate) use lazy_port::{LazyGraph, LazyLibrary, LazyWorkspace};
 pub(crate) use logins::logins;
-pub(crate) use pipeline::Callers;
+pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use servers::HostServers;
 
 /// How long a command waits for servers that were never listed.
@@ -72,29 +72,29 @@ pub(crate) struct Composition {
     /// What was configured.
     pub(crate) config: Arc<Config>,
     /// The knowledge graph as gates see it.
-    pub(crate) knowledge: Arc<Graph>,
+    pub(crate) knowledge: Arc<LazyGraph>,
     /// The documents as gates see them.
-    pub(crate) documents: Arc<Library>,
+    pub(crate) documents: Arc<LazyLibrary>,
     /// The artifacts as gates see them.
-    pub(crate) artifacts: Arc<Workspace>,
+    pub(crate) artifacts: Arc<LazyWorkspace>,
     /// The models as gates see them.
     pub(crate) models: sandbox::ModelPorts,
     /// What no model does.
     pub(crate) missing: MissingModels,
     /// Everything that keeps something.
-    pub(crate) stores: Stores,
+    pub(crate) stores: HostStores,
     /// The gates.
-    pub(crate) gates: Gates,
+    pub(crate) gates: GateRegistry,
     /// What sources listed that are slow or gone now.
     last_listings: Arc<LastListings>,
 }
 
 /// What keeps things for gates, and has to be closed at the end.
 #[derive(Clone)]
-pub(crate) struct Stores {
-    knowledge: Arc<Graph>,
-    documents: Arc<Library>,
-    artifacts: Arc<Workspace>,
+pub(crate) struct HostStores {
+    knowledge: Arc<LazyGraph>,
+    documents: Arc<LazyLibrary>,
+    artifacts: Arc<LazyWorkspace>,
     kv: Arc<SqliteKv>,
     /// The MCP servers behind this host.
     pub(crate) servers: Arc<HostServers>,
@@ -104,7 +104,7 @@ pub(crate) struct Stores {
     logins: Arc<Logins>,
 }
 
-impl Stores {
+impl HostStores {
     /// Closes all for good; each database is one whole file then.
     pub(crate) async fn close(&self) {
         // What servers say on their way out may still be written down.
@@ -149,19 +149,19 @@ impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
         let ConfiguredModels { llm, embedder, missing } = models(&config)?;
-        let knowledge = Arc::new(graph::of_host(&config, &embedder));
+        let knowledge = Arc::new(graph::from_config(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
-        let documents = Arc::new(documents::of_host(&config, &embedder));
-        let artifacts = Arc::new(artifacts::of_host(&config, &embedder));
+        let documents = Arc::new(documents::from_config(&config, &embedder));
+        let artifacts = Arc::new(artifacts::from_config(&config, &embedder));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let embeds = Some(Arc::clone(&embedder));
         let tools = Arc::new(ToolBook::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
-        let ledger = ledger::of_host(&config, &clock);
+        let ledger = ledger::from_config(&config, &clock);
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;
         let servers =
             Arc::new(HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins)));
-        let stores = Stores {
+        let stores = HostStores {
             knowledge: Arc::clone(&knowledge),
             documents: Arc::clone(&documents),
             artifacts: Arc::clone(&artifacts),
@@ -187,7 +187,7 @@ impl Composition {
         };
         let limits = system_limits::read();
         let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
-        let gates = Gates::new(Arc::clone(&config), sandbox);
+        let gates = GateRegistry::new(Arc::clone(&config), sandbox);
         Ok(Self {
             knowledge,
             documents,

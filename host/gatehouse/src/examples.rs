@@ -221,23 +221,23 @@ const EXAMPLES: &[(&str, Examples)] = &[
 ];
 
 /// The command line with its examples.
-pub(crate) fn added(root: Command) -> Command {
+pub(crate) fn add_examples(root: Command) -> Command {
     EXAMPLES.iter().fold(root, |root, (path, examples)| {
         let words: Vec<&str> = path.split_whitespace().collect();
-        at(root, &words, &text(examples))
+        add_help(root, &words, &text(examples))
     })
 }
 
 /// The examples of a command, by its words.
 #[cfg(test)]
-pub(crate) fn of(path: &str) -> Examples {
+pub(crate) fn for_command(path: &str) -> Examples {
     EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
 }
 
-fn at(command: Command, path: &[&str], text: &str) -> Command {
+fn add_help(command: Command, path: &[&str], text: &str) -> Command {
     match path {
         [] => command.after_help(text.to_owned()),
-        [name, rest @ ..] => command.mut_subcommand(name, |below| at(below, rest, text)),
+        [name, rest @ ..] => command.mut_subcommand(name, |below| add_help(below, rest, text)),
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
         for (path, examples) in EXAMPLES {
             for (line, _) in *examples {
                 assert!(line.starts_with(format!("gatehouse {path}").trim()), "{path}: {line}");
-                let parsed = added(Cli::command()).try_get_matches_from(words(line));
+                let parsed = add_examples(Cli::command()).try_get_matches_from(words(line));
                 assert!(parsed.is_ok(), "{line}: {:?}", parsed.map(drop));
             }
             assert!(text(examples).lines().all(|line| line.chars().count() <= 100), "{}", text(examples));

@@ -2,11 +2,14 @@
 
 use gatehouse_mutate::Target;
 
-use crate::config::{Config, Env, Text};
+use crate::config::{Config, ConfigText, Env};
 
 fn presets(input: &[u8]) {
     let content = String::from_utf8_lossy(input).into_owned();
-    let _ = Config::parse(&Text { file: Some("/nowhere/presets.toml".into()), content }, &Env::of([]));
+    let _ = Config::parse(
+        &ConfigText { file: Some("/nowhere/presets.toml".into()), content },
+        &Env::from_pairs([]),
+    );
 }
 
 #[test]

@@ -10,11 +10,11 @@ mod config;
 mod examples;
 #[cfg(test)]
 mod fuzz;
+mod global_args;
 mod import;
 mod map;
 mod out;
-mod pinned;
-mod place;
+mod pinned_command;
 mod presence;
 mod progress;
 #[cfg(test)]
@@ -39,15 +39,15 @@ fn main() -> ExitCode {
         return downstream::supervise(arguments);
     }
     let env = config::Env::read();
-    let cli = match cli::Cli::read(env.colours()) {
+    let cli = match cli::Cli::read(env.colors()) {
         Ok(Some(cli)) => cli,
         Ok(None) => return ExitCode::SUCCESS,
         Err(failure) => {
-            out::begin(out::Manners { quiet: false, colours: env.colours() });
-            return ended(&failure);
+            out::set_options(out::OutputOptions { quiet: false, colors: env.colors() });
+            return report_failure(&failure);
         }
     };
-    out::begin(out::Manners { quiet: cli.is_quiet(), colours: env.colours() });
+    out::set_options(out::OutputOptions { quiet: cli.is_quiet(), colors: env.colors() });
     let _log = telemetry::start(env.log(), cli.log());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Guests that compute yield often; looking at timers and new work every few polls instead of
@@ -64,15 +64,15 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(cli::Failure::Failed(format!("the runtime cannot start: {error}"))),
+        Err(error) => Err(cli::CommandError::Failed(format!("the runtime cannot start: {error}"))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => ended(&failure),
+        Err(failure) => report_failure(&failure),
     }
 }
 
-fn ended(failure: &cli::Failure) -> ExitCode {
-    out::complain(failure.message());
+fn report_failure(failure: &cli::CommandError) -> ExitCode {
+    out::error(failure.message());
     ExitCode::from(failure.code())
 }

@@ -18,36 +18,36 @@ const MAX_ANSWER: u64 = 1_024;
 
 /// How people are spoken to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manners {
+pub(crate) struct OutputOptions {
     /// Whether remarks are left out.
     pub(crate) quiet: bool,
     /// Whether terminals are shown colours.
-    pub(crate) colours: bool,
+    pub(crate) colors: bool,
 }
 
-static MANNERS: OnceLock<Manners> = OnceLock::new();
+static OPTIONS: OnceLock<OutputOptions> = OnceLock::new();
 
 /// Says once, at the start, how people are spoken to.
-pub(crate) fn begin(manners: Manners) {
+pub(crate) fn set_options(manners: OutputOptions) {
     // A second one has nothing to say: there is one command line.
-    let _ = MANNERS.set(manners);
+    let _ = OPTIONS.set(manners);
 }
 
-fn manners() -> Manners {
-    MANNERS.get().copied().unwrap_or_default()
+fn options() -> OutputOptions {
+    OPTIONS.get().copied().unwrap_or_default()
 }
 
 /// Colours, as terminals know them (ECMA-48, "select graphic rendition").
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Colour {
+pub(crate) enum TerminalColor {
     Red = 31,
     Green = 32,
     Yellow = 33,
 }
 
 /// A word in a colour, where the stream is a terminal and colours are wanted.
-fn painted(word: &str, colour: Colour, stream: &impl IsTerminal) -> String {
-    if manners().colours && stream.is_terminal() {
+fn colored(word: &str, colour: TerminalColor, stream: &impl IsTerminal) -> String {
+    if options().colors && stream.is_terminal() {
         format!("\u{1b}[1;{}m{word}\u{1b}[0m", colour as u8)
     } else {
         word.to_owned()
@@ -56,7 +56,7 @@ fn painted(word: &str, colour: Colour, stream: &impl IsTerminal) -> String {
 
 /// Whether somebody sits at a terminal and reads remarks.
 pub(crate) fn is_read_by_a_person() -> bool {
-    io::stderr().is_terminal() && !manners().quiet && !telemetry::is_json()
+    io::stderr().is_terminal() && !options().quiet && !telemetry::is_json()
 }
 
 /// Writes the help of a command, with the colours that it brings where terminals are shown any.
@@ -66,32 +66,36 @@ pub(crate) fn help(plain: &str, coloured: &str, colours: bool) {
 }
 
 /// Writes a verdict and what it is about to standard output; the verdict in its colour.
-pub(crate) fn verdict(word: &str, colour: Colour, about: &str) {
+pub(crate) fn verdict(word: &str, colour: TerminalColor, about: &str) {
     let stdout = io::stdout();
-    let word = painted(word, colour, &stdout);
-    write(stdout.lock(), &format!("{word}{}", shown(about)));
+    let word = colored(word, colour, &stdout);
+    write(stdout.lock(), &format!("{word}{}", sanitized(about)));
 }
 
 /// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
-    write(io::stdout().lock(), &shown(text.as_ref()));
+    write(io::stdout().lock(), &sanitized(text.as_ref()));
 }
 
 /// Draws lines on a terminal in the place of what it shows.
 pub(crate) fn screen(lines: &[String]) {
     // To the corner; each line as far as it goes, then nothing; then nothing below (ECMA-48, CUP, EL and ED).
-    let drawn: Vec<String> = lines.iter().map(|line| format!("{}\u{1b}[K\r\n", shown(line))).collect();
+    let drawn: Vec<String> = lines.iter().map(|line| format!("{}\u{1b}[K\r\n", sanitized(line))).collect();
     write(io::stdout().lock(), &format!("\u{1b}[H{}\u{1b}[J", drawn.concat()));
 }
 
 /// True for what a terminal obeys, or what changes the order in which it shows its neighbors.
-fn obeyed(c: char) -> bool {
+fn is_terminal_control(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t')) || clean::reorders_text(c)
 }
 
 /// The text without what a terminal would obey: it may hold names that a stranger's gate chose.
-fn shown(text: &str) -> Cow<'_, str> {
-    if text.contains(obeyed) { text.replace(obeyed, "\u{fffd}").into() } else { text.into() }
+fn sanitized(text: &str) -> Cow<'_, str> {
+    if text.contains(is_terminal_control) {
+        text.replace(is_terminal_control, "\u{fffd}").into()
+    } else {
+        text.into()
+    }
 }
 
 /// Writes a value as indented JSON to standard output.
@@ -102,53 +106,53 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// JSON with what a terminal would obey written as JSON may write it: programs read the same value.
 fn escaped(json: String) -> String {
-    if !json.contains(obeyed) {
+    if !json.contains(is_terminal_control) {
         return json;
     }
     let mut text = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         // All of them have 16 bits.
-        if obeyed(c) { text += &format!("\\u{:04x}", u32::from(c)) } else { text.push(c) }
+        if is_terminal_control(c) { text += &format!("\\u{:04x}", u32::from(c)) } else { text.push(c) }
     }
     text
 }
 
 /// Writes what went wrong to standard error.
-pub(crate) fn complain(text: impl AsRef<str>) {
+pub(crate) fn error(text: impl AsRef<str>) {
     if telemetry::is_json() {
-        return tracing::error!("{}", shown(text.as_ref()));
+        return tracing::error!("{}", sanitized(text.as_ref()));
     }
     let stderr = io::stderr();
-    let name = painted("gatehouse:", Colour::Red, &stderr);
-    write(stderr.lock(), &format!("{name} {}", shown(text.as_ref())));
+    let name = colored("gatehouse:", TerminalColor::Red, &stderr);
+    write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
 }
 
 /// Writes to standard error what may not be meant so, though nothing went wrong; `-q` silences it.
 pub(crate) fn warn(text: impl AsRef<str>) {
-    if manners().quiet {
+    if options().quiet {
         return;
     }
     if telemetry::is_json() {
-        return tracing::warn!("{}", shown(text.as_ref()));
+        return tracing::warn!("{}", sanitized(text.as_ref()));
     }
     let stderr = io::stderr();
-    let name = painted("gatehouse:", Colour::Yellow, &stderr);
-    write(stderr.lock(), &format!("{name} {}", shown(text.as_ref())));
+    let name = colored("gatehouse:", TerminalColor::Yellow, &stderr);
+    write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
 }
 
 /// Writes a remark for people to standard error; `-q` silences it.
 pub(crate) fn note(text: impl AsRef<str>) {
-    if !manners().quiet {
-        tell(text);
+    if !options().quiet {
+        notice(text);
     }
 }
 
 /// Writes to standard error what somebody needs in order to go on: `-q` does not silence it.
-pub(crate) fn tell(text: impl AsRef<str>) {
+pub(crate) fn notice(text: impl AsRef<str>) {
     if telemetry::is_json() {
-        return tracing::info!("{}", shown(text.as_ref()));
+        return tracing::info!("{}", sanitized(text.as_ref()));
     }
-    write(io::stderr().lock(), &shown(text.as_ref()));
+    write(io::stderr().lock(), &sanitized(text.as_ref()));
 }
 
 /// Asks on standard error and gives the line that is typed; none where nobody sits at a terminal. Blocks.
@@ -158,7 +162,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
         return None;
     }
     let mut stderr = io::stderr().lock();
-    stderr.write_all(shown(question).as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    stderr.write_all(sanitized(question).as_bytes()).and_then(|()| stderr.flush()).ok()?;
     let mut answer = String::new();
     stdin.lock().take(MAX_ANSWER).read_line(&mut answer).ok()?;
     Some(answer)
@@ -207,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_terminal_is_shown_nothing_to_obey() {
-        assert_eq!(shown("a\tb\nc"), "a\tb\nc");
-        assert_eq!(shown("gpj.\u{202e}exe \u{200d}"), "gpj.\u{fffd}exe \u{200d}");
+        assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
+        assert_eq!(sanitized("gpj.\u{202e}exe \u{200d}"), "gpj.\u{fffd}exe \u{200d}");
         assert_eq!(escaped("{\"a\": \"\u{202e}é\u{85}\"}".into()), r#"{"a": "\u202eé\u0085"}"#);
-        assert_eq!(shown("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
+        assert_eq!(sanitized("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
     }
 }

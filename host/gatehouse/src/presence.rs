@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{compose::HostServers, config::Config, reload::Health};
+use crate::{compose::HostServers, config::Config, reload::ReloadHealth};
 
 /// Changes are gathered for so long before they are written.
-const GATHER: Duration = Duration::from_millis(200);
+const WRITE_DELAY: Duration = Duration::from_millis(200);
 
 /// How often it is looked how servers do.
-const OFTEN: Duration = Duration::from_secs(1);
-const RARELY: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a host is, from its start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub(crate) struct RunningHost {
     #[serde(flatten)]
     pub(crate) facts: HostFacts,
     /// What is not as the files say.
-    pub(crate) health: Health,
+    pub(crate) health: ReloadHealth,
     /// Who is connected, where clients have sessions.
     pub(crate) clients: Vec<ClientInfo>,
     /// How the servers behind it do, as it sees them.
@@ -82,7 +82,7 @@ impl fmt::Display for RunningHost {
         let HostFacts { pid, preset, address, .. } = &self.facts;
         let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
         write!(f, "host       process {pid}: preset {preset} over {place}")?;
-        let Health { configuration, gates, restart, .. } = &self.health;
+        let ReloadHealth { configuration, gates, restart, .. } = &self.health;
         if let Some(why) = configuration {
             write!(f, "\n           the last edit of presets.toml is not in force: {why}")?;
         }
@@ -118,13 +118,13 @@ fn folder(state: &Path) -> PathBuf {
 }
 
 /// The two files of this process. Gone when it ends in peace; else whoever looks next takes them away.
-struct Files {
+struct PresenceFiles {
     _lock: File,
     lock: PathBuf,
     json: PathBuf,
 }
 
-impl Files {
+impl PresenceFiles {
     fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
         // It may be the first of all that makes the data folder.
         make_private(folder)?;
@@ -143,7 +143,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for PresenceFiles {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.json);
         let _ = fs::remove_file(&self.lock);
@@ -154,13 +154,13 @@ impl Drop for Files {
 pub(crate) async fn announce(
     facts: HostFacts,
     presets: Arc<ServedPresets>,
-    mut health: watch::Receiver<Health>,
+    mut health: watch::Receiver<ReloadHealth>,
     servers: Arc<HostServers>,
     mut ledger: watch::Receiver<LedgerHealth>,
 ) {
     let mut news = presets.client_changes();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
-    let files = match tokio::task::spawn_blocking(move || Files::make(&folder, pid)).await {
+    let files = match tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await {
         Ok(Ok(files)) => files,
         Ok(Err(error)) => {
             tracing::debug!(%error, "`gatehouse status` will not see this host");
@@ -187,19 +187,19 @@ pub(crate) async fn announce(
             changed = health.changed() => changed.is_err(),
             changed = news.changed() => changed.is_err(),
             Ok(()) = ledger.changed() => false,
-            () = changed(&servers, &host.servers) => false,
+            () = wait_for_change(&servers, &host.servers) => false,
         };
         if gone {
             return;
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(WRITE_DELAY).await;
     }
 }
 
 /// Waits until servers do otherwise than they did. A host without servers looks as seldom as it can.
-async fn changed(servers: &HostServers, before: &[Value]) {
+async fn wait_for_change(servers: &HostServers, before: &[Value]) {
     loop {
-        tokio::time::sleep(if before.is_empty() { RARELY } else { OFTEN }).await;
+        tokio::time::sleep(if before.is_empty() { IDLE_POLL_INTERVAL } else { POLL_INTERVAL }).await;
         if servers.status() != before {
             return;
         }

@@ -8,30 +8,30 @@ use tokio::{task::JoinHandle, time::interval};
 use crate::out;
 
 /// Between two remarks.
-const BETWEEN: Duration = Duration::from_secs(5);
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Work that is under way until this is dropped.
-pub(crate) struct Progress(JoinHandle<()>);
+pub(crate) struct ProgressTicker(JoinHandle<()>);
 
-impl Progress {
+impl ProgressTicker {
     /// `what` begins a line: `compiling weather.wasm`.
     pub(crate) fn start(what: String) -> Self {
         out::note(format!("{what} …"));
         Self(tokio::spawn(async move {
-            let mut ticks = interval(BETWEEN);
+            let mut ticks = interval(REPORT_INTERVAL);
             // The first tick comes at once, and what begins was just said.
             ticks.tick().await;
             let mut passed = Duration::ZERO;
             loop {
                 ticks.tick().await;
-                passed += BETWEEN;
+                passed += REPORT_INTERVAL;
                 out::note(format!("{what}: {} s so far", passed.as_secs()));
             }
         }))
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressTicker {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -19,7 +19,7 @@ standard error.
 
 /// The page.
 fn page() -> String {
-    let root = examples::added(Cli::command());
+    let root = examples::add_examples(Cli::command());
     let mut page = INTRODUCTION.to_owned();
     let global: Vec<&Arg> = root.get_arguments().filter(|one| one.is_global_set()).collect();
     page.push_str("| everywhere | what |\n|---|---|\n");
@@ -28,7 +28,7 @@ fn page() -> String {
     let mut leaves = Vec::new();
     collect(&root, "gatehouse", &mut leaves);
     for (name, command) in leaves {
-        let _ = write!(page, "## {name}\n\n{}.\n\n", told(command));
+        let _ = write!(page, "## {name}\n\n{}.\n\n", about_text(command));
         let mut usage = name.clone();
         let own = || command.get_arguments().filter(|one| !one.is_global_set() && !one.is_hide_set());
         let options = own().filter(|one| !one.is_positional() && one.get_id() != "help").count();
@@ -43,7 +43,7 @@ fn page() -> String {
             own().filter(|one| one.get_id() != "help").for_each(|one| row(&mut page, one));
             page.push('\n');
         }
-        let given = examples::of(name.strip_prefix("gatehouse ").unwrap_or_default());
+        let given = examples::for_command(name.strip_prefix("gatehouse ").unwrap_or_default());
         if !given.is_empty() {
             page.push_str("| example | what it does |\n|---|---|\n");
             for (line, what) in given {
@@ -66,7 +66,7 @@ fn collect<'a>(command: &'a Command, name: &str, into: &mut Vec<(String, &'a Com
     }
 }
 
-fn told(command: &Command) -> String {
+fn about_text(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
     about.unwrap_or_default().trim_end_matches('.').to_owned()
 }

@@ -22,21 +22,21 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, inserted, trust},
-    watch::Watch,
+    config::{Config, Env, file_params, trust},
+    watch::DirectoryWatcher,
 };
-use change::Change;
+use change::ChangeSet;
 use probation::{Probation, ProbationEnd, RolledBack};
-pub(crate) use report::{Health, Report, short};
+pub(crate) use report::{ReloadHealth, ReloadReporter, short_digest};
 
 /// Folders are looked at this often even where nothing tells of changes: mounted ones are silent.
 const RESCAN: Duration = Duration::from_secs(30);
 
 /// A file may be gone for so long before its gate goes too; some tools remove a file to write it anew.
-const GRACE: Duration = Duration::from_millis(500);
+const REMOVAL_GRACE: Duration = Duration::from_millis(500);
 
 /// How the configuration was chosen; reading it again follows the same choice.
-pub(crate) struct Origin {
+pub(crate) struct ConfigOrigin {
     /// `--gates`
     pub(crate) gates: Option<PathBuf>,
     /// `--preset`
@@ -51,7 +51,7 @@ pub(crate) struct Origin {
 
 /// Keeps what is served up to date with presets.toml and the files of gates.
 pub(crate) struct Reloader {
-    origin: Origin,
+    origin: ConfigOrigin,
     presets: Arc<ServedPresets>,
     current: Composition,
     failing: BTreeSet<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Reloader {
     missing: BTreeMap<String, Instant>,
     probations: BTreeMap<String, Probation>,
     ended: (mpsc::Sender<ProbationEnd>, mpsc::Receiver<ProbationEnd>),
-    report: Report,
+    report: ReloadReporter,
     /// Gates in the folders that no preset has.
     idle: BTreeSet<String>,
     /// When presets were last built anew because servers list other tools.
@@ -82,11 +82,11 @@ pub(crate) struct Reloader {
 impl Reloader {
     /// `current` is what is served at first, with the views that could not be served.
     pub(crate) fn new(
-        origin: Origin,
+        origin: ConfigOrigin,
         presets: Arc<ServedPresets>,
         current: Composition,
         failing: BTreeMap<String, String>,
-        report: Report,
+        report: ReloadReporter,
     ) -> Self {
         Self {
             origin,
@@ -110,7 +110,7 @@ impl Reloader {
 
     /// Follows the files until the host ends.
     pub(crate) async fn run(mut self) {
-        let mut watch = match Watch::new() {
+        let mut watch = match DirectoryWatcher::new() {
             Ok(watch) => Some(watch),
             Err(error) => {
                 tracing::warn!(%error, "files cannot be watched; they are looked at every 30 s instead");
@@ -126,20 +126,20 @@ impl Reloader {
         let mut listings = self.listings();
         loop {
             if let Some(watch) = &mut watch {
-                watch.only(&self.folders());
+                watch.watch_only(&self.folders());
             }
-            tokio::task::block_in_place(|| self.current.stores.servers.look());
+            tokio::task::block_in_place(|| self.current.stores.servers.refresh());
             if let Err(fault) = self.current.stores.servers.live.check_for_changes().await {
                 tracing::debug!("whether tools were approved is not known: {}", fault.in_one_line());
             }
             // Also at the start: files may have changed while the host came up.
-            self.look().await;
+            self.check_files().await;
             self.ask_unlisted_servers().await;
             self.say_idle_gates().await;
-            let rest = if self.missing.is_empty() { RESCAN } else { GRACE };
+            let rest = if self.missing.is_empty() { RESCAN } else { REMOVAL_GRACE };
             let changed = async {
                 match &mut watch {
-                    Some(watch) => watch.changed().await,
+                    Some(watch) => watch.next_change().await,
                     None => std::future::pending().await,
                 }
             };
@@ -153,20 +153,20 @@ impl Reloader {
     }
 
     /// Looks for changes and applies what passes.
-    async fn look(&mut self) {
+    async fn check_files(&mut self) {
         self.read_configuration();
         let change = self.changes().await;
         if change.is_empty() {
             return;
         }
-        let Err(why) = self.attempt(&change).await else { return };
-        let parts = change.parts();
+        let Err(why) = self.apply(&change).await else { return };
+        let parts = change.split();
         if parts.len() == 1 {
             return self.refuse(&change, &why);
         }
         // Together they do not work; each may do so alone.
         for part in parts {
-            if let Err(why) = self.attempt(&part).await {
+            if let Err(why) = self.apply(&part).await {
                 self.refuse(&part, &why);
             }
         }
@@ -184,10 +184,10 @@ impl Reloader {
             }
         };
         let in_force = self.wanted.as_ref().unwrap_or(&self.current.config);
-        if self.text.as_ref() == Some(&text) && !inserted::changed(&in_force.inserted) {
+        if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.inserted) {
             return;
         }
-        if self.origin.by_trust && !trust::holds(&file, &text) {
+        if self.origin.by_trust && !trust::is_trusted(&file, &text) {
             // Looked at again until it is trusted, or as it was.
             (self.text, self.wanted) = (None, None);
             let file = file.display();
@@ -199,9 +199,9 @@ impl Reloader {
         self.text = Some(text.clone());
         // What was refused may fit the new configuration.
         self.refused.clear();
-        let text = crate::config::Text { file: Some(file), content: text };
+        let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
-        match Config::of(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
+        match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
             Ok(config) => self.wanted = Some(Arc::new(config)),
             Err(error) => {
                 // A file that it names may come, or be mended.
@@ -212,7 +212,7 @@ impl Reloader {
     }
 
     /// Composes anew with the change and swaps it in, or says why not and changes nothing.
-    async fn attempt(&mut self, change: &Change) -> Result<(), String> {
+    async fn apply(&mut self, change: &ChangeSet) -> Result<(), String> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
         let withdrawn =
@@ -222,7 +222,7 @@ impl Reloader {
         let put_back = self.keep_out_unfit(change, &next).await?;
         // Presets show the servers that they will have; where they cannot be served, those before come back.
         next.stores.servers.follow(&next.config);
-        let views = match self.views_that_do(&next).await {
+        let views = match self.checked_views(&next).await {
             Ok(views) => views,
             Err(why) => {
                 self.current.stores.servers.follow(&self.current.config);
@@ -230,7 +230,7 @@ impl Reloader {
             }
         };
         let before = self.swap(next, views).await;
-        self.settle(change, &before).await;
+        self.finish_change(change, &before).await;
         for RolledBack { gate, unfit, served } in put_back {
             self.refused.extend(change.reread.get(&gate).map(|stamp| (gate.clone(), stamp.clone())));
             self.report.gate_rolled_back(&gate, &unfit, &served);
@@ -248,7 +248,7 @@ impl Reloader {
     }
 
     /// Says what is in force now, and puts gates on probation that are others than before.
-    async fn settle(&mut self, change: &Change, before: &Composition) {
+    async fn finish_change(&mut self, change: &ChangeSet, before: &Composition) {
         let (old, new) = (before.gates.loaded().await, self.current.gates.loaded().await);
         for name in change.withdraw.keys() {
             self.former.extend(old.get(name).map(|gate| (name.clone(), Arc::clone(gate))));

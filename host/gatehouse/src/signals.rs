@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 /// How long a host may take to end after the time that it gives to calls. It has little else to do.
-const LATEST: Duration = Duration::from_secs(10);
+const MAX_SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Exit codes of programs that a signal ended, as shells have them.
 const HUNG_UP: i32 = 129;
@@ -29,18 +29,18 @@ fn start(host: Option<Duration>) -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
     // Heard from here on: who is told that a host serves may end it at once.
-    let started = hear().and_then(|(runtime, signals)| {
+    let started = open_signals().and_then(|(runtime, signals)| {
         let listen = move || runtime.block_on(listen(signals, &cancel, host));
         thread::Builder::new().name("signals".into()).spawn(listen)
     });
     if let Err(error) = started {
-        unheard(&error);
+        warn_unhandled(&error);
     }
     stop
 }
 
 /// Signals, and what they come through.
-fn hear() -> std::io::Result<(Runtime, Signals)> {
+fn open_signals() -> std::io::Result<(Runtime, Signals)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _within = runtime.enter();
@@ -56,7 +56,7 @@ fn hear() -> std::io::Result<(Runtime, Signals)> {
     }
 }
 
-fn unheard(error: &std::io::Error) {
+fn warn_unhandled(error: &std::io::Error) {
     tracing::warn!(%error, "signals end this process at once, and calls with it");
 }
 
@@ -66,7 +66,7 @@ async fn listen(mut signals: Signals, stop: &CancellationToken, host: Option<Dur
     if let Some(drain) = host {
         let code = tokio::select! {
             code = signals.next() => code,
-            () = tokio::time::sleep(drain + LATEST) => TERMINATED,
+            () = tokio::time::sleep(drain + MAX_SHUTDOWN) => TERMINATED,
         };
         exit(code);
     }
@@ -97,13 +97,13 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => INTERRUPTED,
             _ = self.terminate.recv() => TERMINATED,
-            _ = hung_up(&mut self.hang_up) => HUNG_UP,
+            _ = recv_hang_up(&mut self.hang_up) => HUNG_UP,
         }
     }
 }
 
 #[cfg(unix)]
-async fn hung_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
+async fn recv_hang_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
     match signal {
         Some(signal) => signal.recv().await,
         None => std::future::pending().await,

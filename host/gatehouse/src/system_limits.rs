@@ -7,10 +7,10 @@ use std::{
 
 use gatehouse_sandbox::{SystemLimits, format_bytes};
 
-use crate::cli::Failure;
+use crate::cli::CommandError;
 
 /// Bytes of memory that a host needs.
-const LEAST: u64 = 128 << 20;
+const MIN_MEMORY: u64 = 128 << 20;
 
 /// What control groups write if they limit nothing, or more than any machine has.
 const UNLIMITED: u64 = 1 << 60;
@@ -26,14 +26,14 @@ pub(crate) fn read() -> SystemLimits {
 }
 
 /// Refuses to serve with so little memory that the first calls would end the host.
-pub(crate) fn check(limits: SystemLimits) -> Result<(), Failure> {
+pub(crate) fn check(limits: SystemLimits) -> Result<(), CommandError> {
     let Some(memory) = limits.memory else { return Ok(()) };
     let shown = format_bytes(memory);
-    if memory < LEAST {
-        return Err(Failure::Failed(format!(
+    if memory < MIN_MEMORY {
+        return Err(CommandError::Failed(format!(
             "the memory of this process is limited to {shown} (by its control group, as containers are), and a host needs {}. \
              Raise the limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
-            format_bytes(LEAST)
+            format_bytes(MIN_MEMORY)
         )));
     }
     tracing::info!("memory is limited to {shown}: calls and gates share what that leaves");
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn too_little_memory_is_refused_with_what_to_raise() {
         let limited = |memory| check(SystemLimits { memory, address_space: None });
-        assert!(limited(None).is_ok() && limited(Some(LEAST)).is_ok());
+        assert!(limited(None).is_ok() && limited(Some(MIN_MEMORY)).is_ok());
         let refused = limited(Some(100 << 20)).err().map(|failure| failure.message().to_owned());
         let refused = refused.expect("refused");
         assert!(refused.starts_with("the memory of this process is limited to 100 MiB"), "{refused}");

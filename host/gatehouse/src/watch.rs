@@ -14,30 +14,30 @@ use notify::{
 use tokio::sync::mpsc;
 
 /// Nothing may have changed for so long before a change counts: one save is several events.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 /// The same where the last event was the end of a save: a file closed, or moved to its place.
-const SETTLED: Duration = Duration::from_millis(10);
+const SAVED_QUIET_PERIOD: Duration = Duration::from_millis(10);
 
 /// A folder that changes all the time is looked at after so long all the same.
-const RESTLESS: Duration = Duration::from_millis(200);
+const MAX_QUIET_WAIT: Duration = Duration::from_millis(200);
 
 /// Watched folders.
-pub(crate) struct Watch {
+pub(crate) struct DirectoryWatcher {
     watcher: RecommendedWatcher,
     events: mpsc::UnboundedReceiver<Duration>,
     /// By path, each with what tells it from another folder of that path.
-    folders: BTreeMap<PathBuf, Option<Identity>>,
+    folders: BTreeMap<PathBuf, Option<DirectoryId>>,
     /// Folders of which it was said that they cannot be watched.
     complained: BTreeSet<PathBuf>,
 }
 
-impl Watch {
+impl DirectoryWatcher {
     /// Watches nothing yet. Fails where the system has no more watches to give.
     pub(crate) fn new() -> notify::Result<Self> {
         let (sender, events) = mpsc::unbounded_channel();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if let Some(quiet) = event.ok().and_then(|event| quiet_after(event.kind)) {
+            if let Some(quiet) = event.ok().and_then(|event| quiet_period(event.kind)) {
                 let _ = sender.send(quiet);
             }
         })?;
@@ -46,9 +46,9 @@ impl Watch {
 
     /// Watches these folders and no others. One that cannot be watched, or is not there yet, is said once
     /// and tried again next time.
-    pub(crate) fn only(&mut self, wanted: &BTreeSet<PathBuf>) {
+    pub(crate) fn watch_only(&mut self, wanted: &BTreeSet<PathBuf>) {
         // A folder that was put in the place of another, or made again, is not the one that is watched.
-        let stays = |(folder, known): (&PathBuf, &Option<Identity>)| {
+        let stays = |(folder, known): (&PathBuf, &Option<DirectoryId>)| {
             wanted.contains(folder) && known.is_some() && identity(folder) == *known
         };
         let gone: Vec<PathBuf> =
@@ -72,12 +72,12 @@ impl Watch {
     }
 
     /// Waits until something changed and then was quiet for a moment.
-    pub(crate) async fn changed(&mut self) {
+    pub(crate) async fn next_change(&mut self) {
         let Some(mut quiet) = self.events.recv().await else {
             // The watcher is gone; only the clock is left.
             return std::future::pending().await;
         };
-        let restless = tokio::time::Instant::now() + RESTLESS;
+        let restless = tokio::time::Instant::now() + MAX_QUIET_WAIT;
         while tokio::time::Instant::now() < restless {
             match tokio::time::timeout(quiet, self.events.recv()).await {
                 Ok(Some(next)) => quiet = next,
@@ -88,9 +88,9 @@ impl Watch {
 }
 
 /// Device and inode.
-type Identity = (u64, u64);
+type DirectoryId = (u64, u64);
 
-fn identity(folder: &Path) -> Option<Identity> {
+fn identity(folder: &Path) -> Option<DirectoryId> {
     let meta = std::fs::metadata(folder).ok()?;
     #[cfg(unix)]
     {
@@ -103,11 +103,11 @@ fn identity(folder: &Path) -> Option<Identity> {
 
 /// How long to wait after an event; none for what is not a change. That a file was read is none, by us least of
 /// all.
-fn quiet_after(kind: EventKind) -> Option<Duration> {
+fn quiet_period(kind: EventKind) -> Option<Duration> {
     match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(SETTLED),
-        EventKind::Modify(ModifyKind::Name(_)) | EventKind::Remove(_) => Some(SETTLED),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(SAVED_QUIET_PERIOD),
+        EventKind::Modify(ModifyKind::Name(_)) | EventKind::Remove(_) => Some(SAVED_QUIET_PERIOD),
         EventKind::Access(_) => None,
-        _ => Some(QUIET),
+        _ => Some(QUIET_PERIOD),
     }
 }

@@ -14,17 +14,17 @@ use gatehouse_stores::{DataFile, DatabaseLock};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, tree};
+use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, tree};
 
 /// What was made.
-pub(crate) struct Created {
-    pub(crate) manifest: Manifest,
+pub(crate) struct ArchiveSummary {
+    pub(crate) manifest: ArchiveManifest,
     /// Bytes of the archive.
     pub(crate) bytes: u64,
 }
 
 /// An archive that is being written.
-pub(super) struct Writer {
+pub(super) struct ArchiveWriter {
     tar: Builder<File>,
     pub(super) files: BTreeMap<String, Kind>,
     pub(super) left_out: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Writer {
 }
 
 /// Makes an archive of a data folder. Blocking.
-pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, String> {
+pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSummary, String> {
     if !force && target.symlink_metadata().is_ok() {
         return Err(format!("{} is there already; name another file, or add --force", target.display()));
     }
@@ -43,7 +43,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
         return Err(format!("there is nothing to keep in {}", state.display()));
     }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |error: io::Error| cannot("written", target, error) + "; nothing was left there";
+    let failed = |error: io::Error| io_message("written", target, error) + "; nothing was left there";
     // A restore stays out until this is done.
     let _locks = DataFile::ALL
         .map(|kept| DatabaseLock::with_others(kept, &state.join(kept.file())))
@@ -64,7 +64,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
     let archive = tempfile::NamedTempFile::new_in(work.path()).map_err(failed)?;
     let scratch = tempfile::tempfile_in(work.path()).map_err(failed)?;
     let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
-    let mut writer = Writer { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
+    let mut writer = ArchiveWriter { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
     for (kept, _) in &databases {
         let path = work.path().join(kept.file());
         let file = File::open(&path).map_err(failed)?;
@@ -74,21 +74,21 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
         tree::add(&mut writer, &state.join(folder), folder).map_err(failed)?;
     }
     let databases = databases.into_iter().map(|(kept, schema)| (kept.file().to_owned(), schema)).collect();
-    let manifest = writer.end(databases).map_err(failed)?;
+    let manifest = writer.finish(databases).map_err(failed)?;
     archive.as_file().sync_all().map_err(failed)?;
     let bytes = archive.as_file().metadata().map_err(failed)?.len();
     let named = if force { archive.persist(target) } else { archive.persist_noclobber(target) };
     named.map_err(|error| failed(error.error))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(Created { manifest, bytes })
+    Ok(ArchiveSummary { manifest, bytes })
 }
 
-impl Writer {
+impl ArchiveWriter {
     /// Adds a file as it is when it is read, with its digest.
     pub(super) fn file(&mut self, path: &str, mode: u32, mut file: impl Read) -> io::Result<()> {
         self.scratch.set_len(0)?;
         self.scratch.rewind()?;
-        let mut digested = Digested { inner: &mut self.scratch, digest: Sha256::new() };
+        let mut digested = DigestWriter { inner: &mut self.scratch, digest: Sha256::new() };
         let size = io::copy(&mut file, &mut digested)?;
         let digest = hex(digested.digest.finalize());
         self.scratch.rewind()?;
@@ -113,8 +113,8 @@ impl Writer {
         self.left_out.push(format!("{path}: {why}"));
     }
 
-    fn end(mut self, databases: BTreeMap<String, i64>) -> io::Result<Manifest> {
-        let manifest = Manifest {
+    fn finish(mut self, databases: BTreeMap<String, i64>) -> io::Result<ArchiveManifest> {
+        let manifest = ArchiveManifest {
             format: FORMAT,
             gatehouse: env!("CARGO_PKG_VERSION").into(),
             created_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
@@ -142,12 +142,12 @@ fn header(kind: EntryType, mode: u32) -> Header {
 }
 
 /// A writer that takes the digest of what passes.
-pub(super) struct Digested<W> {
+pub(super) struct DigestWriter<W> {
     pub(super) inner: W,
     pub(super) digest: Sha256,
 }
 
-impl<W: Write> Write for Digested<W> {
+impl<W: Write> Write for DigestWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.digest.update(&bytes[..written]);

@@ -16,7 +16,7 @@ use gatehouse_stores::DataFile;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use make::make;
-pub(crate) use swap::{finish, put_back};
+pub(crate) use swap::{finish, restore_archive};
 
 /// The version of the layout.
 const FORMAT: u32 = 1;
@@ -29,7 +29,7 @@ const FOLDERS: [&str; 2] = ["components", "gates"];
 
 /// What an archive holds.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub(crate) struct ArchiveManifest {
     /// [`FORMAT`] of whoever made it.
     pub(crate) format: u32,
     /// Version of the gatehouse that made it.
@@ -58,6 +58,6 @@ fn names() -> impl Iterator<Item = &'static str> {
     DataFile::ALL.map(DataFile::file).into_iter().chain(FOLDERS)
 }
 
-fn cannot(what: &str, path: &Path, error: impl std::fmt::Display) -> String {
+fn io_message(what: &str, path: &Path, error: impl std::fmt::Display) -> String {
     format!("{} cannot be {what}: {error}", path.display())
 }

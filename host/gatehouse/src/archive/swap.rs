@@ -14,14 +14,14 @@ use std::{
 use gatehouse_files::{ScratchFolder, sweep, write_atomic};
 use gatehouse_stores::{DataFile, DatabaseLock};
 
-use super::{Manifest, cannot, names, unpack::unpack};
+use super::{ArchiveManifest, io_message, names, unpack::unpack};
 use crate::presence;
 
 /// Where it happens, below the data folder.
-const WORK: &str = "restore";
+const WORK_FOLDER: &str = "restore";
 
 /// Restores a data folder from an archive. Blocking.
-pub(crate) fn put_back(archive: &Path, state: &Path, force: bool) -> Result<Manifest, String> {
+pub(crate) fn restore_archive(archive: &Path, state: &Path, force: bool) -> Result<ArchiveManifest, String> {
     let there: Vec<&str> = names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
     if !force && !there.is_empty() {
         return Err(format!(
@@ -30,17 +30,17 @@ pub(crate) fn put_back(archive: &Path, state: &Path, force: bool) -> Result<Mani
             there.join(", ")
         ));
     }
-    let failed = |error: io::Error| cannot("written", state, error) + "; nothing was changed";
+    let failed = |error: io::Error| io_message("written", state, error) + "; nothing was changed";
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
-    let _locks = alone(state)?;
-    remove(&state.join(WORK)).map_err(failed)?;
+    let _locks = lock_exclusively(state)?;
+    remove(&state.join(WORK_FOLDER)).map_err(failed)?;
     let work = ScratchFolder::new_in(state).map_err(failed)?;
     let new = work.path().join("new");
     fs::DirBuilder::new().mode(0o700).create(&new).map_err(failed)?;
     let manifest = unpack(archive, &new)?;
     sync(&new).and_then(|()| commit(work, &new, state)).map_err(failed)?;
-    go_on(state).map_err(|error| {
-        cannot("written", state, error) + "; the next command that uses it goes on with the restore"
+    resume_swap(state).map_err(|error| {
+        io_message("written", state, error) + "; the next command that uses it goes on with the restore"
     })?;
     Ok(manifest)
 }
@@ -49,15 +49,15 @@ pub(crate) fn put_back(archive: &Path, state: &Path, force: bool) -> Result<Mani
 /// data folder if there is none.
 pub(crate) fn finish(state: &Path) -> Result<(), String> {
     sweep(state);
-    if !state.join(WORK).join("ready").exists() {
+    if !state.join(WORK_FOLDER).join("ready").exists() {
         return Ok(());
     }
-    let _locks = alone(state)?;
-    go_on(state).map_err(|error| cannot("written", state, error) + "; a restore is not at its end")
+    let _locks = lock_exclusively(state)?;
+    resume_swap(state).map_err(|error| io_message("written", state, error) + "; a restore is not at its end")
 }
 
 /// The right to replace everything: no host runs on the data folder, and nobody has a database open.
-fn alone(state: &Path) -> Result<Vec<DatabaseLock>, String> {
+fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
     let hosts = presence::running(state);
     if !hosts.is_empty() {
         let each: Vec<String> = hosts
@@ -77,13 +77,13 @@ fn alone(state: &Path) -> Result<Vec<DatabaseLock>, String> {
 fn commit(work: ScratchFolder, new: &Path, state: &Path) -> io::Result<()> {
     let parts: Vec<&str> = names().filter(|name| new.join(name).exists()).collect();
     write_atomic(&work.path().join("ready"), &serde_json::to_vec(&parts)?)?;
-    work.rename(&state.join(WORK))?;
+    work.rename(&state.join(WORK_FOLDER))?;
     File::open(state)?.sync_all()
 }
 
 /// Moves what is there away and what is new to its place, part by part; safe to be done again.
-fn go_on(state: &Path) -> io::Result<()> {
-    let work = state.join(WORK);
+fn resume_swap(state: &Path) -> io::Result<()> {
+    let work = state.join(WORK_FOLDER);
     let (new, old) = (work.join("new"), work.join("old"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&old)?;
     let parts: Vec<String> = serde_json::from_slice(&fs::read(work.join("ready"))?)?;
@@ -96,7 +96,7 @@ fn go_on(state: &Path) -> io::Result<()> {
         }
         // What SQLite wrote beside a database belongs to the old one.
         for beside in ["-wal", "-shm"] {
-            rename(&beside_of(&here, beside), &beside_of(&moved, beside))?;
+            rename(&with_suffix(&here, beside), &with_suffix(&moved, beside))?;
         }
         if moved.symlink_metadata().is_err() {
             rename(&here, &moved)?;
@@ -112,7 +112,7 @@ fn go_on(state: &Path) -> io::Result<()> {
     remove(&work)
 }
 
-fn beside_of(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

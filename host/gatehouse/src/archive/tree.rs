@@ -15,13 +15,13 @@ use rustix::{
     io::Errno,
 };
 
-use super::make::Writer;
+use super::make::ArchiveWriter;
 
 /// Folders within each other that are kept; each is open while what is in it is read.
 const MAX_DEPTH: usize = 64;
 
 /// Adds a folder of the data folder, if it is there, as `name`.
-pub(super) fn add(writer: &mut Writer, folder: &Path, name: &str) -> io::Result<()> {
+pub(super) fn add(writer: &mut ArchiveWriter, folder: &Path, name: &str) -> io::Result<()> {
     match open(CWD, folder, OFlags::DIRECTORY) {
         Ok(folder) => below(writer, &folder, name, MAX_DEPTH),
         Err(Errno::NOENT) => Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn add(writer: &mut Writer, folder: &Path, name: &str) -> io::Result<
     }
 }
 
-fn below(writer: &mut Writer, folder: &OwnedFd, name: &str, depth: usize) -> io::Result<()> {
+fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize) -> io::Result<()> {
     writer.folder(name, fstat(folder)?.st_mode & 0o777)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -48,27 +48,33 @@ fn below(writer: &mut Writer, folder: &OwnedFd, name: &str, depth: usize) -> io:
         match one(writer, folder, &entry, &path, depth) {
             Ok(()) => {}
             // Gone since the folder was read.
-            Err(Failed::Source(Errno::NOENT)) => {}
-            Err(Failed::Source(error)) => writer.leave_out(&path, error),
-            Err(Failed::Target(error)) => return Err(error),
+            Err(CopyError::Source(Errno::NOENT)) => {}
+            Err(CopyError::Source(error)) => writer.leave_out(&path, error),
+            Err(CopyError::Target(error)) => return Err(error),
         }
     }
     Ok(())
 }
 
 /// Whose failure it was: one of the file that is copied, or one of the archive.
-enum Failed {
+enum CopyError {
     Source(Errno),
     Target(io::Error),
 }
 
-impl From<Errno> for Failed {
+impl From<Errno> for CopyError {
     fn from(error: Errno) -> Self {
         Self::Source(error)
     }
 }
 
-fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: usize) -> Result<(), Failed> {
+fn one(
+    writer: &mut ArchiveWriter,
+    folder: &OwnedFd,
+    entry: &CStr,
+    path: &str,
+    depth: usize,
+) -> Result<(), CopyError> {
     let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(about.st_mode) {
         FileType::Directory if depth == 0 => {
@@ -77,7 +83,7 @@ fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: u
         }
         FileType::Directory => {
             let inner = open(folder, entry, OFlags::DIRECTORY)?;
-            below(writer, &inner, path, depth - 1).map_err(Failed::Target)
+            below(writer, &inner, path, depth - 1).map_err(CopyError::Target)
         }
         FileType::RegularFile => {
             // Should it be a pipe by now, opening it does not wait.
@@ -89,12 +95,12 @@ fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: u
             }
             // One that grows while it is read is kept as long as it was.
             let content = File::from(file).take(u64::try_from(about.st_size).unwrap_or(0));
-            writer.file(path, about.st_mode & 0o777, content).map_err(Failed::Target)
+            writer.file(path, about.st_mode & 0o777, content).map_err(CopyError::Target)
         }
         FileType::Symlink => {
             let target = readlinkat(folder, entry, Vec::new())?;
             match target.to_str() {
-                Ok(target) => writer.link(path, target).map_err(Failed::Target),
+                Ok(target) => writer.link(path, target).map_err(CopyError::Target),
                 Err(_) => {
                     writer.leave_out(path, "it leads to a name that is not UTF-8");
                     Ok(())

@@ -14,7 +14,7 @@ use gatehouse_stores::{DataFile, check};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
-use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, make::Digested};
+use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, make::DigestWriter};
 
 /// The longest manifest: some ten thousand files of each of some hundred gates.
 const MAX_MANIFEST: u64 = 256 << 20;
@@ -23,10 +23,10 @@ const MAX_MANIFEST: u64 = 256 << 20;
 const MAX_PATH: usize = 16 << 10;
 
 /// Unpacks and checks; what is in `folder` afterwards is what the manifest says. Blocking.
-pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> {
-    let file = File::open(archive).map_err(|error| cannot("read", archive, error))?;
+pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, String> {
+    let file = File::open(archive).map_err(|error| io_message("read", archive, error))?;
     let wrong = |why: String| format!("{} is not a backup that can be restored: {why}", archive.display());
-    let mut unpacked = Unpacked { folder, found: BTreeMap::new(), manifest: None };
+    let mut unpacked = ArchiveUnpacker { folder, found: BTreeMap::new(), manifest: None };
     let mut tar = Archive::new(io::BufReader::new(file));
     let entries = tar.entries().map_err(|error| wrong(error.to_string()))?;
     for entry in entries {
@@ -34,9 +34,9 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> 
         if unpacked.manifest.is_some() {
             return Err(wrong("something follows its manifest".to_owned()));
         }
-        unpacked.take(entry).map_err(|failed| match failed {
-            Failed::Archive(why) => wrong(why),
-            Failed::Disk(error) => cannot("written", folder, error),
+        unpacked.unpack_entry(entry).map_err(|failed| match failed {
+            UnpackError::Archive(why) => wrong(why),
+            UnpackError::Disk(error) => io_message("written", folder, error),
         })?;
     }
     let manifest =
@@ -57,32 +57,32 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> 
     // Last, so that nothing was written through one.
     for (path, kind) in &manifest.files {
         if let Kind::Link(target) = kind {
-            symlink(target, folder.join(path)).map_err(|error| cannot("written", folder, error))?;
+            symlink(target, folder.join(path)).map_err(|error| io_message("written", folder, error))?;
         }
     }
     Ok(manifest)
 }
 
-struct Unpacked<'a> {
+struct ArchiveUnpacker<'a> {
     folder: &'a Path,
     found: BTreeMap<String, Kind>,
-    manifest: Option<Manifest>,
+    manifest: Option<ArchiveManifest>,
 }
 
-enum Failed {
+enum UnpackError {
     Archive(String),
     Disk(io::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for UnpackError {
     fn from(error: io::Error) -> Self {
         Self::Disk(error)
     }
 }
 
-impl Unpacked<'_> {
-    fn take(&mut self, mut entry: tar::Entry<'_, impl Read>) -> Result<(), Failed> {
-        let bad = |why: String| Failed::Archive(why);
+impl ArchiveUnpacker<'_> {
+    fn unpack_entry(&mut self, mut entry: tar::Entry<'_, impl Read>) -> Result<(), UnpackError> {
+        let bad = |why: String| UnpackError::Archive(why);
         let bytes = entry.path_bytes().into_owned();
         let path = String::from_utf8(bytes).map_err(|_| bad("a path in it is not UTF-8".into()))?;
         let path = path.trim_end_matches('/').to_owned();
@@ -107,7 +107,7 @@ impl Unpacked<'_> {
                 let mode = entry.header().mode().unwrap_or(0o600) & 0o777;
                 let file =
                     OpenOptions::new().write(true).create_new(true).mode(mode | 0o600).open(&target)?;
-                let mut digested = Digested { inner: file, digest: Sha256::new() };
+                let mut digested = DigestWriter { inner: file, digest: Sha256::new() };
                 let size = copy(&mut entry, &mut digested)?;
                 digested.inner.sync_all()?;
                 Kind::File(size, hex(digested.digest.finalize()))
@@ -126,10 +126,10 @@ impl Unpacked<'_> {
 }
 
 /// As `io::copy`, but tells an archive that ends early from a disk that is full.
-fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, Failed> {
+fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, UnpackError> {
     let (mut buffer, mut size) = (vec![0; 64 << 10], 0);
     loop {
-        let read = entry.read(&mut buffer).map_err(|error| Failed::Archive(error.to_string()))?;
+        let read = entry.read(&mut buffer).map_err(|error| UnpackError::Archive(error.to_string()))?;
         if read == 0 {
             return Ok(size);
         }
@@ -138,7 +138,7 @@ fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, Failed>
     }
 }
 
-fn manifest(entry: &mut impl Read) -> Result<Manifest, String> {
+fn manifest(entry: &mut impl Read) -> Result<ArchiveManifest, String> {
     let value: serde_json::Value = serde_json::from_reader(io::BufReader::new(entry.take(MAX_MANIFEST)))
         .map_err(|error| format!("its manifest is damaged: {error}"))?;
     match value["format"].as_u64() {

@@ -19,23 +19,23 @@ const MAX_DEPTH: usize = 8;
 
 /// Arguments, and what is special about them.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct SchemaInstance {
     pub(super) label: String,
     pub(super) value: Value,
 }
 
 /// Instances of an object schema, the plain ones first. None where it cannot make a single one.
-pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
+pub(super) fn generate(schema: &Arc<Map<String, Value>>) -> Vec<SchemaInstance> {
     let root = Value::Object((**schema).clone());
     let judge = Schema::new(Arc::clone(schema));
     let generator = ValueGenerator { root: &root };
-    let most = generator.value(&root, Optionals::Included, 0);
+    let most = generator.value(&root, OptionalProperties::Included, 0);
     let mut made = vec![
-        Instance {
+        SchemaInstance {
             label: "with the least that it takes".into(),
-            value: generator.value(&root, Optionals::Omitted, 0),
+            value: generator.value(&root, OptionalProperties::Omitted, 0),
         },
-        Instance { label: "with everything set".into(), value: most.clone() },
+        SchemaInstance { label: "with everything set".into(), value: most.clone() },
     ];
     let mut places = Vec::new();
     generator.places(&root, &most, String::new(), 0, &mut places);
@@ -45,11 +45,11 @@ pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
             let mut value = most.clone();
             if let Some(place) = value.pointer_mut(&pointer) {
                 *place = hostile;
-                made.push(Instance { label: format!("with '{name}' {label}"), value });
+                made.push(SchemaInstance { label: format!("with '{name}' {label}"), value });
             }
         }
     }
-    let mut kept: Vec<Instance> = Vec::new();
+    let mut kept: Vec<SchemaInstance> = Vec::new();
     for instance in made {
         let known = kept.iter().any(|other| other.value == instance.value);
         if !known && kept.len() < MAX_INSTANCES && judge.check(&instance.value, "argument").is_ok() {
@@ -61,7 +61,7 @@ pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
 
 /// How much of what may be left out is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Optionals {
+enum OptionalProperties {
     Omitted,
     Included,
 }
@@ -73,7 +73,7 @@ struct ValueGenerator<'a> {
 
 impl<'a> ValueGenerator<'a> {
     /// The schema that a schema stands for: its reference, or the first way to match it that is not null.
-    fn meant(&self, schema: &'a Value) -> &'a Value {
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
         let mut schema = schema;
         for _ in 0..MAX_DEPTH {
             let reference = schema.get("$ref").and_then(Value::as_str);
@@ -88,8 +88,8 @@ impl<'a> ValueGenerator<'a> {
         schema
     }
 
-    fn value(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
-        let schema = self.meant(schema);
+    fn value(&self, schema: &'a Value, optionals: OptionalProperties, depth: usize) -> Value {
+        let schema = self.resolve(schema);
         if let Some(only) = schema.get("const").or_else(|| schema.get("enum")?.get(0)) {
             return only.clone();
         }
@@ -97,31 +97,36 @@ impl<'a> ValueGenerator<'a> {
             "object" => self.object(schema, optionals, depth),
             "array" => self.array(schema, optionals, depth),
             "integer" | "number" => leaves::number(schema),
-            "boolean" => Value::Bool(optionals == Optionals::Included),
+            "boolean" => Value::Bool(optionals == OptionalProperties::Included),
             "null" => Value::Null,
-            _ => leaves::string(schema, optionals == Optionals::Included),
+            _ => leaves::string(schema, optionals == OptionalProperties::Included),
         }
     }
 
-    fn object(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
+    fn object(&self, schema: &'a Value, optionals: OptionalProperties, depth: usize) -> Value {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut object = Map::new();
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-            if required.contains(&name.as_str()) || (optionals == Optionals::Included && depth < MAX_DEPTH) {
+            if required.contains(&name.as_str())
+                || (optionals == OptionalProperties::Included && depth < MAX_DEPTH)
+            {
                 object.insert(name.clone(), self.value(member, optionals, depth + 1));
             }
         }
         let others = schema.get("additionalProperties").filter(|others| others.is_object());
-        if let Some(others) = others.filter(|_| optionals == Optionals::Included && depth < MAX_DEPTH) {
+        if let Some(others) =
+            others.filter(|_| optionals == OptionalProperties::Included && depth < MAX_DEPTH)
+        {
             object.insert("a key of its own".into(), self.value(others, optionals, depth + 1));
         }
         Value::Object(object)
     }
 
-    fn array(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
+    fn array(&self, schema: &'a Value, optionals: OptionalProperties, depth: usize) -> Value {
         let least = schema["minItems"].as_u64().unwrap_or(0);
-        let wanted = if optionals == Optionals::Included && depth < MAX_DEPTH { least.max(1) } else { least };
+        let wanted =
+            if optionals == OptionalProperties::Included && depth < MAX_DEPTH { least.max(1) } else { least };
         let count = wanted.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
         let item =
             schema.get("items").map_or(Value::Bool(true), |items| self.value(items, optionals, depth + 1));
@@ -137,7 +142,7 @@ impl<'a> ValueGenerator<'a> {
         depth: usize,
         into: &mut Vec<(String, &'a Value)>,
     ) {
-        let schema = self.meant(schema);
+        let schema = self.resolve(schema);
         if depth > 0 {
             into.push((at.clone(), schema));
         }
@@ -173,7 +178,7 @@ impl<'a> ValueGenerator<'a> {
                 hostile.push(("empty".into(), Value::Array(vec![])));
                 if let Some(items) = schema.get("items") {
                     let most = schema["maxItems"].as_u64().unwrap_or(1_000).min(1_000);
-                    let item = self.value(items, Optionals::Included, MAX_DEPTH);
+                    let item = self.value(items, OptionalProperties::Included, MAX_DEPTH);
                     hostile.push((format!("of {most} items"), Value::Array(vec![item; most as usize])));
                 }
             }

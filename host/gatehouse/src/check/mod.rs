@@ -28,7 +28,7 @@ pub(crate) enum CheckStatus {
 
 /// One check.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct CheckLine {
     /// What was checked.
     pub(crate) check: String,
     pub(crate) verdict: CheckStatus,
@@ -36,7 +36,7 @@ pub(crate) struct Line {
     pub(crate) said: String,
 }
 
-impl Line {
+impl CheckLine {
     fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
         Self { check: check.into(), verdict: CheckStatus::Ok, said: said.into() }
     }
@@ -53,7 +53,7 @@ impl Line {
         Self { check: check.into(), verdict: CheckStatus::Failed, said: said.into() }
     }
 
-    fn of(check: &str, found: Result<String, String>) -> Self {
+    fn from_result(check: &str, found: Result<String, String>) -> Self {
         match found {
             Ok(said) => Self::ok(check, said),
             Err(why) => Self::failed(check, why),
@@ -65,25 +65,28 @@ impl Line {
 pub(crate) const IS_A_GATE: &str = "is a component of the contract gatehouse:gate@0.1.0";
 
 /// Makes every check of a gate that could be loaded.
-pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
-    let mut lines = vec![Line::ok(IS_A_GATE, "")];
+pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
+    let mut lines = vec![CheckLine::ok(IS_A_GATE, "")];
     let listing = match gate.describe(&Map::new()).await {
         Ok(listing) => listing,
         Err(fault) => {
-            lines.push(Line::failed("describes itself", fault.in_one_line()));
+            lines.push(CheckLine::failed("describes itself", fault.in_one_line()));
             return lines;
         }
     };
-    lines.push(Line::ok("describes itself", format!("{} {}", listing.name, listing.version)));
+    lines.push(CheckLine::ok("describes itself", format!("{} {}", listing.name, listing.version)));
     let sound = listing.check().map_err(|error| error.to_string());
     let whole = sound.is_ok();
-    lines.push(Line::of("names, schemas and sizes are valid", sound.map(|()| said(&listing))));
-    lines.push(Line::of("describe says the same again", same_again(gate, &listing).await));
-    lines.push(Line::of(
+    lines.push(CheckLine::from_result(
+        "names, schemas and sizes are valid",
+        sound.map(|()| tool_summary(&listing)),
+    ));
+    lines.push(CheckLine::from_result("describe says the same again", describe_again(gate, &listing).await));
+    lines.push(CheckLine::from_result(
         "every parameter has a default, and that is what it means",
         defaults(gate, &listing).await,
     ));
-    lines.push(Line::of("an unknown parameter is refused", unknown_parameter(gate).await));
+    lines.push(CheckLine::from_result("an unknown parameter is refused", unknown_parameter(gate).await));
     if !whole {
         return lines;
     }
@@ -94,32 +97,35 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
         lines.extend(providers_take(tool));
         lines.push(tools::check(gate, tool, &params, &mut peak).await);
     }
-    lines.push(Line::of("a tool that it does not have is not found", tools::unknown(gate, &params).await));
+    lines.push(CheckLine::from_result(
+        "a tool that it does not have is not found",
+        tools::unknown(gate, &params).await,
+    ));
     let most = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
-    lines.push(Line::ok(
+    lines.push(CheckLine::ok(
         "memory stays within the limit",
         format!("at most {peak:.1} of {most} MiB in one call"),
     ));
     lines
 }
 
-fn said(listing: &Listing) -> String {
+fn tool_summary(listing: &Listing) -> String {
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
     format!("{} tool{}: {}", names.len(), if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
 /// A line where some provider of models would refuse the tool.
-fn providers_take(tool: &ToolSpec) -> Option<Line> {
+fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
     let found: Vec<String> = providers::refused_name(&tool.name)
         .into_iter()
-        .chain(providers::refused(&tool.input_schema))
+        .chain(providers::refused_keywords(&tool.input_schema))
         .collect();
     let what = format!("tool '{}' is taken by every model provider", tool.name);
-    (!found.is_empty()).then(|| Line::warning(what, found.join("; ")))
+    (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
 }
 
-async fn same_again(gate: &Gate, first: &Listing) -> Result<String, String> {
+async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, String> {
     match gate.describe(&Map::new()).await {
         Ok(again) if again == *first => Ok(String::new()),
         Ok(_) => {

@@ -10,7 +10,7 @@ const MAX_FOUND: usize = 8;
 const MAX_NAME: usize = 64;
 
 /// What may stand beside `type` at the top of a tool's schema for nobody to mind.
-const AT_THE_TOP: [(&str, &str); 5] = [
+const TOP_LEVEL_KEYWORDS: [(&str, &str); 5] = [
     ("oneOf", "Anthropic, OpenAI and Gemini"),
     ("anyOf", "Anthropic and OpenAI"),
     ("allOf", "Anthropic, OpenAI and Gemini"),
@@ -19,15 +19,17 @@ const AT_THE_TOP: [(&str, &str); 5] = [
 ];
 
 /// Keywords whose value is a schema, a list of schemas, or schemas by name.
-const ONE: [&str; 8] = ["items", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems"];
-const LISTS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const SCHEMA_KEYWORDS: [&str; 8] =
+    ["items", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems"];
+const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+const SCHEMA_MAP_KEYWORDS: [&str; 5] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// What providers refuse of the schema of a tool's arguments, each with its place as a JSON pointer and with
 /// who refuses it.
-pub(crate) fn refused(schema: &Map<String, Value>) -> Vec<String> {
+pub(crate) fn refused_keywords(schema: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
-    for (keyword, who) in AT_THE_TOP {
+    for (keyword, who) in TOP_LEVEL_KEYWORDS {
         if schema.contains_key(keyword) {
             found.push(format!("'{keyword}' at the top is refused by {who}"));
         }
@@ -50,13 +52,13 @@ fn walk(schema: &Map<String, Value>, place: &str, found: &mut Vec<String>) {
     for (keyword, value) in schema {
         let below = format!("{place}/{}", step(keyword));
         match value {
-            Value::Array(all) if LISTS.contains(&keyword.as_str()) => {
+            Value::Array(all) if SCHEMA_LIST_KEYWORDS.contains(&keyword.as_str()) => {
                 all.iter().enumerate().for_each(|(at, one)| visit(one, &format!("{below}/{at}"), found));
             }
-            Value::Object(all) if NAMED.contains(&keyword.as_str()) => {
+            Value::Object(all) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
                 all.iter().for_each(|(name, one)| visit(one, &format!("{below}/{}", step(name)), found));
             }
-            one if ONE.contains(&keyword.as_str()) => visit(one, &below, found),
+            one if SCHEMA_KEYWORDS.contains(&keyword.as_str()) => visit(one, &below, found),
             // Everybody takes true and false here.
             Value::Object(one) if keyword == "additionalProperties" => walk(one, &below, found),
             _ => {}
@@ -100,7 +102,7 @@ mod tests {
 
     fn found(schema: Value) -> Vec<String> {
         let Value::Object(schema) = schema else { unreachable!("an object") };
-        refused(&schema)
+        refused_keywords(&schema)
     }
 
     #[test]

@@ -3,20 +3,20 @@
 use gatehouse_core::{FaultKind, names::quoted, outcome::Reply, schema::Schema, tool::ToolSpec};
 use gatehouse_sandbox::{Gate, ProbeOutcome, ProbeReport};
 
-use super::{Line, instances};
+use super::{CheckLine, instances};
 
 /// Calls a tool with each instance of its schema; `peak` learns the most memory that one took.
-pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> Line {
+pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> CheckLine {
     let what = format!("tool '{}' answers whatever its schema lets through", tool.name);
     if tool.description.trim().is_empty() {
-        return Line::failed(
+        return CheckLine::failed(
             what,
             "it has no description, and a model that does not know it cannot choose it",
         );
     }
-    let tried = instances::of(&tool.input_schema);
+    let tried = instances::generate(&tool.input_schema);
     if tried.is_empty() {
-        return Line::skipped(what, "no arguments were found that match its schema; call it by hand");
+        return CheckLine::skipped(what, "no arguments were found that match its schema; call it by hand");
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {
@@ -40,10 +40,10 @@ pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut
             ProbeOutcome::Failed(fault) => Some(fault.message),
         };
         if let Some(why) = wrong {
-            return Line::failed(what, format!("{}: {why}", instance.label));
+            return CheckLine::failed(what, format!("{}: {why}", instance.label));
         }
     }
-    Line::ok(what, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
+    CheckLine::ok(what, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
 }
 
 /// Whether the data of a reply is what the tool declares.

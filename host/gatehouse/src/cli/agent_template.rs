@@ -10,14 +10,14 @@ use gatehouse_core::{
 };
 use serde_json::json;
 
-use super::{Failure, Place, presets, request};
-use crate::{compose::Composition, config::Env, out, pinned::Pinned};
+use super::{CommandError, GlobalArgs, presets, request};
+use crate::{compose::Composition, config::Env, out, pinned_command::PinnedCommand};
 
 /// Tools that are named in the text; of more the model finds the others itself.
-const NAMED: usize = 40;
+const MAX_NAMED_TOOLS: usize = 40;
 
 /// Days of the ledger that are looked at.
-const DAYS: u32 = 7;
+const LEDGER_DAYS: u32 = 7;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     /// How the subagent reaches it: by tools of the gateway (agent), or by requests that start the server each time
     /// (subprocess)
     #[arg(long, value_enum, default_value = "auto")]
-    strategy: Strategy,
+    strategy: AgentStrategy,
     /// The preset that the client has [default: the one that serve would choose]
     #[arg(long)]
     preset: Option<String>,
@@ -39,22 +39,22 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Strategy {
+enum AgentStrategy {
     Agent,
     Subprocess,
     /// What the server's tools cost, how often they are called and how long it takes to start decides
     Auto,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
     let servers = &composition.stores.servers.live;
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
     if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
         let (server, preset) = (&arguments.server, &exposure.preset);
-        return Err(Failure::Usage(format!("preset '{preset}' does not reach server '{server}'")));
+        return Err(CommandError::Usage(format!("preset '{preset}' does not reach server '{server}'")));
     }
     // One that was never asked is asked, and ended again.
     servers.probe(&arguments.server).await?;
@@ -71,29 +71,30 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let facts = facts(&composition, &arguments.server, program, schema_tokens).await?;
     let advice = isolation::advise(&facts);
     let (apart, why) = match arguments.strategy {
-        Strategy::Agent => (false, "as was asked".into()),
-        Strategy::Subprocess => (true, "as was asked".into()),
-        Strategy::Auto => (advice.isolated, advice.reason),
+        AgentStrategy::Agent => (false, "as was asked".into()),
+        AgentStrategy::Subprocess => (true, "as was asked".into()),
+        AgentStrategy::Auto => (advice.isolated, advice.reason),
     };
     let taker =
         if apart { request_preset(&composition, &exposure.preset, status.as_ref()).await } else { None };
     let (requests, why) = match (apart, taker) {
         (false, _) => (None, why),
-        (true, Some(preset)) => (Some((Pinned::new(&composition.config, place, env)?, preset)), why),
-        (true, None) if matches!(arguments.strategy, Strategy::Auto) => {
+        (true, Some(preset)) => (Some((PinnedCommand::new(&composition.config, place, env)?, preset)), why),
+        (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
             (None, "no preset that reaches it has the tool `request`".to_owned())
         }
         (true, None) => return Err(no_request_preset(&arguments.server)),
     };
     let apart = requests.is_some();
-    let made = Template { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
+    let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
     let text = made.text(&format!("{why}; {} tools, {schema_tokens} tokens", tools.len()))?;
     let Some(file) = &arguments.out else {
         out::line(text.trim_end());
         return Ok(());
     };
-    let failed =
-        |error: std::io::Error| Failure::Failed(format!("{}: cannot be written: {error}", file.display()));
+    let failed = |error: std::io::Error| {
+        CommandError::Failed(format!("{}: cannot be written: {error}", file.display()))
+    };
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
@@ -112,7 +113,7 @@ async fn facts(
     server: &str,
     program: bool,
     schema_tokens: usize,
-) -> Result<isolation::ServerUsage, Failure> {
+) -> Result<isolation::ServerUsage, CommandError> {
     let mut facts = isolation::ServerUsage {
         program,
         schema_tokens: Some(schema_tokens),
@@ -120,7 +121,7 @@ async fn facts(
     };
     if let Some(ledger) = composition.stores.ledger.as_ref().filter(|ledger| ledger.path().exists()) {
         let source = Some(SourceId::Server(server.into()));
-        for tool in ledger.metrics(&MetricsFilter { source, tool: None, days: Some(DAYS) }).await? {
+        for tool in ledger.metrics(&MetricsFilter { source, tool: None, days: Some(LEDGER_DAYS) }).await? {
             facts.calls += tool.calls;
             facts.waited_ms += tool.connecting_ms;
         }
@@ -147,8 +148,8 @@ async fn request_preset(
     None
 }
 
-fn no_request_preset(server: &str) -> Failure {
-    Failure::Usage(format!(
+fn no_request_preset(server: &str) -> CommandError {
+    CommandError::Usage(format!(
         "no preset that reaches server '{server}' has the tool `request`, which --strategy subprocess needs; write \
          `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
     ))
@@ -161,16 +162,16 @@ fn plain(name: &str) -> String {
 }
 
 /// What is written.
-struct Template<'a> {
+struct TemplateContext<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
     tools: &'a [std::sync::Arc<ToolEntry>],
     /// How requests are sent from a shell, and the preset that takes them. `None` if the subagent has tools instead.
-    requests: Option<(Pinned, String)>,
+    requests: Option<(PinnedCommand, String)>,
 }
 
-impl Template<'_> {
-    fn text(&self, why: &str) -> Result<String, Failure> {
+impl TemplateContext<'_> {
+    fn text(&self, why: &str) -> Result<String, CommandError> {
         let server = &self.arguments.server;
         let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
         // Names alone: what a server says of its tools would be an instruction to whoever has a shell.
@@ -196,17 +197,17 @@ impl Template<'_> {
              4. One complete answer: end with the result, what was changed, and what could not be done, with the reason. No raw \
              output; name the artifact where a result was kept whole.\n\nTools of `{server}`:\n"
         );
-        for entry in self.tools.iter().take(NAMED) {
+        for entry in self.tools.iter().take(MAX_NAMED_TOOLS) {
             let _ = writeln!(text, "- `{}`", plain(&entry.id.name));
         }
-        if self.tools.len() > NAMED {
-            let _ = writeln!(text, "- and {} more", self.tools.len() - NAMED);
+        if self.tools.len() > MAX_NAMED_TOOLS {
+            let _ = writeln!(text, "- and {} more", self.tools.len() - MAX_NAMED_TOOLS);
         }
         Ok(text)
     }
 
     /// By tools that the preset has: those of the server, else the ones that find and call them.
-    fn by_tools(&self) -> Result<(String, String), Failure> {
+    fn by_tools(&self) -> Result<(String, String), CommandError> {
         let (client, server) = (&self.arguments.name, &self.arguments.server);
         let listed = || self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
         let named = |entries: Vec<&ToolEntry>| {
@@ -229,7 +230,7 @@ impl Template<'_> {
             .collect();
         if proxy.is_empty() {
             let preset = &self.catalog.preset;
-            return Err(Failure::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use --strategy subprocess"
             )));
         }
@@ -241,10 +242,10 @@ impl Template<'_> {
     }
 
     /// By requests from a shell, each of which starts the server and ends it.
-    fn by_requests(&self, pinned: &Pinned, preset: &str) -> (String, String) {
+    fn by_requests(&self, pinned: &PinnedCommand, preset: &str) -> (String, String) {
         let server = &self.arguments.server;
-        let request = pinned.shell(&["request"], preset);
-        let schema = pinned.shell(&["tools", "schema", server, "TOOL"], preset);
+        let request = pinned.shell_line(&["request"], preset);
+        let schema = pinned.shell_line(&["tools", "schema", server, "TOOL"], preset);
         let way = format!(
             "Each call is one request, for which the server is started and ended again:\n\n```bash\n\
              {request} <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Failure, Place, exposure};
+use super::{CommandError, GlobalArgs, exposure};
 use crate::{config::Env, out};
 
 /// What agents that work on files use besides Gatehouse.
@@ -20,10 +20,12 @@ pub(super) struct Arguments {
     base: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = place.compose(env)?;
-    let catalog =
-        composition.catalog(&exposure(&composition, &arguments.preset)?).await.map_err(Failure::Failed)?;
+    let catalog = composition
+        .catalog(&exposure(&composition, &arguments.preset)?)
+        .await
+        .map_err(CommandError::Failed)?;
     let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);
     let tools = catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
     let tools = tools.map(|entry| format!("mcp__{}__{}", arguments.server, entry.name));

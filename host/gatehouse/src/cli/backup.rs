@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     archive,
     config::{Config, DocumentsEngine, Env, KnowledgeEngine},
@@ -24,12 +24,12 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
     let (state, file) = (&config.state, &arguments.file);
     let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
-    let made = made.map_err(Failure::Failed)?;
-    let elsewhere = elsewhere(&config);
+    let made = made.map_err(CommandError::Failed)?;
+    let elsewhere = external_data(&config);
     let manifest = &made.manifest;
     if arguments.json {
         out::json(&json!({
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
 }
 
 /// What is not in the data folder, and where it is.
-fn elsewhere(config: &Config) -> Vec<String> {
+fn external_data(config: &Config) -> Vec<String> {
     let pages = config.knowledge.index_file.as_ref().map(|index| {
         let index = index.display();
         format!("KG_INDEX_PATH: where {index} says that the pages are is not part of this")

@@ -13,7 +13,7 @@ use gatehouse_sandbox::{
 };
 use serde::Serialize;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     built_in,
     config::{Config, Env},
@@ -35,23 +35,23 @@ pub(super) enum Command {
     Precompile { folder: PathBuf },
 }
 
-pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) fn run(command: &Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
     match command {
         Command::Size { json } => {
-            let size = Size::of(&config);
+            let size = CacheUsage::measure(&config);
             if *json { out::json(&size) } else { out::line(size.to_string()) }
         }
         Command::Clean => {
             let (folder, before) = (&config.cache, CacheSize::from_folder(&config.cache));
-            let failed = |error| Failure::Failed(format!("{}: {error}", folder.display()));
+            let failed = |error| CommandError::Failed(format!("{}: {error}", folder.display()));
             cache::clean(folder).map_err(failed)?;
             out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
         }
         Command::Precompile { folder } => {
-            let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
+            let failed = |error: io::Error| CommandError::Failed(format!("{}: {error}", folder.display()));
             let components = built_in::all().map_err(failed)?;
-            let files = cache::for_package(&components).map_err(Failure::Failed)?;
+            let files = cache::for_package(&components).map_err(CommandError::Failed)?;
             fs::create_dir_all(folder).map_err(failed)?;
             for (name, content) in &files {
                 write_atomic(&folder.join(name), content).map_err(failed)?;
@@ -65,21 +65,21 @@ pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Fai
 
 /// What is kept, and how much may be.
 #[derive(Serialize)]
-pub(super) struct Size<'a> {
+pub(super) struct CacheUsage<'a> {
     folder: &'a Path,
     components: usize,
     bytes: u64,
     limit: u64,
 }
 
-impl<'a> Size<'a> {
-    pub(super) fn of(config: &'a Config) -> Self {
+impl<'a> CacheUsage<'a> {
+    pub(super) fn measure(config: &'a Config) -> Self {
         let CacheSize { components, bytes } = CacheSize::from_folder(&config.cache);
         Self { folder: &config.cache, components, bytes, limit: config.cache_size }
     }
 }
 
-impl fmt::Display for Size<'_> {
+impl fmt::Display for CacheUsage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bytes, limit) = (megabytes(self.bytes), format_bytes(self.limit));
         let (gates, folder) = (gates(self.components), self.folder.display());

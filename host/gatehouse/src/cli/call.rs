@@ -10,9 +10,9 @@ use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Outcome, Reply};
 use gatehouse_wire::serve;
 use serde_json::Value;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
-    compose::{Callers, Composition},
+    compose::{AnonymousCallers, Composition},
     config::Env,
     out,
 };
@@ -35,18 +35,18 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let given = self::arguments(&arguments.arguments)?;
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
+    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(CommandError::Failed)?);
     call(&composition, catalog, &arguments.tool, given, arguments.json).await
 }
 
 /// Arguments as they were typed, or read from standard input.
-pub(super) fn arguments(given: &str) -> Result<Value, Failure> {
+pub(super) fn arguments(given: &str) -> Result<Value, CommandError> {
     serde_json::from_str(&read(given)?)
-        .map_err(|error| Failure::Usage(format!("the arguments are not JSON: {error}")))
+        .map_err(|error| CommandError::Usage(format!("the arguments are not JSON: {error}")))
 }
 
 /// Calls a tool by the name that clients see, and prints what comes of it.
@@ -56,8 +56,8 @@ pub(super) async fn call(
     tool: &str,
     arguments: Value,
     json: bool,
-) -> Result<(), Failure> {
-    let pipeline = Arc::new(composition.stages(&Callers::Commands));
+) -> Result<(), CommandError> {
+    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
     let data = serve::StructuredMode::for_programs(&catalog);
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();
@@ -65,26 +65,29 @@ pub(super) async fn call(
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
         out::json(&serve::call_result(outcome, data));
-        return if failed { Err(Failure::Failed(format!("{tool} failed"))) } else { Ok(()) };
+        return if failed { Err(CommandError::Failed(format!("{tool} failed"))) } else { Ok(()) };
     }
-    tell(tool, outcome)
+    print_outcome(tool, outcome)
 }
 
-fn read(given: &str) -> Result<String, Failure> {
+fn read(given: &str) -> Result<String, CommandError> {
     if given != "-" {
         return Ok(given.to_owned());
     }
     let mut text = String::new();
     let read =
         tokio::task::block_in_place(|| io::stdin().lock().take(MAX_ARGUMENTS + 1).read_to_string(&mut text));
-    let read = read.map_err(|error| Failure::Usage(format!("the arguments cannot be read: {error}")))?;
+    let read = read.map_err(|error| CommandError::Usage(format!("the arguments cannot be read: {error}")))?;
     if read as u64 > MAX_ARGUMENTS {
-        return Err(Failure::Usage(format!("the arguments are longer than {} MiB", MAX_ARGUMENTS >> 20)));
+        return Err(CommandError::Usage(format!(
+            "the arguments are longer than {} MiB",
+            MAX_ARGUMENTS >> 20
+        )));
     }
     Ok(text)
 }
 
-fn tell(tool: &str, outcome: Outcome) -> Result<(), Failure> {
+fn print_outcome(tool: &str, outcome: Outcome) -> Result<(), CommandError> {
     let Reply { content, structured, is_error, meta: _ } = outcome?;
     if let Some(data) = structured.filter(|_| content.is_empty()) {
         out::json(&data);
@@ -101,5 +104,5 @@ fn tell(tool: &str, outcome: Outcome) -> Result<(), Failure> {
             ContentPart::Other(block) => Value::Object(block).to_string(),
         });
     }
-    if is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+    if is_error { Err(CommandError::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
 }

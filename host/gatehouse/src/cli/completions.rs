@@ -13,15 +13,15 @@ use clap_complete::{
 };
 use gatehouse_core::clean::is_hidden;
 
-use super::{Cli, Failure};
+use super::{Cli, CommandError};
 use crate::{
-    compose::Gates,
+    compose::GateRegistry,
     config::{Config, Env, locate},
     out,
 };
 
 /// By this variable the script of a shell asks.
-const ASKED_BY: &str = "GATEHOUSE_COMPLETE";
+const COMPLETE_VARIABLE: &str = "GATEHOUSE_COMPLETE";
 
 /// What the shell calls.
 const PROGRAM: &str = "gatehouse";
@@ -32,13 +32,13 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut script = Vec::new();
     let shell = arguments.shell.to_string();
-    let failed = |why: String| Failure::Failed(format!("no script for {shell}: {why}"));
+    let failed = |why: String| CommandError::Failed(format!("no script for {shell}: {why}"));
     let shells = Shells::builtins();
     let completer = shells.completer(&shell).ok_or_else(|| failed("it is not known".into()))?;
-    let written = completer.write_registration(ASKED_BY, PROGRAM, PROGRAM, PROGRAM, &mut script);
+    let written = completer.write_registration(COMPLETE_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
     written.map_err(|error| failed(error.to_string()))?;
     out::line(String::from_utf8_lossy(&script).trim());
     Ok(())
@@ -46,13 +46,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Answers a shell that asks, and ends the program; comes back where nobody asks.
 pub(super) fn answer() {
-    CompleteEnv::with_factory(|| with_names(Cli::command())).var(ASKED_BY).complete();
+    CompleteEnv::with_factory(|| with_names(Cli::command())).var(COMPLETE_VARIABLE).complete();
 }
 
 /// The configuration that a command without options would have. What is wrong with it is told by commands.
 fn config() -> Option<Config> {
     let env = Env::read();
-    Config::of(&locate::read(None, &env).ok()?.text, None, None, &env).ok()
+    Config::from_text(&locate::read(None, &env).ok()?.text, None, None, &env).ok()
 }
 
 /// What a terminal would obey stays out of a shell's line.
@@ -94,7 +94,7 @@ fn servers() -> Vec<CompletionCandidate> {
 
 /// Names of gates, and components in files.
 fn gates_and_files(begun: &OsStr) -> Vec<CompletionCandidate> {
-    let names = config().map(|config| Gates::names_in(&config)).unwrap_or_default();
+    let names = config().map(|config| GateRegistry::names_in(&config)).unwrap_or_default();
     let begin = begun.to_string_lossy();
     let mut all = candidates(names.into_iter().filter(|name| name.starts_with(&*begin)));
     all.extend(PathCompleter::file().complete(begun));

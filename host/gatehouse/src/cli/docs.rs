@@ -12,13 +12,13 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::DocumentLibrary;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Index a folder or git checkout, so that its documents can be searched and read
-    Add(Add),
+    Add(AddRepositoryArgs),
     /// Index repositories again: what changed, and nothing else
     Refresh {
         /// Their names [default: all]
@@ -34,7 +34,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Search a repository
-    Search(Search),
+    Search(SearchDocsArgs),
     /// Print a document, or lines of it
     Get {
         /// Name of the repository
@@ -64,7 +64,7 @@ pub(super) enum Command {
 }
 
 #[derive(Args)]
-pub(super) struct Add {
+pub(super) struct AddRepositoryArgs {
     /// The folder
     dir: PathBuf,
     /// What tools call it [default: the name of the folder]
@@ -79,14 +79,14 @@ pub(super) struct Add {
 }
 
 #[derive(Args)]
-pub(super) struct Search {
+pub(super) struct SearchDocsArgs {
     /// Name of the repository
     repository: String,
     /// Any text
     query: String,
     /// By the words of the query alone, or by its meaning as well
     #[arg(long, value_enum, default_value_t)]
-    mode: Mode,
+    mode: SearchModeArg,
     /// How many documents at most
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
     top_k: u16,
@@ -96,23 +96,23 @@ pub(super) struct Search {
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
-enum Mode {
+enum SearchModeArg {
     Text,
     #[default]
     Semantic,
 }
 
-impl From<Mode> for SearchMode {
-    fn from(mode: Mode) -> Self {
+impl From<SearchModeArg> for SearchMode {
+    fn from(mode: SearchModeArg) -> Self {
         match mode {
-            Mode::Text => Self::Text,
-            Mode::Semantic => Self::Semantic,
+            SearchModeArg::Text => Self::Text,
+            SearchModeArg::Semantic => Self::Semantic,
         }
     }
 }
 
 /// How long vectors are waited for; whoever opens the documents next makes up for the rest.
-const SETTLE: Duration = Duration::from_secs(600);
+const MAX_VECTOR_WAIT: Duration = Duration::from_secs(600);
 
 fn lines(text: &str) -> Result<LineRange, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|line| *line > 0);
@@ -123,7 +123,7 @@ fn lines(text: &str) -> Result<LineRange, String> {
     }
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
     let models = compose::models(&config)?;
     let library = compose::documents(&config, &models.embedder)?;
@@ -143,7 +143,11 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
 }
 
 /// The repository of this name; the failure names those that there are.
-async fn named(library: &DocumentLibrary, name: &str, guides: bool) -> Result<Repository, Failure> {
+async fn find_repository(
+    library: &DocumentLibrary,
+    name: &str,
+    guides: bool,
+) -> Result<Repository, CommandError> {
     let mut all = library.repositories(guides).await?;
     if let Some(place) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
         return Ok(all.swap_remove(place));
@@ -153,10 +157,10 @@ async fn named(library: &DocumentLibrary, name: &str, guides: bool) -> Result<Re
         [] => "There is none yet; add one with `gatehouse docs add <folder>`.".into(),
         names => format!("There are: {}.", names.join(", ")),
     };
-    Err(Failure::Usage(format!("There is no repository '{name}'. {known}")))
+    Err(CommandError::Usage(format!("There is no repository '{name}'. {known}")))
 }
 
-async fn list(library: &DocumentLibrary, json: bool) -> Result<(), Failure> {
+async fn list(library: &DocumentLibrary, json: bool) -> Result<(), CommandError> {
     let repositories = library.repositories(json).await?;
     if json {
         out::json(&repositories);
@@ -179,8 +183,8 @@ async fn list(library: &DocumentLibrary, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn search(library: &DocumentLibrary, arguments: Search) -> Result<(), Failure> {
-    let Search { repository, query, mode, top_k, json } = arguments;
+async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> Result<(), CommandError> {
+    let SearchDocsArgs { repository, query, mode, top_k, json } = arguments;
     let result = library.search(&repository, &query, mode.into(), top_k.into()).await?;
     if json {
         out::json(&result);
@@ -211,7 +215,7 @@ async fn get(
     path: &str,
     lines: Option<LineRange>,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let document = library.read(repository, path, lines).await?;
     if json {
         out::json(&document);
@@ -228,8 +232,8 @@ async fn get(
     Ok(())
 }
 
-async fn remove(library: &DocumentLibrary, name: &str) -> Result<(), Failure> {
-    let repository = named(library, name, false).await?;
+async fn remove(library: &DocumentLibrary, name: &str) -> Result<(), CommandError> {
+    let repository = find_repository(library, name, false).await?;
     library.remove(&repository.name).await?;
     out::line(format!("removed {} ({} documents)", repository.name, repository.file_count));
     Ok(())

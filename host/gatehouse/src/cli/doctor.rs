@@ -11,11 +11,11 @@ use gatehouse_sandbox::format_bytes;
 use gatehouse_stores::DataFile;
 use serde_json::{Value, json};
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     compose::Composition,
-    config::{Config, Env, added::Added, env::VARIABLES, unused},
-    out::{self, Colour},
+    config::{Config, Env, added::FileServerStore, env::VARIABLES, unused},
+    out::{self, TerminalColor},
 };
 
 #[derive(Args)]
@@ -25,14 +25,14 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-struct Check {
+struct DoctorCheck {
     what: String,
     result: Result<String, String>,
     /// Something to look at, though nothing is broken.
     warning: bool,
 }
 
-impl Check {
+impl DoctorCheck {
     fn new(what: impl Into<String>, result: Result<String, String>) -> Self {
         Self { what: what.into(), result, warning: false }
     }
@@ -50,12 +50,12 @@ impl Check {
 pub(super) async fn run(
     arguments: &Arguments,
     verbose: bool,
-    place: &Place,
+    place: &GlobalArgs,
     env: &Env,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let checks = match place.compose(env) {
         Ok(composition) => examine(&composition, env).await?,
-        Err(error) => vec![Check::new("configuration", Err(error.to_string()))],
+        Err(error) => vec![DoctorCheck::new("configuration", Err(error.to_string()))],
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
     if arguments.json {
@@ -74,12 +74,12 @@ pub(super) async fn run(
     if broken == 0 {
         Ok(())
     } else {
-        Err(Failure::Failed(format!("{broken} of {} checks failed", checks.len())))
+        Err(CommandError::Failed(format!("{broken} of {} checks failed", checks.len())))
     }
 }
 
 /// Prints what is as it should be, and below it, where it is seen, what is not.
-fn print(checks: &[Check], environment: Option<&Env>) {
+fn print(checks: &[DoctorCheck], environment: Option<&Env>) {
     if let Some(env) = environment {
         out::line("environment");
         let width = VARIABLES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
@@ -89,121 +89,126 @@ fn print(checks: &[Check], environment: Option<&Env>) {
         }
         out::line("");
     }
-    for Check { what, result, .. } in checks.iter().filter(|check| !check.is_problem()) {
+    for DoctorCheck { what, result, .. } in checks.iter().filter(|check| !check.is_problem()) {
         let found = result.as_deref().unwrap_or_default();
-        out::verdict("ok", Colour::Green, &format!("    {what}: {found}"));
+        out::verdict("ok", TerminalColor::Green, &format!("    {what}: {found}"));
     }
     let problems = || checks.iter().filter(|check| check.is_problem());
     if problems().next().is_some() {
         out::line("");
     }
-    for Check { what, result, .. } in problems() {
+    for DoctorCheck { what, result, .. } in problems() {
         if let Ok(found) = result {
-            out::verdict("warn", Colour::Yellow, &format!("  {what}: {found}"));
+            out::verdict("warn", TerminalColor::Yellow, &format!("  {what}: {found}"));
         }
     }
-    for Check { what, result, .. } in problems() {
+    for DoctorCheck { what, result, .. } in problems() {
         if let Err(why) = result {
-            out::verdict("FAIL", Colour::Red, &format!("  {what}: {why}"));
+            out::verdict("FAIL", TerminalColor::Red, &format!("  {what}: {why}"));
         }
     }
 }
 
-async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Failure> {
+async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck>, CommandError> {
     let config = &composition.config;
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
-    let mut checks =
-        vec![Check::new("configuration", Ok(file)), Check::new("data folder", writable(&config.state))];
+    let mut checks = vec![
+        DoctorCheck::new("configuration", Ok(file)),
+        DoctorCheck::new("data folder", writable(&config.state)),
+    ];
     if let Some(ignored) = &config.choice.ignored {
-        checks.push(Check::warning("configuration", ignored.to_string()));
+        checks.push(DoctorCheck::warning("configuration", ignored.to_string()));
     }
     for name in composition.gate_names() {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
-        checks.push(Check::new(format!("gate {name}"), result));
+        checks.push(DoctorCheck::new(format!("gate {name}"), result));
     }
-    checks.extend(composition.gates.misnamed().into_iter().map(|why| Check::warning("gates", why)));
-    checks.extend(composition.gates.blocks_for_nothing().into_iter().map(|why| Check::warning("gates", why)));
+    checks.extend(composition.gates.misnamed().into_iter().map(|why| DoctorCheck::warning("gates", why)));
+    checks.extend(
+        composition.gates.blocks_without_gate().into_iter().map(|why| DoctorCheck::warning("gates", why)),
+    );
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
-    let added = Added::new(Arc::clone(config), env.clone()).now();
+    let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     checks.extend(servers::checks(&config.servers, &added));
     let catalogs = composition.catalogs().await;
     if catalogs.is_empty() {
         let why = "the configuration has no preset, so nothing can be served; write a block [presets.NAME]";
-        checks.push(Check::new("presets", Err(why.into())));
+        checks.push(DoctorCheck::new("presets", Err(why.into())));
     }
     let chosen = config.select(None, env);
-    checks.push(Check::new(
+    checks.push(DoctorCheck::new(
         "chosen preset",
         chosen.map(|exposure| exposure.preset).map_err(|why| why.to_string()),
     ));
-    checks.extend(config.unnamed_default().map(|why| Check::warning("chosen preset", why)));
+    checks.extend(config.unnamed_default().map(|why| DoctorCheck::warning("chosen preset", why)));
     let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
     for (name, catalog) in catalogs {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
-        checks.push(Check::new(format!("preset {name}"), result));
+        checks.push(DoctorCheck::new(format!("preset {name}"), result));
         let warnings = unmatched.remove(name).unwrap_or_default();
-        checks.extend(warnings.into_iter().map(|why| Check::warning(format!("preset {name}"), why)));
+        checks.extend(warnings.into_iter().map(|why| DoctorCheck::warning(format!("preset {name}"), why)));
     }
-    checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
+    checks
+        .extend(composition.unmet_grants().await.into_iter().map(|lack| DoctorCheck::warning("gates", lack)));
     checks.extend(keyless(config, env));
-    checks.extend(unused(config, env).into_iter().map(|why| Check::warning("environment", why)));
+    checks.extend(unused(config, env).into_iter().map(|why| DoctorCheck::warning("environment", why)));
     let health = composition.knowledge.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     if let Some(why) = failing {
-        checks.push(Check::warning(
+        checks.push(DoctorCheck::warning(
             "knowledge by meaning",
             format!("{why}; words alone find pages until then"),
         ));
     }
     let result =
         health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
-    checks.push(Check::new("knowledge", result.map_err(|fault| fault.in_one_line())));
+    checks.push(DoctorCheck::new("knowledge", result.map_err(|fault| fault.in_one_line())));
     let documents = composition.documents.health().await;
     if let Some(why) = documents.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone()) {
-        checks.push(Check::warning("documents by meaning", why));
+        checks.push(DoctorCheck::warning("documents by meaning", why));
     }
     let notes = documents.as_ref().map(|health| health.store.notes.clone()).unwrap_or_default();
-    checks.extend(notes.into_iter().map(|note| Check::warning("documents", note)));
+    checks.extend(notes.into_iter().map(|note| DoctorCheck::warning("documents", note)));
     let result = documents.map(|health| {
         let health = health.store;
         let (repositories, files) = (health.repositories, health.files);
         format!("{}: {files} documents of {repositories} repositories in {}", health.engine, health.address)
     });
-    checks.push(Check::new("documents", result.map_err(|fault| fault.in_one_line())));
+    checks.push(DoctorCheck::new("documents", result.map_err(|fault| fault.in_one_line())));
     checks.extend(artifacts(composition).await);
     checks.extend(databases(&config.state).await);
     Ok(checks)
 }
 
 /// Each database of the data folder, whichever engines are configured.
-async fn databases(state: &Path) -> Vec<Check> {
+async fn databases(state: &Path) -> Vec<DoctorCheck> {
     let state = state.to_owned();
     let checked = tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await;
     let one = |(kept, result): (DataFile, Result<i64, Fault>)| {
         let result = result.map(|schema| format!("intact, schema {schema}"));
-        Check::new(format!("database {}", kept.file()), result.map_err(|fault| fault.in_one_line()))
+        DoctorCheck::new(format!("database {}", kept.file()), result.map_err(|fault| fault.in_one_line()))
     };
     match checked {
         Ok(checked) => checked.into_iter().map(one).collect(),
-        Err(error) => vec![Check::new("databases", Err(format!("the check ended early: {error}")))],
+        Err(error) => vec![DoctorCheck::new("databases", Err(format!("the check ended early: {error}")))],
     }
 }
 
 /// What was too large to show: where it is kept, and what keeps it from being found by meaning.
-async fn artifacts(composition: &Composition) -> Vec<Check> {
+async fn artifacts(composition: &Composition) -> Vec<DoctorCheck> {
     let health = composition.artifacts.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     let result = health.map(|health| {
         let (health, bytes) = (&health.store, format_bytes(health.store.bytes));
         format!("{}: {} artifacts, {bytes}, in {}", health.engine, health.artifacts, health.address)
     });
-    let result = Check::new("artifacts", result.map_err(|fault| fault.in_one_line()));
-    failing.map(|why| Check::warning("artifacts by meaning", why)).into_iter().chain([result]).collect()
+    let result = DoctorCheck::new("artifacts", result.map_err(|fault| fault.in_one_line()));
+    failing.map(|why| DoctorCheck::warning("artifacts by meaning", why)).into_iter().chain([result]).collect()
 }
 
 /// Providers that get no key, though the environment has one.
-fn keyless(config: &Config, env: &Env) -> Vec<Check> {
+fn keyless(config: &Config, env: &Env) -> Vec<DoctorCheck> {
     let kept = ProviderName::ALL
         .into_iter()
         .filter(|name| config.models.settings(*name).keyless && env.is_set(name.variable()));
@@ -212,23 +217,23 @@ fn keyless(config: &Config, env: &Env) -> Vec<Check> {
         let why = format!(
             "no key is sent there, because base_url stands in the file and api_key does not; if {variable} is meant for it, write api_key = \"${{{variable}}}\""
         );
-        Check::warning(format!("[models.{block}]"), why)
+        DoctorCheck::warning(format!("[models.{block}]"), why)
     });
     told.collect()
 }
 
 /// Headers for which a variable is not set: requests to that host fail until it is.
-fn missing_variables(config: &Config) -> Vec<Check> {
+fn missing_variables(config: &Config) -> Vec<DoctorCheck> {
     let rules = config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
     let complaints = rules.flat_map(|rules| {
         let gate = format!("gate {}", rules.gate());
-        rules.problems().into_iter().map(move |why| Check::warning(gate.clone(), why))
+        rules.problems().into_iter().map(move |why| DoctorCheck::warning(gate.clone(), why))
     });
     complaints.collect()
 }
 
 /// Folders that gates are to read and that are not there: every call of such a gate fails until they are.
-fn missing_folders(config: &Config) -> Vec<Check> {
+fn missing_folders(config: &Config) -> Vec<DoctorCheck> {
     let folders = config
         .gates
         .iter()
@@ -238,7 +243,7 @@ fn missing_folders(config: &Config) -> Vec<Check> {
         .map(|(gate, folder)| {
             let found =
                 format!("{} is not a folder; calls of the gate fail until it is one", folder.host.display());
-            Check::warning(format!("gate {gate}, folder {}", folder.guest), found)
+            DoctorCheck::warning(format!("gate {gate}, folder {}", folder.guest), found)
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use gatehouse_core::{Catalog, CompiledPreset, forwarding, names, workflow};
 use serde_json::json;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     compose::{COMMAND_WAIT, Composition},
     config::Env,
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &exposure, &arguments.tool).await?;
@@ -54,13 +54,13 @@ struct Explanation {
 }
 
 impl Explanation {
-    fn no(why: String) -> Self {
+    fn not_exposed(why: String) -> Self {
         Self { exposed: false, through: None, why }
     }
 }
 
 /// The most characters of parameters that are shown.
-const PARAMS: usize = 600;
+const MAX_PARAMS_CHARS: usize = 600;
 
 /// What steps of workflows ask of calls.
 fn steps(steps: &[&workflow::WorkflowStep]) -> String {
@@ -86,9 +86,9 @@ async fn explain(
     composition: &Composition,
     exposure: &CompiledPreset,
     tool: &str,
-) -> Result<Explanation, Failure> {
+) -> Result<Explanation, CommandError> {
     let preset = &exposure.preset;
-    let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
+    let catalog = composition.catalog(exposure).await.map_err(CommandError::Failed)?;
     if let Some(entry) = catalog.get(tool) {
         let own = &entry.spec.name;
         let alias = if **own == *tool {
@@ -118,13 +118,13 @@ async fn explain(
         } else {
             steps(&workflow::steps_for(&exposure.workflow, workflow::intent_of(&entry.declared)))
         };
-        let params = names::quoted(params, PARAMS);
+        let params = names::quoted(params, MAX_PARAMS_CHARS);
         let why = format!(
             "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
         );
         return Ok(Explanation { exposed: true, through: None, why });
     }
-    let offers = composition.offers(exposure, COMMAND_WAIT).await.map_err(Failure::Failed)?;
+    let offers = composition.offers(exposure, COMMAND_WAIT).await.map_err(CommandError::Failed)?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();
@@ -135,12 +135,14 @@ async fn explain(
     let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
     if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
         let source = offer.source.id();
-        return Ok(Explanation::no(format!(
+        return Ok(Explanation::not_exposed(format!(
             "preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""
         )));
     }
     if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
-        return Ok(Explanation::no(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
+        return Ok(Explanation::not_exposed(format!(
+            "preset '{preset}' hides '{tool}' by [presets.{preset}.tools]"
+        )));
     }
     let servers = composition.known_servers().await?;
     // A preset that cannot be served exposes nothing, and `presets check` says why.
@@ -153,10 +155,12 @@ async fn explain(
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         let elsewhere = elsewhere.join(", ");
-        return Ok(Explanation::no(format!(
+        return Ok(Explanation::not_exposed(format!(
             "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
         )));
     }
     let near = names::did_you_mean(tool, catalog.names());
-    Ok(Explanation::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}")))
+    Ok(Explanation::not_exposed(format!(
+        "no gate or server of any preset has a tool '{tool}'.{near}{unasked}"
+    )))
 }

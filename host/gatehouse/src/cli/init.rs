@@ -3,7 +3,7 @@
 
 mod file;
 mod lessons;
-mod marked;
+mod managed_section;
 mod section;
 mod skill;
 
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use self::{
-    file::{After, Change, ProjectFile},
-    marked::Left,
-    section::Facts,
+    file::{FileChange, PlannedContent, ProjectFile},
+    managed_section::FileRemainder,
+    section::SectionContext,
 };
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -25,8 +25,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
     /// Whose files: .claude/CLAUDE.md and the command /gateway-init, AGENTS.md, or .cursor/rules/gatehouse.mdc
-    #[arg(long, value_enum, default_value_t = Target::Claude)]
-    target: Target,
+    #[arg(long, value_enum, default_value_t = InitTarget::Claude)]
+    target: InitTarget,
     /// Write an agent skill instead, .claude/skills/gatehouse/SKILL.md, which costs tokens only when it is opened
     #[arg(long, conflicts_with = "target")]
     skill: bool,
@@ -48,20 +48,20 @@ pub(super) struct Arguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Target {
+enum InitTarget {
     Claude,
     AgentsMd,
     Cursor,
 }
 
 /// A file that is written for a target.
-struct Written {
+struct TargetFile {
     name: &'static str,
     /// What a new file begins with.
     head: &'static str,
     /// Whether people write there, too; any other is ours whole.
     shared: bool,
-    body: fn(&Facts) -> String,
+    body: fn(&SectionContext) -> String,
 }
 
 const COMMAND: &str = "---\n\
@@ -75,22 +75,22 @@ const RULE: &str = "---\n\
     ---\n\n";
 
 impl Arguments {
-    fn files(&self) -> Vec<Written> {
+    fn files(&self) -> Vec<TargetFile> {
         if self.skill {
             let (name, head) = (".claude/skills/gatehouse/SKILL.md", skill::HEAD);
-            return vec![Written { name, head, shared: false, body: |facts| facts.skill() }];
+            return vec![TargetFile { name, head, shared: false, body: |facts| facts.skill() }];
         }
         self.target.files()
     }
 }
 
-impl Target {
-    fn files(self) -> Vec<Written> {
-        let section = |name, head, shared| Written { name, head, shared, body: |facts| facts.section() };
+impl InitTarget {
+    fn files(self) -> Vec<TargetFile> {
+        let section = |name, head, shared| TargetFile { name, head, shared, body: |facts| facts.section() };
         match self {
             Self::Claude => vec![
                 section(".claude/CLAUDE.md", "", true),
-                Written {
+                TargetFile {
                     name: ".claude/commands/gateway-init.md",
                     head: COMMAND,
                     shared: false,
@@ -103,32 +103,34 @@ impl Target {
     }
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let folder = &arguments.folder;
-    let root =
-        folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-            Failure::Usage(format!("--folder {}: there is no such folder", folder.display()))
-        })?;
-    let changes =
-        if arguments.undo { undone(&arguments, &root)? } else { made(&arguments, &root, place, env).await? };
-    let changes: Vec<Change> = changes.into_iter().filter(Change::is_one).collect();
+    let root = folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
+        CommandError::Usage(format!("--folder {}: there is no such folder", folder.display()))
+    })?;
+    let changes = if arguments.undo {
+        plan_removal(&arguments, &root)?
+    } else {
+        plan_sections(&arguments, &root, place, env).await?
+    };
+    let changes: Vec<FileChange> = changes.into_iter().filter(FileChange::is_one).collect();
     if changes.is_empty() {
         out::line(if arguments.undo { "there is nothing to take out" } else { "everything is up to date" });
         return Ok(());
     }
     for change in &changes {
-        change.check().map_err(Failure::Failed)?;
+        change.check().map_err(CommandError::Failed)?;
         out::line(change.diff().trim_end());
     }
-    if arguments.dry_run || !agreed(arguments.yes).await? {
+    if arguments.dry_run || !confirm(arguments.yes).await? {
         out::note("nothing was written");
         return Ok(());
     }
     let mut done: Vec<&str> = Vec::new();
     for change in &changes {
         change.make().map_err(|why| match done.as_slice() {
-            [] => Failure::Failed(why),
-            done => Failure::Failed(format!("{why} ({} is written already)", done.join(", "))),
+            [] => CommandError::Failed(why),
+            done => CommandError::Failed(format!("{why} ({} is written already)", done.join(", "))),
         })?;
         done.push(change.file.name);
     }
@@ -137,60 +139,65 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
 }
 
 /// Asks on the terminal, unless that was answered on the command line.
-async fn agreed(yes: bool) -> Result<bool, Failure> {
+async fn confirm(yes: bool) -> Result<bool, CommandError> {
     if yes {
         return Ok(true);
     }
     let asked = tokio::task::spawn_blocking(|| out::ask("Write this? [y/N] ")).await;
-    match asked.map_err(|error| Failure::Failed(error.to_string()))? {
+    match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(Failure::Usage(
+        None => Err(CommandError::Usage(
             "nobody is there to ask, so nothing was written; add --yes to write this, or --dry-run".into(),
         )),
     }
 }
 
-async fn made(arguments: &Arguments, root: &Path, place: &Place, env: &Env) -> Result<Vec<Change>, Failure> {
+async fn plan_sections(
+    arguments: &Arguments,
+    root: &Path,
+    place: &GlobalArgs,
+    env: &Env,
+) -> Result<Vec<FileChange>, CommandError> {
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
-    let facts = Facts {
+    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
+    let facts = SectionContext {
         catalog: &catalog,
         exposure: &exposure,
         server: arguments.server.clone(),
-        prefixed: arguments.target == Target::Claude,
+        prefixed: arguments.target == InitTarget::Claude,
     };
-    let change = |written: Written| {
-        let file = ProjectFile::look(root, written.name)?;
+    let change = |written: TargetFile| {
+        let file = ProjectFile::read(root, written.name)?;
         let wrong = |why: String| format!("{}: {why}; nothing was written", written.name);
         let body = (written.body)(&facts);
         let text = match &file.text {
-            None => marked::fresh(written.head, &body, file.missing_folders),
-            Some(text) if !written.shared && !marked::has_section(text).map_err(wrong)? => {
+            None => managed_section::new_file(written.head, &body, file.missing_folders),
+            Some(text) if !written.shared && !managed_section::has_section(text).map_err(wrong)? => {
                 let why = "is there and was not written by `gatehouse init`; move it away first";
                 return Err(wrong(why.into()));
             }
-            Some(text) => marked::put(text, &body).map_err(wrong)?,
+            Some(text) => managed_section::put_section(text, &body).map_err(wrong)?,
         };
-        Ok(Change { file, after: After::Text(text) })
+        Ok(FileChange { file, after: PlannedContent::Text(text) })
     };
-    arguments.files().into_iter().map(change).collect::<Result<_, String>>().map_err(Failure::Failed)
+    arguments.files().into_iter().map(change).collect::<Result<_, String>>().map_err(CommandError::Failed)
 }
 
 /// The last file first, so that folders are empty when it is their turn.
-fn undone(arguments: &Arguments, root: &Path) -> Result<Vec<Change>, Failure> {
+fn plan_removal(arguments: &Arguments, root: &Path) -> Result<Vec<FileChange>, CommandError> {
     let mut changes = Vec::new();
     for written in arguments.files().into_iter().rev() {
-        let file = ProjectFile::look(root, written.name).map_err(Failure::Failed)?;
+        let file = ProjectFile::read(root, written.name).map_err(CommandError::Failed)?;
         let Some(text) = &file.text else { continue };
-        let left = marked::take_out(text, written.head)
-            .map_err(|why| Failure::Failed(format!("{}: {why}; nothing was written", written.name)))?;
+        let left = managed_section::remove_section(text, written.head)
+            .map_err(|why| CommandError::Failed(format!("{}: {why}; nothing was written", written.name)))?;
         let after = match left {
             None => continue,
-            Some(Left::Nothing { folders }) => After::Gone { folders },
-            Some(Left::Text(text)) => After::Text(text),
+            Some(FileRemainder::Nothing { folders }) => PlannedContent::Removed { folders },
+            Some(FileRemainder::Text(text)) => PlannedContent::Text(text),
         };
-        changes.push(Change { file, after });
+        changes.push(FileChange { file, after });
     }
     Ok(changes)
 }

@@ -18,15 +18,15 @@ use gatehouse_core::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Make the stored pages of a wiki folder equal to the folder
-    Index(Index),
+    Index(IndexWikiArgs),
     /// Search pages
-    Search(Search),
+    Search(SearchPagesArgs),
     /// Print a page, by id (Type/Name) or title
     Get {
         /// Id or title
@@ -36,13 +36,13 @@ pub(super) enum Command {
         json: bool,
     },
     /// Change a page, and the file it came from
-    Edit(Edit),
+    Edit(EditPageArgs),
     /// Copy every page from one engine to another, all or none
-    Copy(copy::Copy),
+    Copy(copy::CopyPagesArgs),
 }
 
 #[derive(Args)]
-pub(super) struct Index {
+pub(super) struct IndexWikiArgs {
     /// The wiki folder [default: the one of KG_INDEX_PATH]
     dir: Option<PathBuf>,
     /// Write an index file for KG_INDEX_PATH here
@@ -57,7 +57,7 @@ pub(super) struct Index {
 }
 
 #[derive(Args)]
-pub(super) struct Search {
+pub(super) struct SearchPagesArgs {
     /// Any text
     query: String,
     /// How many pages at most
@@ -78,7 +78,7 @@ pub(super) struct Search {
 }
 
 #[derive(Args)]
-pub(super) struct Edit {
+pub(super) struct EditPageArgs {
     /// Id of the page, Type/Name
     page: String,
     /// New overview
@@ -102,12 +102,12 @@ pub(super) struct Edit {
 }
 
 /// How long the pages' vectors are waited for; whoever opens the graph next makes up for the rest.
-const SETTLE: Duration = Duration::from_secs(120);
+const MAX_VECTOR_WAIT: Duration = Duration::from_secs(120);
 
 /// What is said where that was too short.
-const UNSETTLED: &str = "Not every page has its vector yet; `gatehouse status` tells how many wait.";
+const VECTORS_PENDING: &str = "Not every page has its vector yet; `gatehouse status` tells how many wait.";
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
     let embedder = compose::models(&config)?.embedder;
     let open = |named: bool| {
@@ -128,7 +128,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
             } else {
                 open(named)?
             };
-            on(knowledge, async |knowledge| index(knowledge, arguments).await).await
+            with_graph(knowledge, async |knowledge| index(knowledge, arguments).await).await
         }
         Command::Search(arguments) => {
             let work = async |knowledge: &_| search(knowledge, arguments).await;
@@ -147,17 +147,17 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
 }
 
 /// Works on a graph, and closes it whatever comes of that.
-async fn on(
+async fn with_graph(
     knowledge: WikiKnowledge,
-    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     let done = work(&knowledge).await;
     knowledge.close().await;
     done
 }
 
 /// Shows how far long work is; hidden by itself where standard error is not a terminal.
-fn bar(doing: &str) -> ProgressBar {
+fn progress_bar(doing: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     let template = format!("{doing} [{{bar:30}}] {{pos}}/{{len}} pages {{elapsed}}");
     if let Ok(style) = ProgressStyle::with_template(&template) {
@@ -168,16 +168,16 @@ fn bar(doing: &str) -> ProgressBar {
 
 /// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
 /// What was stored stands without them: its pages are found by their words.
-async fn settled(knowledge: &WikiKnowledge) -> bool {
+async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = knowledge.settle(SETTLE).await;
+    let settled = knowledge.settle(MAX_VECTOR_WAIT).await;
     bar.finish_and_clear();
     settled
 }
 
-async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
-    let bar = bar("indexing");
+async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<(), CommandError> {
+    let bar = progress_bar("indexing");
     // Whoever types `--clear` means it.
     let options =
         IndexOptions { clear_existing: arguments.clear, accept_loss: true, persist_path: arguments.save_to };
@@ -188,8 +188,8 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
     let report = knowledge.index(arguments.dir, options, &progress).await;
     bar.finish_and_clear();
     let report = report?;
-    if !settled(knowledge).await {
-        out::note(UNSETTLED);
+    if !wait_for_vectors(knowledge).await {
+        out::note(VECTORS_PENDING);
     }
     if arguments.json {
         out::json(&report);
@@ -223,8 +223,8 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
     Ok(())
 }
 
-async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Failure> {
-    let wrong = |fault: Fault| Failure::Usage(fault.in_one_line());
+async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result<(), CommandError> {
+    let wrong = |fault: Fault| CommandError::Usage(fault.in_one_line());
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = PageFilters {
         page_types: types.collect::<Result<_, _>>().map_err(wrong)?,
@@ -260,7 +260,7 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
     Ok(())
 }
 
-async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Failure> {
+async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), CommandError> {
     match knowledge.page(name).await? {
         PageLookup::Found { page, .. } if json => out::json(&page),
         PageLookup::Found { page, namesakes } => {
@@ -272,7 +272,7 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Fa
         PageLookup::Missing(near) => {
             let near =
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
-            return Err(Failure::Failed(format!("Page not found: '{name}'.{near}")));
+            return Err(CommandError::Failed(format!("Page not found: '{name}'.{near}")));
         }
     }
     Ok(())

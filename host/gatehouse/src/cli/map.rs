@@ -5,10 +5,10 @@ use std::{path::PathBuf, sync::Arc};
 use clap::Args;
 use gatehouse_stores::WikiRoots;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     compose,
-    config::{Env, added::Added},
+    config::{Env, added::FileServerStore},
     map, out,
 };
 
@@ -28,18 +28,18 @@ pub(super) struct Arguments {
     wiki: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     if arguments.html.is_none() && !arguments.dot {
         let what = "what is to be made? --html FILE is for a browser, --dot for Graphviz";
-        return Err(Failure::Usage(what.into()));
+        return Err(CommandError::Usage(what.into()));
     }
     let composition = place.compose(env)?;
     let config = &composition.config;
     for name in &arguments.presets {
         config.select(Some(name), env)?;
     }
-    let added = Added::new(Arc::clone(config), env.clone()).now();
-    added.problems.iter().for_each(out::complain);
+    let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
+    added.problems.iter().for_each(out::error);
     let servers: Vec<_> = config
         .servers
         .declared
@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     );
     let page = map::html("Gatehouse: what there is, and what it reaches", &about, &maps);
     gatehouse_files::write_atomic(&file, page.as_bytes())
-        .map_err(|why| Failure::Failed(format!("{} cannot be written: {why}", file.display())))?;
+        .map_err(|why| CommandError::Failed(format!("{} cannot be written: {why}", file.display())))?;
     let told: Vec<String> =
         maps.iter().map(|map| format!("{} boxes and {} lines", map.nodes.len(), map.lines.len())).collect();
     out::line(format!("Wrote {}: {}.", file.display(), told.join("; ")));

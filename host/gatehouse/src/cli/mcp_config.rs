@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     config::{Config, Env},
     out,
-    pinned::Pinned,
+    pinned_command::PinnedCommand,
 };
 
 #[derive(Args)]
@@ -34,7 +34,7 @@ enum ClientFormat {
     Gemini,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
@@ -56,16 +56,21 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
         ClientFormat::Codex => {
             let table = json!({"mcp_servers": {&arguments.server: entry}});
             out::line(
-                toml::to_string(&table).map_err(|error| Failure::Failed(error.to_string()))?.trim_end(),
+                toml::to_string(&table).map_err(|error| CommandError::Failed(error.to_string()))?.trim_end(),
             );
         }
     }
     Ok(())
 }
 
-fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Result<Value, Failure> {
+fn local(
+    arguments: &Arguments,
+    config: &Config,
+    place: &GlobalArgs,
+    env: &Env,
+) -> Result<Value, CommandError> {
     // The client starts its host in a folder and an environment of its own.
-    let pinned = Pinned::new(config, place, env)?;
+    let pinned = PinnedCommand::new(config, place, env)?;
     let line = pinned.arguments(&["serve"], &arguments.preset);
     let mut entry = json!({"command": pinned.program, "args": line});
     if let Some(environment) = pinned.environment() {
@@ -77,9 +82,9 @@ fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Re
     Ok(entry)
 }
 
-fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, Failure> {
+fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandError> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Err(Failure::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "--http '{url}' is not an address such as http://127.0.0.1:8642"
         )));
     }

@@ -27,12 +27,12 @@ mod trust;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
-pub(crate) use crate::place::Place;
+pub(crate) use crate::global_args::GlobalArgs;
 use crate::{
     compose::Composition,
     config::{ConfigError, Env},
     examples, out,
-    telemetry::{self, Format},
+    telemetry::{self, LogFormat},
 };
 
 /// The MCP gateway: one server, many sandboxed gates.
@@ -40,10 +40,10 @@ use crate::{
 #[command(name = "gatehouse", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    place: Place,
+    place: GlobalArgs,
     /// What the lines on standard error look like
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
-    log_format: Format,
+    log_format: LogFormat,
     /// Log more, each call among it
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
@@ -116,14 +116,14 @@ enum Command {
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// Wrong usage or configuration.
     Usage(String),
     /// The thing asked failed.
     Failed(String),
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Usage(message) | Self::Failed(message) => message,
@@ -138,13 +138,13 @@ impl Failure {
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self::Usage(error.to_string())
     }
 }
 
-impl From<gatehouse_core::Fault> for Failure {
+impl From<gatehouse_core::Fault> for CommandError {
     fn from(fault: gatehouse_core::Fault) -> Self {
         Self::Failed(fault.in_one_line())
     }
@@ -153,9 +153,9 @@ impl From<gatehouse_core::Fault> for Failure {
 impl Cli {
     /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`. Ends the
     /// program where a shell asks how a line may go on.
-    pub(crate) fn read(colours: bool) -> Result<Option<Self>, Failure> {
+    pub(crate) fn read(colours: bool) -> Result<Option<Self>, CommandError> {
         completions::answer();
-        let read = examples::added(Self::command()).try_get_matches();
+        let read = examples::add_examples(Self::command()).try_get_matches();
         match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
@@ -166,7 +166,7 @@ impl Cli {
             }
             Err(error) => {
                 let text = error.to_string();
-                Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+                Err(CommandError::Usage(text.trim().trim_start_matches("error: ").to_owned()))
             }
         }
     }
@@ -195,7 +195,7 @@ impl Cli {
 }
 
 /// Runs the command.
-pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
+pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
     let place = &cli.place;
     let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments, place, env).await,
@@ -228,15 +228,19 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
 }
 
 /// Asks on the terminal, unless that was answered on the command line; no where a program reads the answers.
-pub(crate) async fn agreed(yes: bool, program: bool, question: impl Into<String>) -> Result<bool, Failure> {
+pub(crate) async fn confirm(
+    yes: bool,
+    program: bool,
+    question: impl Into<String>,
+) -> Result<bool, CommandError> {
     if yes || program {
         return Ok(yes);
     }
     let question = question.into();
     let asked = tokio::task::spawn_blocking(move || out::ask(&question)).await;
-    match asked.map_err(|error| Failure::Failed(error.to_string()))? {
+    match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(Failure::Usage("nobody is there to ask, so nothing was changed; add --yes".into())),
+        None => Err(CommandError::Usage("nobody is there to ask, so nothing was changed; add --yes".into())),
     }
 }
 
@@ -244,7 +248,7 @@ pub(crate) async fn agreed(yes: bool, program: bool, question: impl Into<String>
 pub(crate) fn exposure(
     composition: &Composition,
     preset: &str,
-) -> Result<gatehouse_core::CompiledPreset, Failure> {
+) -> Result<gatehouse_core::CompiledPreset, CommandError> {
     gatehouse_core::CompiledPreset::compile(&composition.config.presets, preset)
-        .map_err(|error| Failure::Usage(error.to_string()))
+        .map_err(|error| CommandError::Usage(error.to_string()))
 }

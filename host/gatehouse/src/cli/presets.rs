@@ -10,12 +10,12 @@ use gatehouse_wire::serve;
 use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Failure, Place, exposure};
+use super::{CommandError, GlobalArgs, exposure};
 use crate::{
     check::providers,
     compose::Composition,
     config::Env,
-    out::{self, Colour},
+    out::{self, TerminalColor},
 };
 
 #[derive(Subcommand)]
@@ -48,7 +48,7 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = place.compose(env)?;
     match command {
         Command::List { json } => list(&composition, json),
@@ -65,7 +65,7 @@ fn list(composition: &Composition, json: bool) {
         let told: Vec<Value> = presets
             .iter()
             .map(|(name, preset)| {
-                let (gates, servers) = (named(&preset.sources, "gate"), named(&preset.sources, "server"));
+                let (gates, servers) = (source_names(&preset.sources, "gate"), source_names(&preset.sources, "server"));
                 json!({"name": name, "description": preset.description, "extends": preset.extends, "gates": gates,
                        "servers": servers, "proxied": preset.proxied,
                        "default": *name == composition.config.default_preset,
@@ -83,8 +83,8 @@ fn list(composition: &Composition, json: bool) {
             (false, true) => "",
             (false, false) => " (shipped)",
         };
-        let mut told = named(&preset.sources, "gate").join(", ");
-        let servers = named(&preset.sources, "server");
+        let mut told = source_names(&preset.sources, "gate").join(", ");
+        let servers = source_names(&preset.sources, "server");
         if !servers.is_empty() {
             told = format!("{told} + servers {}", servers.join(", "));
         }
@@ -97,13 +97,13 @@ fn list(composition: &Composition, json: bool) {
 }
 
 /// Names of the sources of one kind.
-fn named<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -> Vec<&'a str> {
+fn source_names<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -> Vec<&'a str> {
     sources.iter().filter(|(source, _)| source.kind() == kind).map(|(source, _)| &**source.name()).collect()
 }
 
-async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), Failure> {
+async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), CommandError> {
     let exposure = exposure(composition, preset)?;
-    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
     let tools: Vec<Value> = catalog
         .in_gate_order()
         .iter()
@@ -120,7 +120,7 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
             .map(|(source, params)| (source.name().to_string(), Value::Object(params.clone())))
             .collect();
         out::json(&json!({"preset": preset, "description": exposure.description, "gates": gates,
-                    "servers": named(&exposure.sources, "server"), "tools": tools}));
+                    "servers": source_names(&exposure.sources, "server"), "tools": tools}));
         return Ok(());
     }
     out::line(format!("{preset}: {}", exposure.description.as_deref().unwrap_or("(no description)")));
@@ -140,7 +140,7 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
     Ok(())
 }
 
-async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
+async fn check(composition: &Composition, json: bool) -> Result<(), CommandError> {
     let mut told = Vec::new();
     let mut broken = 0;
     let catalogs = composition.catalogs().await;
@@ -157,11 +157,13 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
             match &result {
                 Ok(catalog) => {
                     let tools = catalog.entries().len();
-                    out::verdict("ok", Colour::Green, &format!("      {name}: {tools} tools"));
+                    out::verdict("ok", TerminalColor::Green, &format!("      {name}: {tools} tools"));
                 }
-                Err(why) => out::verdict("broken", Colour::Red, &format!("  {name}: {why}")),
+                Err(why) => out::verdict("broken", TerminalColor::Red, &format!("  {name}: {why}")),
             }
-            warnings.iter().for_each(|why| out::verdict("warning", Colour::Yellow, &format!(" {why}")));
+            warnings
+                .iter()
+                .for_each(|why| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}")));
         }
         told.push(match result {
             Ok(catalog) if warnings.is_empty() => {
@@ -179,11 +181,11 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
     if broken == 0 {
         Ok(())
     } else {
-        Err(Failure::Failed(format!("{broken} of {} presets cannot be served", told.len())))
+        Err(CommandError::Failed(format!("{broken} of {} presets cannot be served", told.len())))
     }
 }
 
-async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
+async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError> {
     let mut told = Vec::new();
     let mut broken = 0;
     for (name, catalog) in composition.catalogs().await {
@@ -200,7 +202,7 @@ async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
     } else {
         print_costs(&told);
     }
-    if broken == 0 { Ok(()) } else { Err(Failure::Failed(format!("{broken} presets cannot be served"))) }
+    if broken == 0 { Ok(()) } else { Err(CommandError::Failed(format!("{broken} presets cannot be served"))) }
 }
 
 /// Presets beside each other, the dearest first, and then the tools of each.

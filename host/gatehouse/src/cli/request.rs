@@ -11,9 +11,9 @@ use clap::Args;
 use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Fault, Outcome, envelope, workflow};
 use serde_json::Value;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
-    compose::{Callers, Composition},
+    compose::{AnonymousCallers, Composition},
     config::{ConfigError, Env},
     out,
 };
@@ -31,8 +31,8 @@ pub(super) struct Arguments {
     preset: String,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let answer = match answered(&arguments, place, env).await {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let answer = match run_request(&arguments, place, env).await {
         Ok(answer) => answer,
         Err(fault) => {
             envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
@@ -40,11 +40,11 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     };
     out::json(&answer);
     // What went wrong stands in the object; the exit code says that something did.
-    if answer["ok"] == true { Ok(()) } else { Err(Failure::Failed("the request was not served".into())) }
+    if answer["ok"] == true { Ok(()) } else { Err(CommandError::Failed("the request was not served".into())) }
 }
 
 /// The answer of the gate; the error is why it could not be asked.
-async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Value, Fault> {
+async fn run_request(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<Value, Fault> {
     let request = read(&arguments.file).map_err(Fault::invalid)?;
     let wrong = |error: ConfigError| Fault::invalid(error.to_string());
     let composition = place.compose(env).map_err(wrong)?;
@@ -72,7 +72,7 @@ pub(super) fn name(catalog: &Catalog) -> Option<String> {
 }
 
 async fn call(composition: &Composition, catalog: Arc<Catalog>, tool: String, request: Value) -> Outcome {
-    let pipeline = Arc::new(composition.stages(&Callers::Commands));
+    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();
     Call::new(context, request).run().await

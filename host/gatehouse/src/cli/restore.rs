@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{archive, config::Env, out};
 
 #[derive(Args)]
@@ -20,11 +20,11 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let state = place.config(env)?.state;
     let manifest =
-        tokio::task::block_in_place(|| archive::put_back(&arguments.file, &state, arguments.force));
-    let manifest = manifest.map_err(Failure::Failed)?;
+        tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));
+    let manifest = manifest.map_err(CommandError::Failed)?;
     if arguments.json {
         out::json(&json!({
             "state": state,

@@ -1,9 +1,9 @@
 //! `gatehouse schema`
 
-use super::Failure;
+use super::CommandError;
 use crate::{config::schema::schema, out};
 
-pub(super) fn run() -> Result<(), Failure> {
+pub(super) fn run() -> Result<(), CommandError> {
     out::json(&schema());
     Ok(())
 }

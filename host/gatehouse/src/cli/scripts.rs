@@ -11,9 +11,9 @@ use clap::{Args, Subcommand};
 use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Principal, Reply, clean::is_hidden};
 use serde_json::{Value, json};
 
-use super::{Failure, Place, call};
+use super::{CommandError, GlobalArgs, call};
 use crate::{
-    compose::{Callers, Composition},
+    compose::{AnonymousCallers, Composition},
     config::Env,
     out,
 };
@@ -23,14 +23,14 @@ pub(super) enum Command {
     /// List the scripts that are kept: versions, how often each ran, and which tools it lacks
     List {
         #[command(flatten)]
-        whose: Whose,
+        whose: ScriptOwnerArgs,
     },
     /// Print one, as the file that export writes
     Show {
         /// Its name
         name: String,
         #[command(flatten)]
-        whose: Whose,
+        whose: ScriptOwnerArgs,
     },
     /// Run one, as its caller would
     Run {
@@ -43,14 +43,14 @@ pub(super) enum Command {
         #[arg(long)]
         version: Option<u32>,
         #[command(flatten)]
-        whose: Whose,
+        whose: ScriptOwnerArgs,
     },
     /// Remove one with all its versions
     Remove {
         /// Its name
         name: String,
         #[command(flatten)]
-        whose: Whose,
+        whose: ScriptOwnerArgs,
     },
     /// Write one into a file, which a preset can make a tool of
     Export {
@@ -63,13 +63,13 @@ pub(super) enum Command {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        whose: Whose,
+        whose: ScriptOwnerArgs,
     },
 }
 
 /// Whose scripts are meant.
 #[derive(Args)]
-pub(super) struct Whose {
+pub(super) struct ScriptOwnerArgs {
     /// The preset in which they are kept [default: the one that serve would choose]
     #[arg(long)]
     preset: Option<String>,
@@ -78,21 +78,21 @@ pub(super) struct Whose {
     caller: Option<String>,
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
         Command::List { whose } => {
-            let kept = Kept::of(&whose, place, env).await?;
+            let kept = ScriptStore::open(&whose, place, env).await?;
             out::line(kept.text("list_scripts", json!({})).await?);
             Ok(())
         }
         Command::Show { name, whose } => {
-            let kept = Kept::of(&whose, place, env).await?;
+            let kept = ScriptStore::open(&whose, place, env).await?;
             out::line(kept.file(&name).await?.trim_end());
             Ok(())
         }
         Command::Run { name, input, version, whose } => {
             let input = call::arguments(&input)?;
-            let kept = Kept::of(&whose, place, env).await?;
+            let kept = ScriptStore::open(&whose, place, env).await?;
             let mut arguments = json!({"name": name, "args": input});
             if let Some(version) = version {
                 arguments["version"] = version.into();
@@ -101,14 +101,14 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
             Ok(())
         }
         Command::Remove { name, whose } => {
-            let kept = Kept::of(&whose, place, env).await?;
+            let kept = ScriptStore::open(&whose, place, env).await?;
             out::line(kept.text("remove_script", json!({"name": name})).await?);
             Ok(())
         }
         Command::Export { name, to, force, whose } => {
-            let kept = Kept::of(&whose, place, env).await?;
+            let kept = ScriptStore::open(&whose, place, env).await?;
             let text = kept.file(&name).await?;
-            visible(&name, &text)?;
+            check_visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
             write(&to, &file, &text, force)?;
             out::line(format!("Written to {}. To make it a tool of a preset:", file.display()));
@@ -122,35 +122,35 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
 }
 
 /// The gate's tools for one caller of a preset.
-struct Kept {
+struct ScriptStore {
     composition: Composition,
     catalog: Arc<Catalog>,
     principal: Principal,
     preset: String,
 }
 
-impl Kept {
-    async fn of(whose: &Whose, place: &Place, env: &Env) -> Result<Self, Failure> {
+impl ScriptStore {
+    async fn open(whose: &ScriptOwnerArgs, place: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
         let composition = place.compose(env)?;
         let exposure = composition.config.select(whose.preset.as_deref(), env)?;
         let preset = exposure.preset.clone();
-        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
+        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(CommandError::Failed)?);
         let caller = whose.caller.as_deref();
         let principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
         Ok(Self { composition, catalog, principal, preset })
     }
 
     /// The text of the reply of one of the gate's tools, by the gate's own name for it.
-    async fn text(&self, tool: &str, arguments: Value) -> Result<String, Failure> {
+    async fn text(&self, tool: &str, arguments: Value) -> Result<String, CommandError> {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
             let preset = &self.preset;
-            Failure::Usage(format!(
+            CommandError::Usage(format!(
                 "preset '{preset}' keeps no scripts; give it gates.script = {{ store = true }}, and the gate the grant kv, \
                  or name another with --preset"
             ))
         })?;
-        let pipeline = Arc::new(self.composition.stages(&Callers::Commands));
+        let pipeline = Arc::new(self.composition.stages(&AnonymousCallers::Commands));
         let mut context = CallContext::new(&pipeline, Arc::clone(&self.catalog), entry.name.to_string());
         context.principal = self.principal.clone();
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
@@ -159,15 +159,15 @@ impl Kept {
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
-        if is_error { Err(Failure::Failed(text)) } else { Ok(text) }
+        if is_error { Err(CommandError::Failed(text)) } else { Ok(text) }
     }
 
     /// A script as a file: what stands in the block of code of its listing.
-    async fn file(&self, name: &str) -> Result<String, Failure> {
+    async fn file(&self, name: &str) -> Result<String, CommandError> {
         let told = self.text("list_scripts", json!({"name": name})).await?;
         let block = told.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
         block.map(str::to_owned).ok_or_else(|| {
-            Failure::Failed(format!(
+            CommandError::Failed(format!(
                 "script '{name}' is told in short here; no filter of the preset may have list_scripts"
             ))
         })
@@ -175,12 +175,12 @@ impl Kept {
 }
 
 /// Checks that a reader of the file sees all of it: whoever makes a tool of a script has read it first.
-fn visible(name: &str, text: &str) -> Result<(), Failure> {
+fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     let hidden = |c: char| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
     for (at, line) in text.lines().enumerate() {
         if let Some(c) = line.chars().find(|c| hidden(*c)) {
             let (number, code) = (at + 1, u32::from(c));
-            return Err(Failure::Failed(format!(
+            return Err(CommandError::Failed(format!(
                 "script '{name}' has U+{code:04X} at line {number} of its file, which no reader sees; save it again \
                  without it, or with the escape \\u{{{code:x}}} in a string"
             )));
@@ -189,13 +189,14 @@ fn visible(name: &str, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::Failed(format!("{}: cannot be written: {error}", file.display()));
+fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| {
+        CommandError::Failed(format!("{}: cannot be written: {error}", file.display()))
+    };
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
             let why = format!("{} says something else; --force overwrites it", file.display());
-            return Err(Failure::Usage(why));
+            return Err(CommandError::Usage(why));
         }
         _ => {}
     }

@@ -13,20 +13,20 @@ use tokio::time::timeout;
 
 use self::{
     address::listen_on,
-    background::Background,
+    background::BackgroundTasks,
     greeting::{Greeting, over_stdio},
 };
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     compose::{self, Composition},
     config::{self, Env},
     presence::{self, HostFacts},
-    reload::{Origin, Reloader, Report},
+    reload::{ConfigOrigin, ReloadReporter, Reloader},
     signals, system_limits,
 };
 
 /// How long a start may still report an error after its client left.
-const LAST_ERRORS: Duration = Duration::from_secs(1);
+const MAX_ERROR_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     pub(super) log_calls: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let limits = system_limits::read();
     system_limits::check(limits)?;
     let composition = place.compose(env)?;
@@ -57,7 +57,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     if let (Some(why), None, None) = (composition.config.unnamed_default(), &arguments.preset, env.preset()) {
         tracing::warn!("{why}");
     }
-    let origin = Origin {
+    let origin = ConfigOrigin {
         gates: place.gates.clone(),
         preset: arguments.preset,
         env: env.clone(),
@@ -65,10 +65,10 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         by_trust: composition.config.choice.by_trust,
     };
     let drain = composition.config.http.drain;
-    let mut background = Background::default();
-    let pipeline = composition.stages(&compose::Callers::OfThisHost);
+    let mut background = BackgroundTasks::default();
+    let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone());
-    let presets = Arc::new(presets.map_err(|error| Failure::Usage(error.to_string()))?);
+    let presets = Arc::new(presets.map_err(|error| CommandError::Usage(error.to_string()))?);
     let served = match arguments.http {
         None => {
             over_stdio(&chosen.preset);
@@ -83,21 +83,21 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
                 }
                 // The client left, or the host is to end, before there was anything to serve.
                 served = served.as_mut() => {
-                    if let Ok(Err(failure)) = timeout(LAST_ERRORS, opening.as_mut()).await {
+                    if let Ok(Err(failure)) = timeout(MAX_ERROR_WAIT, opening.as_mut()).await {
                         return Err(failure);
                     }
                     served
                 }
             };
             drop(opening);
-            served.map_err(|error| Failure::Failed(error.to_string()))
+            served.map_err(|error| CommandError::Failed(error.to_string()))
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| BearerToken::new(token.to_owned())).transpose();
-            let http = serve::bind(address, token.map_err(|error| Failure::Usage(error.to_string()))?)
+            let http = serve::bind(address, token.map_err(|error| CommandError::Usage(error.to_string()))?)
                 .await
-                .map_err(refused)?;
+                .map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listens, and composes presets");
@@ -122,21 +122,21 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
 async fn open(
     composition: Composition,
     chosen: &CompiledPreset,
-    origin: Origin,
+    origin: ConfigOrigin,
     address: Option<SocketAddr>,
-    background: &mut Background,
+    background: &mut BackgroundTasks,
     presets: Arc<ServedPresets>,
-) -> Result<Greeting, Failure> {
-    let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
-    let greeting = Greeting::of(&views);
+) -> Result<Greeting, CommandError> {
+    let views = composition.views(chosen, origin.all).await.map_err(CommandError::Usage)?;
+    let greeting = Greeting::from_views(&views);
     let failing = views.failing();
     for (preset, why) in &failing {
         tracing::warn!(%preset, "cannot be served: {why}");
     }
-    for lack in composition.lacks().await {
+    for lack in composition.unmet_grants().await {
         tracing::warn!("{lack}");
     }
-    let report = Report::default();
+    let report = ReloadReporter::default();
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
@@ -149,7 +149,7 @@ async fn open(
     Ok(greeting)
 }
 
-fn refused(error: HttpError) -> Failure {
+fn http_failure(error: HttpError) -> CommandError {
     let next = match &error {
         HttpError::NeedsToken(_) => {
             "Set GATEHOUSE_TOKEN (`openssl rand -hex 32` makes one), or listen on 127.0.0.1."
@@ -158,5 +158,5 @@ fn refused(error: HttpError) -> Failure {
             "Is another host running there? Choose another port with --http, or 0 for any."
         }
     };
-    Failure::Usage(format!("{error}. {next}"))
+    CommandError::Usage(format!("{error}. {next}"))
 }

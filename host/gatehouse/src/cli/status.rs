@@ -17,10 +17,10 @@ use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
-use self::{part::Part, savings::Savings};
-use super::{Failure, Place, cache};
+use self::{part::StatusPart, savings::FilterSavings};
+use super::{CommandError, GlobalArgs, cache};
 use crate::{
-    compose::{Composition, Counts, SystemClock},
+    compose::{Composition, GateCounts, SystemClock},
     config::{ConfigError, Env, locate},
     out,
     presence::{self, RunningHost},
@@ -37,16 +37,16 @@ pub(super) struct Arguments {
     watch: Option<u16>,
 }
 
-pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = match place.compose(env) {
         Ok(composition) => composition,
         // Where the file cannot be read, the hosts that still run on its last good version matter most.
-        Err(error) => return broken(arguments, place, env, error),
+        Err(error) => return print_without_config(arguments, place, env, error),
     };
     if let Some(seconds) = arguments.watch {
         return watch::watch(&composition, seconds).await;
     }
-    let status = Status::of(&composition).await;
+    let status = StatusReport::collect(&composition).await;
     if arguments.json {
         out::json(&status)
     } else {
@@ -56,7 +56,12 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
 }
 
 /// What is known without a configuration.
-fn broken(arguments: &Arguments, place: &Place, env: &Env, error: ConfigError) -> Result<(), Failure> {
+fn print_without_config(
+    arguments: &Arguments,
+    place: &GlobalArgs,
+    env: &Env,
+    error: ConfigError,
+) -> Result<(), CommandError> {
     let hosts = presence::running(&locate::data_folder(place.config.as_deref(), env));
     if arguments.json {
         out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
@@ -68,31 +73,31 @@ fn broken(arguments: &Arguments, place: &Place, env: &Env, error: ConfigError) -
 
 /// A configuration, what works of it, and the hosts that run on its data folder.
 #[derive(Serialize)]
-struct Status<'a> {
+struct StatusReport<'a> {
     version: &'static str,
     config: Option<&'a Path>,
     config_passed_over: Option<&'a Path>,
     state: &'a Path,
-    cache: cache::Size<'a>,
+    cache: cache::CacheUsage<'a>,
     gate_folders: &'a [PathBuf],
     gates: Vec<String>,
     default_preset: &'a str,
-    presets: BTreeMap<&'a str, Part<Tools>>,
-    knowledge: Part<Knowledge>,
-    documents: Part<Documents>,
-    artifacts: Part<Artifacts>,
-    ledger: Part<ledger::Ledger>,
+    presets: BTreeMap<&'a str, StatusPart<PresetStatus>>,
+    knowledge: StatusPart<KnowledgeStatus>,
+    documents: StatusPart<DocumentsStatus>,
+    artifacts: StatusPart<ArtifactsStatus>,
+    ledger: StatusPart<ledger::LedgerStatus>,
     /// What filters saved, by gate.
-    savings: BTreeMap<String, Savings>,
+    savings: BTreeMap<String, FilterSavings>,
     /// What gates count, by gate.
-    counts: BTreeMap<String, Counts>,
-    models: Models<'a>,
+    counts: BTreeMap<String, GateCounts>,
+    models: ModelsStatus<'a>,
     lacks: Vec<String>,
     hosts: Vec<RunningHost>,
 }
 
 #[derive(Serialize)]
-struct Tools {
+struct PresetStatus {
     tools: usize,
     /// Patterns that match nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -100,72 +105,72 @@ struct Tools {
 }
 
 #[derive(Serialize)]
-struct Knowledge {
+struct KnowledgeStatus {
     engine: &'static str,
     address: String,
     pages: u32,
     waiting: u32,
-    meaning: Option<Vectors>,
+    meaning: Option<VectorStatus>,
 }
 
 #[derive(Serialize)]
-struct Documents {
+struct DocumentsStatus {
     engine: &'static str,
     address: String,
     repositories: u32,
     files: u32,
-    meaning: Option<Vectors>,
+    meaning: Option<VectorStatus>,
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Artifacts {
+struct ArtifactsStatus {
     engine: &'static str,
     address: String,
     artifacts: u32,
     bytes: u64,
     max_bytes: u64,
-    meaning: Option<Vectors>,
+    meaning: Option<VectorStatus>,
 }
 
 #[derive(Serialize)]
-struct Vectors {
+struct VectorStatus {
     model: String,
     waiting: u32,
     failing: Option<String>,
 }
 
-impl From<EmbeddingHealth> for Vectors {
+impl From<EmbeddingHealth> for VectorStatus {
     fn from(EmbeddingHealth { model, waiting, failing }: EmbeddingHealth) -> Self {
         Self { model, waiting, failing }
     }
 }
 
 #[derive(Clone, Copy, Serialize)]
-struct Models<'a> {
+struct ModelsStatus<'a> {
     llm: Option<&'a str>,
     web_search: Option<&'a str>,
     embedding: &'a str,
 }
 
-impl<'a> Status<'a> {
-    async fn of(composition: &'a Composition) -> Self {
+impl<'a> StatusReport<'a> {
+    async fn collect(composition: &'a Composition) -> Self {
         let (config, models) = (&composition.config, &composition.models);
         let catalogs = composition.catalogs().await;
         let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
         let tools = catalogs.into_iter().map(|(name, catalog)| {
             let warnings = unmatched.remove(name).unwrap_or_default();
-            let tools = catalog.map(|catalog| Tools { tools: catalog.entries().len(), warnings });
+            let tools = catalog.map(|catalog| PresetStatus { tools: catalog.entries().len(), warnings });
             (name, tools.into())
         });
-        let health = composition.knowledge.health().await.map(|health| Knowledge {
+        let health = composition.knowledge.health().await.map(|health| KnowledgeStatus {
             engine: health.engine,
             address: health.address,
             pages: health.pages,
             waiting: health.waiting,
             meaning: health.embedding.map(Into::into),
         });
-        let documents = composition.documents.health().await.map(|health| Documents {
+        let documents = composition.documents.health().await.map(|health| DocumentsStatus {
             engine: health.store.engine,
             address: health.store.address,
             repositories: health.store.repositories,
@@ -173,7 +178,7 @@ impl<'a> Status<'a> {
             meaning: health.embedding.map(Into::into),
             notes: health.store.notes,
         });
-        let artifacts = composition.artifacts.health().await.map(|health| Artifacts {
+        let artifacts = composition.artifacts.health().await.map(|health| ArtifactsStatus {
             engine: health.store.engine,
             address: health.store.address,
             artifacts: health.store.artifacts,
@@ -185,14 +190,14 @@ impl<'a> Status<'a> {
         let now = SystemClock.now_ms();
         let savings = counts
             .iter_mut()
-            .filter_map(|(gate, counts)| Some((gate.clone(), Savings::take(counts, now)?)))
+            .filter_map(|(gate, counts)| Some((gate.clone(), FilterSavings::take(counts, now)?)))
             .collect();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             config: config.file.as_deref(),
             config_passed_over: config.choice.ignored.as_ref().map(|ignored| &*ignored.file),
             state: &config.state,
-            cache: cache::Size::of(config),
+            cache: cache::CacheUsage::measure(config),
             gate_folders: &config.gate_folders,
             gates: composition.gate_names(),
             default_preset: &config.default_preset,
@@ -200,21 +205,21 @@ impl<'a> Status<'a> {
             knowledge: health.map_err(|fault| fault.in_one_line()).into(),
             documents: documents.map_err(|fault| fault.in_one_line()).into(),
             artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
-            ledger: ledger::Ledger::of(composition).await.into(),
+            ledger: ledger::LedgerStatus::read(composition).await.into(),
             savings,
             counts,
-            models: Models {
+            models: ModelsStatus {
                 llm: models.llm.model(),
                 web_search: models.llm.web_model(),
                 embedding: models.embedder.model(),
             },
-            lacks: composition.lacks().await,
+            lacks: composition.unmet_grants().await,
             hosts: presence::running(&config.state),
         }
     }
 }
 
-impl fmt::Display for Status<'_> {
+impl fmt::Display for StatusReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let folders: Vec<_> = self.gate_folders.iter().map(|folder| folder.to_string_lossy()).collect();
         let config = self.config.map_or("built in".into(), Path::to_string_lossy);
@@ -223,16 +228,16 @@ impl fmt::Display for Status<'_> {
         writeln!(f, "state      {}", self.state.display())?;
         writeln!(f, "cache      {}", self.cache)?;
         writeln!(f, "gates      {} (in {})", self.gates.join(", "), folders.join(", "))?;
-        self.knowledge.tell(f, "knowledge")?;
-        self.documents.tell(f, "\ndocuments")?;
-        self.artifacts.tell(f, "\nartifacts")?;
-        self.ledger.tell(f, "\nledger   ")?;
+        self.knowledge.write_line(f, "knowledge")?;
+        self.documents.write_line(f, "\ndocuments")?;
+        self.artifacts.write_line(f, "\nartifacts")?;
+        self.ledger.write_line(f, "\nledger   ")?;
         self.savings.iter().try_for_each(|(gate, savings)| write!(f, "\nsaved      {gate}: {savings}"))?;
         for (gate, counts) in self.counts.iter().filter(|(_, counts)| !counts.is_empty()) {
             let told: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
             write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
         }
-        let Models { llm, web_search, embedding } = self.models;
+        let ModelsStatus { llm, web_search, embedding } = self.models;
         let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("nobody"));
         write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
         self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
@@ -244,34 +249,34 @@ impl fmt::Display for Status<'_> {
     }
 }
 
-impl fmt::Display for Tools {
+impl fmt::Display for PresetStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} tools", self.tools)?;
         self.warnings.iter().try_for_each(|why| write!(f, "\n           {why}"))
     }
 }
 
-impl fmt::Display for Documents {
+impl fmt::Display for DocumentsStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, repositories, files, meaning, notes } = self;
         write!(f, "{engine}: {files} documents of {repositories} repositories in {address}")?;
-        meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))?;
+        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "part"))?;
         notes.iter().try_for_each(|note| write!(f, "\n           {note}"))
     }
 }
 
-impl fmt::Display for Artifacts {
+impl fmt::Display for ArtifactsStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, artifacts, bytes, max_bytes, meaning } = self;
         let [bytes, most] = [*bytes, *max_bytes].map(cache::megabytes);
         write!(f, "{engine}: {artifacts} artifacts, {bytes} of at most {most}, in {address}")?;
-        meaning.iter().try_for_each(|vectors| vectors.tell(f, "summary"))
+        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "summary"))
     }
 }
 
-impl Vectors {
+impl VectorStatus {
     /// How far they are; `what` is what has one each.
-    fn tell(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
+    fn write_details(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         write!(f, "\n           by meaning with {}; ", self.model)?;
         match self.waiting {
             0 => write!(f, "every {what} has its vector")?,
@@ -281,13 +286,13 @@ impl Vectors {
     }
 }
 
-impl fmt::Display for Knowledge {
+impl fmt::Display for KnowledgeStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, pages, waiting, meaning } = self;
         write!(f, "{engine}: {pages} pages in {address}")?;
         if *waiting > 0 {
             write!(f, "\n           {waiting} of them wait to be found by search")?;
         }
-        meaning.iter().try_for_each(|vectors| vectors.tell(f, "page"))
+        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "page"))
     }
 }

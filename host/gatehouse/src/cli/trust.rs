@@ -9,11 +9,11 @@ use clap::Args;
 use gatehouse_models::config::ProviderName;
 use serde_json::{Value, json};
 
-use super::{Failure, servers};
+use super::{CommandError, servers};
 use crate::{
     config::{
-        Config, Env, Text, locate,
-        trust::{self, Trusted},
+        Config, ConfigText, Env, locate,
+        trust::{self, TrustedFiles},
     },
     out,
 };
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
     if arguments.list {
         return list(arguments.json);
     }
@@ -42,18 +42,18 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
         return remove(arguments);
     }
     let cannot = |error: std::io::Error| {
-        Failure::Failed(format!("{}: cannot be read: {error}", arguments.file.display()))
+        CommandError::Failed(format!("{}: cannot be read: {error}", arguments.file.display()))
     };
     let file = arguments.file.canonicalize().map_err(cannot)?;
-    let bytes = locate::bounded(&file).map_err(cannot)?;
+    let bytes = locate::read_bounded(&file).map_err(cannot)?;
     let content = String::from_utf8(bytes)
-        .map_err(|_| Failure::Failed(format!("{}: cannot be read: it is not text", file.display())))?;
-    let text = Text { file: Some(file), content };
+        .map_err(|_| CommandError::Failed(format!("{}: cannot be read: it is not text", file.display())))?;
+    let text = ConfigText { file: Some(file), content };
     // A file that could not be used anyway is not trusted.
     let config = Config::parse(&text, env)?;
     let file = text.file.as_deref().unwrap_or(Path::new(""));
     trust::add(file, text.content.as_bytes())?;
-    let told = told(file, &text.content, &config);
+    let told = summary(file, &text.content, &config);
     if arguments.json {
         out::json(&told);
         return Ok(());
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
 }
 
 /// What the file makes possible, for a last look.
-fn told(file: &Path, content: &str, config: &Config) -> Value {
+fn summary(file: &Path, content: &str, config: &Config) -> Value {
     let shown = |path: &PathBuf| path.display().to_string();
     let (mut grants, mut hosts, mut folders) = (Vec::new(), Vec::new(), Vec::new());
     let served = config.served_gates();
@@ -125,10 +125,10 @@ fn variables(content: &str) -> BTreeSet<String> {
     names
 }
 
-fn list(json: bool) -> Result<(), Failure> {
-    let trusted = Trusted::read()?;
-    let state = |file: &str| match locate::bounded(Path::new(file)) {
-        Ok(content) if trusted.says(Path::new(file), &content) == Some(true) => "trusted",
+fn list(json: bool) -> Result<(), CommandError> {
+    let trusted = TrustedFiles::read()?;
+    let state = |file: &str| match locate::read_bounded(Path::new(file)) {
+        Ok(content) if trusted.trusts(Path::new(file), &content) == Some(true) => "trusted",
         Ok(_) => "changed since",
         Err(_) => "not there",
     };
@@ -151,11 +151,11 @@ fn list(json: bool) -> Result<(), Failure> {
 }
 
 /// Works for files that are gone, too.
-fn remove(arguments: &Arguments) -> Result<(), Failure> {
+fn remove(arguments: &Arguments) -> Result<(), CommandError> {
     let absolute = || std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
     let file = arguments.file.canonicalize().unwrap_or_else(|_| absolute());
     if !trust::remove(&file)? {
-        return Err(Failure::Failed(format!("{} was not trusted", file.display())));
+        return Err(CommandError::Failed(format!("{} was not trusted", file.display())));
     }
     if arguments.json {
         out::json(&json!({"file": file, "state": "removed"}));

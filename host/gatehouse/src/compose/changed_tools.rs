@@ -15,13 +15,13 @@ impl Composition {
         if exposure.tools.is_empty() {
             return Ok(Vec::new());
         }
-        let exposed: Vec<String> = offers.iter().flat_map(exposed).collect();
+        let exposed: Vec<String> = offers.iter().flat_map(exposed_tools).collect();
         let unknown = exposure.tools.keys().filter(|name| !exposed.contains(*name));
         let mut warnings = Vec::new();
         for name in unknown {
             let preset = &exposure.preset;
             // A gate that is gone for a while takes nothing else with it.
-            if let Some((gate, _)) = exposure.sources.iter().find(|(source, _)| self.is_away(source)) {
+            if let Some((gate, _)) = exposure.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
                 warnings.push(format!("'{name}' under tools is not there while {gate} is gone"));
                 continue;
             }
@@ -46,7 +46,7 @@ impl Composition {
         Ok(warnings)
     }
 
-    fn is_away(&self, source: &SourceId) -> bool {
+    fn is_withdrawn(&self, source: &SourceId) -> bool {
         matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
     }
 
@@ -58,7 +58,7 @@ impl Composition {
     }
 }
 
-fn exposed(offer: &SourceListing) -> impl Iterator<Item = String> {
+fn exposed_tools(offer: &SourceListing) -> impl Iterator<Item = String> {
     let names = offer.listing.tools.iter().filter_map(|tool| offer.source.id().exposed_name(&tool.name).ok());
     names.map(|name| name.as_str().to_owned())
 }

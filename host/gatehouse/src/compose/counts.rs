@@ -13,11 +13,11 @@ use super::Composition;
 const PREFIX: &str = "n:";
 
 /// Numbers by their names.
-pub(crate) type Counts = BTreeMap<String, i64>;
+pub(crate) type GateCounts = BTreeMap<String, i64>;
 
 impl Composition {
     /// The numbers of each gate that keeps some. A store that cannot be read has none, and whoever calls gates hears why.
-    pub(crate) async fn counts(&self) -> BTreeMap<String, Counts> {
+    pub(crate) async fn counts(&self) -> BTreeMap<String, GateCounts> {
         let mut all = BTreeMap::new();
         // Looking makes no database.
         if !self.config.state.join("kv.db").exists() {
@@ -28,7 +28,7 @@ impl Composition {
         };
         for (gate, _) in self.config.gates.iter().filter(|(_, gate)| may_keep(&gate.settings.grants)) {
             let keys = self.stores.kv.keys(gate, PREFIX).await.unwrap_or_default();
-            let mut counts = Counts::new();
+            let mut counts = GateCounts::new();
             for key in keys {
                 let value = self.stores.kv.get(gate, &key).await.ok().flatten();
                 let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_core::ports::Embedder;
 use gatehouse_stores::DocumentLibrary;
 
-use super::{SystemClock, late::Library};
+use super::{SystemClock, lazy_port::LazyLibrary};
 use crate::config::{Config, ConfigError, DocumentsEngineConfig};
 
 /// The documents of a configuration.
@@ -26,7 +26,7 @@ pub(crate) fn documents(
 }
 
 /// The documents of a host, which are opened when a call first needs them.
-pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Library {
+pub(super) fn from_config(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyLibrary {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    Library::new("The document repositories are", move || documents(&config, &embedder))
+    LazyLibrary::new("The document repositories are", move || documents(&config, &embedder))
 }

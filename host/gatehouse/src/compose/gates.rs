@@ -14,10 +14,10 @@ use tokio::sync::Mutex;
 use super::Composition;
 use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
-use crate::scaffold::Project;
+use crate::scaffold::GateProject;
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
-pub(crate) struct Gates {
+pub(crate) struct GateRegistry {
     config: Arc<Config>,
     sandbox: Sandbox,
     loaded: Mutex<BTreeMap<String, Arc<Gate>>>,
@@ -25,7 +25,7 @@ pub(crate) struct Gates {
     withdrawn: BTreeSet<String>,
 }
 
-impl Gates {
+impl GateRegistry {
     pub(super) fn new(config: Arc<Config>, sandbox: Sandbox) -> Self {
         Self { config, sandbox, loaded: Mutex::default(), withdrawn: BTreeSet::new() }
     }
@@ -62,7 +62,7 @@ impl Gates {
 
     /// Puts a former version of a gate back, under what the configuration says about the gate now. The
     /// error says why that cannot be.
-    pub(crate) async fn put_back(&self, former: &Gate) -> Result<(), String> {
+    pub(crate) async fn restore(&self, former: &Gate) -> Result<(), String> {
         let name = &former.info().name;
         if self.file_of(name).is_ok_and(|file| file != former.info().file) {
             return Err("it came from another file than the one that is configured now".into());
@@ -120,7 +120,7 @@ impl Gates {
     }
 
     /// A gate from any file, with what the configuration grants to the gate of that name.
-    pub(crate) async fn at(&self, file: &Path) -> Result<Gate, String> {
+    pub(crate) async fn load_file(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = block(&self.config, &name, file).settings;
         self.load(&name, file, settings).await
@@ -157,7 +157,7 @@ impl Gates {
         let dropped = folders.flat_map(|folder| wasm_files(folder));
         let named = config.gates.iter().filter(|(_, gate)| gate.component.is_some());
         let shipped = config.served_gates().into_iter();
-        let shipped = shipped.filter(|name| built_in::are_in(config) && built_in::is_shipped(name));
+        let shipped = shipped.filter(|name| built_in::is_in_config(config) && built_in::is_shipped(name));
         let named = named.map(|(name, _)| name.clone());
         let mut names: Vec<String> = dropped.chain(named).chain(shipped).collect();
         names.sort();
@@ -174,7 +174,7 @@ impl Gates {
     }
 
     /// Blocks of the configuration for gates that there are not, each with its line and the nearest name.
-    pub(crate) fn blocks_for_nothing(&self) -> Vec<String> {
+    pub(crate) fn blocks_without_gate(&self) -> Vec<String> {
         let known = self.names();
         let own = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
         let unknown = own.filter(|name| !known.contains(name));
@@ -212,21 +212,21 @@ impl Gates {
 
     fn unknown(&self, name: &str) -> String {
         let mut known = self.names();
-        known.extend(built_in::names().filter(|_| built_in::are_in(&self.config)).map(str::to_owned));
+        known.extend(built_in::names().filter(|_| built_in::is_in_config(&self.config)).map(str::to_owned));
         known.sort();
         known.dedup();
         let near = names::did_you_mean(name, known.iter().map(String::as_str));
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
-        let projects = self.config.gate_folders.iter().filter_map(|folder| Project::find(folder).ok());
+        let projects = self.config.gate_folders.iter().filter_map(|folder| GateProject::find(folder).ok());
         if let Some(project) = projects.into_iter().find(|project| project.name == name) {
             let folder = project.folder.display();
             return format!(
                 "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
             );
         }
-        let there_are = match (known.is_empty(), built_in::are_there()) {
+        let there_are = match (known.is_empty(), built_in::has_gates()) {
             (false, _) => format!("There are: {}.", known.join(", ")),
             (true, true) => format!(
                 "There is no gate in {folders}; write gates = [\"gates\", \"{}\"] under [host] for the shipped ones.",
@@ -248,7 +248,7 @@ impl Composition {
 
     /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
-        self.gates.at(file).await
+        self.gates.load_file(file).await
     }
 
     /// A gate from any file, without grants and whatever the configuration pins.
@@ -264,19 +264,19 @@ impl Composition {
 
 /// What the configuration says of a gate that is in this file. A shipped block is for the shipped component alone.
 fn block(config: &Config, name: &str, file: &Path) -> GateConfig {
-    let block = config.gates.get(name).filter(|gate| !gate.shipped || built_in::is(file));
+    let block = config.gates.get(name).filter(|gate| !gate.shipped || built_in::is_built_in(file));
     block.cloned().unwrap_or_default()
 }
 
 /// True if there is a gate under this path: a file, or one in the binary. What is in the current folder is not in the binary's.
 fn exists(file: &Path) -> bool {
-    built_in::is(file) || !file.parent().is_some_and(built_in::is_folder) && file.exists()
+    built_in::is_built_in(file) || !file.parent().is_some_and(built_in::is_folder) && file.exists()
 }
 
 /// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write
 /// links into a folder should not choose files that he cannot write.
 fn stays_inside(folder: &Path, file: &Path) -> bool {
-    if built_in::is(file) || !file.is_symlink() {
+    if built_in::is_built_in(file) || !file.is_symlink() {
         return true;
     }
     let (folder, file) = (folder.canonicalize(), file.canonicalize());

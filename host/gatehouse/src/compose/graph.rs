@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
 
-use super::{SystemClock, late::Graph};
+use super::{SystemClock, lazy_port::LazyGraph};
 use crate::config::{Config, ConfigError, EngineConfig};
 
 /// The knowledge graph of an engine, with the wiki that is indexed where none is named. `roots` says which folders it
@@ -32,9 +32,9 @@ pub(crate) fn knowledge(
 }
 
 /// The knowledge graph of a host, which is made when a call first needs it.
-pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Graph {
+pub(super) fn from_config(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyGraph {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    Graph::new("The knowledge graph is", move || {
+    LazyGraph::new("The knowledge graph is", move || {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
         knowledge(config.knowledge.chosen()?, roots, &embedder)
     })
@@ -43,14 +43,14 @@ pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Gra
 #[cfg(all(test, feature = "weaviate-neo4j"))]
 mod tests {
     use super::*;
-    use crate::config::{Env, Text};
+    use crate::config::{ConfigText, Env};
 
     #[test]
     fn addresses_of_weaviate_and_neo4j_hold_no_credentials() {
         let error = |variable: &'static str, value: &str| {
-            let env = Env::of([("NEO4J_PASSWORD", "s3cret"), (variable, value)]);
+            let env = Env::from_pairs([("NEO4J_PASSWORD", "s3cret"), (variable, value)]);
             let content = "[knowledge]\nengine = \"weaviate-neo4j\"".into();
-            let config = Config::parse(&Text { file: None, content }, &env);
+            let config = Config::parse(&ConfigText { file: None, content }, &env);
             let config = config.unwrap_or_else(|error| panic!("{error}"));
             let embedder: Arc<dyn Embedder> = Arc::new(gatehouse_text::LocalEmbedder);
             let made =

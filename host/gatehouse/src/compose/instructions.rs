@@ -19,15 +19,15 @@ pub(super) fn instructions(
     servers: &[(&str, &str)],
     description: Option<&str>,
 ) -> Option<String> {
-    let gates = within(HEAD, BUDGET, gates, |summary| one_line(summary, BUDGET));
-    let servers = within(SERVERS_HEAD, SERVERS_BUDGET, servers, indented);
+    let gates = render_within(HEAD, BUDGET, gates, |summary| one_line(summary, BUDGET));
+    let servers = render_within(SERVERS_HEAD, SERVERS_BUDGET, servers, indented);
     let parts: Vec<&str> =
         gates.as_deref().into_iter().chain(servers.as_deref()).chain(description).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// An item for each source, within the budget.
-fn within(
+fn render_within(
     head: &str,
     budget: usize,
     sources: &[(&str, &str)],

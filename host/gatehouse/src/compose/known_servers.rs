@@ -52,7 +52,7 @@ impl Composition {
 
     /// Returns the name of the tool by which clients of a preset call tools of servers, or the gate that calls them
     /// for its own tools. `None` if no gate of the preset may call them.
-    pub(crate) async fn way_to_servers(&self, catalog: &Catalog) -> Option<String> {
+    pub(crate) async fn server_tool_caller(&self, catalog: &Catalog) -> Option<String> {
         let granted = self.granted(Capability::Servers).await;
         let entries: Vec<_> = catalog
             .entries()

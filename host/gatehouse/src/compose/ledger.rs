@@ -6,17 +6,17 @@ use gatehouse_core::ports::Clock;
 use gatehouse_stores::{LedgerHealth, SqliteLedger};
 use tokio::sync::watch;
 
-use super::Stores;
+use super::HostStores;
 use crate::config::Config;
 
 /// The ledger, which is opened when something is first written down or asked for.
-pub(super) fn of_host(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<SqliteLedger>> {
+pub(super) fn from_config(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<SqliteLedger>> {
     let path = config.state.join("ledger.db");
     let kept = config.ledger.enabled.then_some(config.ledger.retention_days)?;
     Some(Arc::new(SqliteLedger::new(path, kept, Arc::clone(clock))))
 }
 
-impl Stores {
+impl HostStores {
     /// How the ledger does; one that there is not never changes.
     pub(crate) fn ledger_health(&self) -> watch::Receiver<LedgerHealth> {
         match &self.ledger {

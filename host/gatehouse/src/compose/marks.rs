@@ -15,7 +15,7 @@ use gatehouse_core::{Fault, names::quoted, ports::WorkflowMarks};
 struct FileMarks;
 
 /// Marks are files of this machine.
-pub(crate) fn of_files() -> Arc<dyn WorkflowMarks> {
+pub(crate) fn file_marks() -> Arc<dyn WorkflowMarks> {
     Arc::new(FileMarks)
 }
 

@@ -14,18 +14,18 @@ use gatehouse_core::{
 use super::{Composition, SystemClock, marks};
 
 /// Who calls without a name.
-pub(crate) enum Callers {
+pub(crate) enum AnonymousCallers {
     /// The clients of this host: callers of their own.
-    OfThisHost,
+    HostClients,
     /// People at a shell, who are the same whatever process their commands are.
     Commands,
 }
 
-impl Callers {
+impl AnonymousCallers {
     /// Their number among hosts.
     fn number(&self) -> u64 {
         match self {
-            Self::OfThisHost => (SystemClock.now_ms() << 22) | u64::from(std::process::id()),
+            Self::HostClients => (SystemClock.now_ms() << 22) | u64::from(std::process::id()),
             Self::Commands => 0,
         }
     }
@@ -33,12 +33,12 @@ impl Callers {
 
 impl Composition {
     /// The pipeline of this composition's calls.
-    pub(crate) fn stages(&self, callers: &Callers) -> Pipeline {
+    pub(crate) fn stages(&self, callers: &AnonymousCallers) -> Pipeline {
         pipeline(Arc::clone(&self.artifacts) as _, self.observers(callers))
     }
 
     /// Who is told of every call.
-    fn observers(&self, callers: &Callers) -> Vec<Box<dyn CallObserver>> {
+    fn observers(&self, callers: &AnonymousCallers) -> Vec<Box<dyn CallObserver>> {
         let ledger = self.stores.ledger.clone().map(|ledger| {
             let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
             Box::new(observer) as Box<dyn CallObserver>
@@ -59,7 +59,7 @@ pub(crate) fn pipeline(
         Arc::new(DeadlineStage),
         Arc::new(SpliceStage::new(artifacts)),
         Arc::new(ValidateStage),
-        Arc::new(WorkflowStage::new(marks::of_files())),
+        Arc::new(WorkflowStage::new(marks::file_marks())),
         Arc::new(ApproveStage::default()),
         Arc::new(CompactStage::default()),
         Arc::new(RescueStage),

@@ -21,14 +21,14 @@ use tokio::sync::watch;
 
 use crate::config::{
     Config, Env, ServerConfig,
-    added::{self, Added},
+    added::{self, FileServerStore},
 };
 
 /// The servers of a host. They outlive a reload: one whose definition is as it was keeps its connection.
 pub(crate) struct HostServers {
     /// What speaks to them.
     pub(crate) live: Arc<DownstreamServers>,
-    added: Arc<Added>,
+    added: Arc<FileServerStore>,
     /// What was handed over last.
     applied: Mutex<Vec<ServerDefinition>>,
     /// What was said of added servers that do not count.
@@ -51,23 +51,23 @@ impl HostServers {
             connection_timeout: config.servers.proxy.connection_timeout,
             retries: config.servers.proxy.retries,
         };
-        let added = Arc::new(Added::new(Arc::clone(config), env.clone()));
+        let added = Arc::new(FileServerStore::new(Arc::clone(config), env.clone()));
         let live = DownstreamServers::new(settings, index, clock, Some(Arc::clone(&added) as _), logins);
         let servers =
             Self { live: Arc::new(live), added, applied: Mutex::default(), problems: Mutex::default() };
-        servers.look();
+        servers.refresh();
         servers
     }
 
     /// From now on the servers are those of this configuration, and those that were added.
     pub(crate) fn follow(&self, config: &Arc<Config>) {
         self.added.follow(config);
-        self.look();
+        self.refresh();
     }
 
     /// Looks which servers there are: other hosts and commands add some, too. Reads a small file where there is one.
-    pub(crate) fn look(&self) {
-        let now = self.added.now();
+    pub(crate) fn refresh(&self) {
+        let now = self.added.snapshot();
         let mut problems = lock(&self.problems);
         if *problems != now.problems {
             now.problems.iter().for_each(|why| tracing::warn!("{why}"));
@@ -76,7 +76,7 @@ impl HostServers {
         let config = self.added.config();
         let added = now.servers.into_values().filter(|server| server.enabled).map(|server| server.definition);
         let mut wanted: Vec<ServerDefinition> = config.servers.enabled().cloned().chain(added).collect();
-        let place = |server: &ServerDefinition| config.servers.place(&server.name);
+        let place = |server: &ServerDefinition| config.servers.position(&server.name);
         wanted.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.name.cmp(&b.name)));
         let mut applied = lock(&self.applied);
         if *applied != wanted {
@@ -92,7 +92,7 @@ impl HostServers {
 
     /// Every server of presets.toml and those that were added, disabled ones included. Blocking.
     pub(super) fn configured(&self) -> BTreeMap<String, ServerConfig> {
-        let mut all = self.added.now().servers;
+        let mut all = self.added.snapshot().servers;
         all.extend(self.added.config().servers.declared.clone());
         all
     }

@@ -84,7 +84,7 @@ impl Composition {
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
                 if matches_nothing(first) && heirs.all(|(_, found)| matches_nothing(found)) {
                     let why = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
-                    warnings.entry(heir_or(name, built, &heir.preset)).or_default().push(why);
+                    warnings.entry(declaring_preset(name, built, &heir.preset)).or_default().push(why);
                 }
             }
         }
@@ -104,7 +104,7 @@ impl Composition {
         if catalog.unmatched.is_empty() || exposure.sources.iter().any(|(source, _)| is_away(source)) {
             return Vec::new();
         }
-        let behind = self.way_to_servers(catalog).await.is_some();
+        let behind = self.server_tool_caller(catalog).await.is_some();
         let unknown = |source: &SourceId| {
             catalog.problems.iter().any(|(failed, _)| failed == source)
                 || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
@@ -187,7 +187,7 @@ impl Composition {
 }
 
 /// The preset that declares a pattern if it is among those that were built, else the one that inherits it.
-fn heir_or(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
+fn declaring_preset(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
     let is_built = built.iter().any(|(exposure, _)| exposure.preset == declares);
     if is_built { declares.to_owned() } else { heir.to_owned() }
 }

@@ -31,7 +31,7 @@ struct AddedFile {
 }
 
 /// The added servers of a data folder, as the configuration in force reads them.
-pub(crate) struct Added {
+pub(crate) struct FileServerStore {
     file: PathBuf,
     config: Mutex<Arc<Config>>,
     env: Env,
@@ -39,7 +39,7 @@ pub(crate) struct Added {
 
 /// What there is of added servers.
 #[derive(Debug, Default)]
-pub(crate) struct AddedNow {
+pub(crate) struct AddedSnapshot {
     /// Those that count, by name.
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     /// What keeps others from being there.
@@ -56,7 +56,7 @@ fn file(state: &Path) -> PathBuf {
     folder(state).join("added.json")
 }
 
-impl Added {
+impl FileServerStore {
     pub(crate) fn new(config: Arc<Config>, env: Env) -> Self {
         Self { file: file(&config.state), config: Mutex::new(config), env }
     }
@@ -77,8 +77,8 @@ impl Added {
     }
 
     /// Those that there are. Reads a small file where there is one. Blocking.
-    pub(crate) fn now(&self) -> AddedNow {
-        let mut now = AddedNow::default();
+    pub(crate) fn snapshot(&self) -> AddedSnapshot {
+        let mut now = AddedSnapshot::default();
         let config = self.config();
         let added = match read(&self.file) {
             Ok(added) => added,
@@ -94,7 +94,7 @@ impl Added {
                     .push(format!("{file}: server '{name}' does not count: presets.toml declares it"));
                 continue;
             }
-            match servers::of_json(&config, &name, &definition, &self.env) {
+            match servers::from_json(&config, &name, &definition, &self.env) {
                 Ok(server) => drop(now.servers.insert(name, server)),
                 Err(why) => now.problems.push(format!("{file}: server '{name}': {why}")),
             }
@@ -103,14 +103,14 @@ impl Added {
     }
 
     /// Keeps a server. Blocking.
-    pub(crate) fn keep(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
+    pub(crate) fn store(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
         let checked = self.checked(name, definition)?;
         self.change(|servers| insert(servers, name, definition).map(|()| true))?;
         Ok(checked)
     }
 
     /// Keeps all of these servers, or none. Blocking.
-    pub(crate) fn keep_all(&self, added: &BTreeMap<&str, &Map<String, Value>>) -> Result<(), Fault> {
+    pub(crate) fn store_all(&self, added: &BTreeMap<&str, &Map<String, Value>>) -> Result<(), Fault> {
         for (name, definition) in added {
             self.checked(name, definition)?;
         }
@@ -122,7 +122,7 @@ impl Added {
 
     fn checked(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
         self.not_declared(name)?;
-        let checked = servers::of_json(&self.config(), name, definition, &self.env);
+        let checked = servers::from_json(&self.config(), name, definition, &self.env);
         checked.map_err(|why| Fault::invalid(format!("{why}.")))
     }
 
@@ -184,15 +184,15 @@ fn read(file: &Path) -> Result<AddedFile, String> {
         }
         _ => {}
     }
-    let bytes = locate::bounded(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let bytes = locate::read_bounded(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| format!("{shown} is damaged ({error}); mend it or take it away"))
 }
 
 #[async_trait]
-impl ServerDefinitionStore for Added {
+impl ServerDefinitionStore for FileServerStore {
     async fn add(&self, server: &str, definition: &Map<String, Value>) -> Result<ServerDefinition, Fault> {
-        tokio::task::block_in_place(|| self.keep(server, definition)).map(|server| server.definition)
+        tokio::task::block_in_place(|| self.store(server, definition)).map(|server| server.definition)
     }
 
     async fn remove(&self, server: &str) -> Result<bool, Fault> {
@@ -205,12 +205,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::Text;
+    use crate::config::ConfigText;
 
-    fn added(state: &Path, content: &str) -> Added {
-        let text = Text { file: Some(state.join("presets.toml")), content: content.into() };
-        let config = Config::of(&text, None, Some(state), &Env::default()).expect("valid");
-        Added::new(Arc::new(config), Env::default())
+    fn added(state: &Path, content: &str) -> FileServerStore {
+        let text = ConfigText { file: Some(state.join("presets.toml")), content: content.into() };
+        let config = Config::from_text(&text, None, Some(state), &Env::default()).expect("valid");
+        FileServerStore::new(Arc::new(config), Env::default())
     }
 
     fn definition(value: Value) -> Map<String, Value> {
@@ -221,11 +221,11 @@ mod tests {
     fn what_is_added_is_kept_for_this_user_alone_until_it_is_removed() {
         let state = tempfile::tempdir().expect("a folder");
         let servers = added(state.path(), "");
-        assert!(servers.now().servers.is_empty() && servers.now().problems.is_empty());
+        assert!(servers.snapshot().servers.is_empty() && servers.snapshot().problems.is_empty());
         let git = definition(
             json!({"command": "git-mcp", "env": {"TOKEN": "${GATEHOUSE_TEST_NONE}"}, "timeout": 5}),
         );
-        let kept = servers.keep("git", &git).expect("kept");
+        let kept = servers.store("git", &git).expect("kept");
         assert_eq!(kept.definition.missing, ["GATEHOUSE_TEST_NONE"]);
         #[cfg(unix)]
         {
@@ -234,23 +234,23 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         let another_host = added(state.path(), "");
-        another_host.keep("web", &definition(json!({"url": "https://a.example/mcp"}))).expect("kept");
-        assert_eq!(servers.now().servers.keys().collect::<Vec<_>>(), ["git", "web"]);
-        assert_eq!(servers.now().servers["git"], kept);
+        another_host.store("web", &definition(json!({"url": "https://a.example/mcp"}))).expect("kept");
+        assert_eq!(servers.snapshot().servers.keys().collect::<Vec<_>>(), ["git", "web"]);
+        assert_eq!(servers.snapshot().servers["git"], kept);
         assert_eq!((servers.forget("git"), servers.forget("git")), (Ok(true), Ok(false)));
-        assert_eq!(another_host.now().servers.keys().collect::<Vec<_>>(), ["web"]);
+        assert_eq!(another_host.snapshot().servers.keys().collect::<Vec<_>>(), ["web"]);
     }
 
     #[test]
     fn what_presets_toml_declares_is_not_changed_and_wins() {
         let state = tempfile::tempdir().expect("a folder");
         let free = added(state.path(), "");
-        free.keep("git", &definition(json!({"command": "mine"}))).expect("kept");
+        free.store("git", &definition(json!({"command": "mine"}))).expect("kept");
         let servers = added(state.path(), "[servers.git]\ncommand = \"theirs\"\n");
-        let refused = servers.keep("git", &definition(json!({"command": "x"}))).expect_err("refused");
+        let refused = servers.store("git", &definition(json!({"command": "x"}))).expect_err("refused");
         assert_eq!(refused.kind, gatehouse_core::FaultKind::Denied);
         assert!(servers.forget("git").is_err());
-        let now = servers.now();
+        let now = servers.snapshot();
         assert!(now.servers.is_empty());
         assert!(
             now.problems[0].ends_with("server 'git' does not count: presets.toml declares it"),
@@ -271,15 +271,15 @@ mod tests {
             ("git", json!({"command": "x", "args": ["y".repeat(70_000)]}), "is longer than 64 KiB"),
             ("a/b", json!({"command": "x"}), "'a/b' cannot be the name of a server"),
         ] {
-            let fault = servers.keep(name, &definition(bad)).expect_err(wanted);
+            let fault = servers.store(name, &definition(bad)).expect_err(wanted);
             assert_eq!(fault.kind, gatehouse_core::FaultKind::InvalidArguments);
             assert!(fault.message.contains(wanted), "{}", fault.message);
         }
         fs::create_dir_all(state.path().join("servers")).expect("made");
         fs::write(file(state.path()), "{\"servers\": {}, \"x\": 1}").expect("written");
-        assert!(servers.now().problems[0].contains("is damaged"));
+        assert!(servers.snapshot().problems[0].contains("is damaged"));
         assert!(
-            servers.keep("git", &definition(json!({"command": "x"}))).is_err(),
+            servers.store("git", &definition(json!({"command": "x"}))).is_err(),
             "what is there is not lost"
         );
     }

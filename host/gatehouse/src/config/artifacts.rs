@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_stores::ArtifactLimits;
 
-use super::{ConfigError, Env, Intelligence, cache, error::Text, raw};
+use super::{ConfigError, Env, IntelligenceSettings, cache, error::ConfigText, raw};
 
 /// How long artifacts are kept where nobody says otherwise.
 const TTL_HOURS: u64 = 3;
@@ -39,10 +39,10 @@ pub(crate) enum ArtifactsEngineConfig {
 
 impl ArtifactsConfig {
     pub(super) fn checked(
-        text: &Text,
-        raw: &raw::Artifacts,
+        text: &ConfigText,
+        raw: &raw::RawArtifacts,
         state: &Path,
-        intelligence: &Intelligence,
+        intelligence: &IntelligenceSettings,
         env: &Env,
     ) -> Result<Self, ConfigError> {
         let hours = match &raw.ttl_hours {
@@ -87,32 +87,32 @@ impl ArtifactsConfig {
     #[cfg(feature = "chroma")]
     pub(crate) fn chroma(&self) -> Result<Option<gatehouse_stores::ChromaConfig>, ConfigError> {
         let parsed = self.env.chroma_url().map(gatehouse_stores::ChromaConfig::parse).transpose();
-        parsed.map_err(|fault| bad("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
+        parsed.map_err(|fault| config_error("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
     }
 
     #[cfg(feature = "postgres")]
     fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
         let url = self.env.database_url().ok_or_else(|| {
-            bad(
+            config_error(
                 "DATABASE_URL",
                 "is not set, and the engine 'postgres' of the artifacts needs it: postgres://user:password@host:5432/database",
             )
         })?;
         let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| bad("DATABASE_URL", fault.in_one_line()))?;
+        let server = server.map_err(|fault| config_error("DATABASE_URL", fault.in_one_line()))?;
         Ok(ArtifactsEngineConfig::Postgres(Box::new(server)))
     }
 
     #[cfg(not(feature = "postgres"))]
     fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
-        Err(bad(
+        Err(config_error(
             "artifacts.engine",
             "this build does not have the engine 'postgres'; build with --features postgres",
         ))
     }
 }
 
-fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
     ConfigError { place: place.into(), message: message.into() }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use crate::config::Config;
 
     fn parse(content: &str, variables: Env) -> Result<Config, String> {
-        let text = Text { file: None, content: content.into() };
+        let text = ConfigText { file: None, content: content.into() };
         Config::parse(&text, &variables).map_err(|error| error.to_string())
     }
 
@@ -132,7 +132,7 @@ mod tests {
         let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(ttl("", Env::default()), hours(3));
         assert_eq!(ttl("[artifacts]\nttl_hours = 24", Env::default()), hours(24));
-        let env = Env::of([("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "5")]);
+        let env = Env::from_pairs([("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "5")]);
         assert_eq!(ttl("[artifacts]\nttl_hours = 24", env), hours(5));
         let refused = |content: &str| parse(content, Env::default()).map(drop).expect_err("refused");
         assert!(refused("[artifacts]\nttl_hours = 0").ends_with(":2:13: ttl_hours must be 1 to 8760"));
@@ -149,6 +149,6 @@ mod tests {
             config.artifacts.chosen().err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert!(postgres(Env::default()).starts_with("DATABASE_URL: is not set"));
-        assert_eq!(postgres(Env::of([("DATABASE_URL", "postgres://u:s3cret@h/one")])), "");
+        assert_eq!(postgres(Env::from_pairs([("DATABASE_URL", "postgres://u:s3cret@h/one")])), "");
     }
 }

@@ -3,14 +3,18 @@
 use gatehouse_sandbox::{format_bytes, parse_bytes};
 use toml::Spanned;
 
-use super::{ConfigError, error::Text};
+use super::{ConfigError, error::ConfigText};
 
 /// What is kept where nobody says otherwise: forty interpreters, thousands of small gates, or ten thousand results.
-const DEFAULT: u64 = 1 << 30;
+const DEFAULT_CACHE_SIZE: u64 = 1 << 30;
 
 /// Bytes to keep on disk; `key` is where they were given.
-pub(super) fn size(text: &Text, key: &str, given: Option<&Spanned<String>>) -> Result<u64, ConfigError> {
-    let Some(given) = given else { return Ok(DEFAULT) };
+pub(super) fn size(
+    text: &ConfigText,
+    key: &str,
+    given: Option<&Spanned<String>>,
+) -> Result<u64, ConfigError> {
+    let Some(given) = given else { return Ok(DEFAULT_CACHE_SIZE) };
     let bad = |why: String| text.error_at(given.span(), why);
     let bytes = parse_bytes(given.get_ref()).map_err(|error| bad(error.to_string()))? as u64;
     let (least, most) = (1 << 20, 1 << 40);

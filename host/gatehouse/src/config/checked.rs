@@ -18,13 +18,13 @@ use gatehouse_wire::{registry::OciReference, serve::HttpSettings};
 use toml::Spanned;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, LedgerConfig, cache,
+    ArtifactsConfig, ConfigError, DocumentsConfig, Env, IntelligenceSettings, KnowledgeConfig, LedgerConfig,
+    cache,
     component::ComponentSource,
-    error::Text,
-    folders, http, http_server,
-    inserted::Inserted,
-    limits, locate,
-    locate::Choice,
+    error::ConfigText,
+    file_params::ParamFiles,
+    folders, http, http_server, limits, locate,
+    locate::ConfigChoice,
     models, nesting, presets, raw,
     servers::{self, ServersConfig},
     shipped,
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     /// The file; none for the built-in copy.
     pub(crate) file: Option<PathBuf>,
     /// How it was chosen.
-    pub(crate) choice: Choice,
+    pub(crate) choice: ConfigChoice,
     /// What the file says; none for the built-in copy.
     pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
@@ -70,7 +70,7 @@ pub(crate) struct Config {
     /// Results that were too large to show.
     pub(crate) artifacts: ArtifactsConfig,
     /// What the environment says about short forms of them.
-    pub(crate) intelligence: Intelligence,
+    pub(crate) intelligence: IntelligenceSettings,
     /// How calls went.
     pub(crate) ledger: LedgerConfig,
     /// The MCP servers behind this host.
@@ -84,7 +84,7 @@ pub(crate) struct Config {
     /// True if the file says which preset is the default.
     pub(super) default_named: bool,
     /// Files whose text stands in parameters of presets.
-    pub(crate) inserted: Inserted,
+    pub(crate) inserted: ParamFiles,
 }
 
 /// One gate.
@@ -103,8 +103,8 @@ pub(crate) struct GateConfig {
 impl Config {
     /// Checks a text that was read; `gates` is what the command line says,
     /// and `state` the data folder that is in use already.
-    pub(crate) fn of(
-        text: &Text,
+    pub(crate) fn from_text(
+        text: &ConfigText,
         gates: Option<&Path>,
         state: Option<&Path>,
         env: &Env,
@@ -123,17 +123,17 @@ impl Config {
 
     /// Without a file: no gate is granted anything.
     pub(crate) fn bare(env: &Env) -> Result<Self, ConfigError> {
-        Self::parse(&Text { file: None, content: String::new() }, env)
+        Self::parse(&ConfigText { file: None, content: String::new() }, env)
     }
 
     /// Checks one text.
-    pub(crate) fn parse(text: &Text, env: &Env) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
         Self::parse_with(text, None, env)
     }
 
-    fn parse_with(text: &Text, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+    fn parse_with(text: &ConfigText, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         nesting::check(text)?;
-        let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
+        let raw: raw::RawConfig = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths in the file are relative to the file; the built-in copy lives in the data folder.
         let base = match &text.file {
             Some(file) => file.parent().unwrap_or(Path::new("/")).to_path_buf(),
@@ -144,7 +144,7 @@ impl Config {
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
         let servers = servers::checked(text, raw.servers, &raw.proxy, env)?;
-        let mut inserted = Inserted::new();
+        let mut inserted = ParamFiles::new();
         let presets: BTreeMap<String, Preset> = raw
             .presets
             .into_iter()
@@ -152,13 +152,13 @@ impl Config {
                 Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut inserted)?))
             })
             .collect::<Result<_, ConfigError>>()?;
-        let intelligence = Intelligence::checked(env)?;
+        let intelligence = IntelligenceSettings::checked(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
         let unnamed = text.file.is_none() || raw.host.gates.is_none();
         let mut config = Self {
             file: text.file.clone(),
-            choice: Choice::default(),
+            choice: ConfigChoice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
             gates_named: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
@@ -190,7 +190,7 @@ impl Config {
             inserted,
         };
         if config.file.is_some() {
-            shipped::lay_under(&mut config, env)?;
+            shipped::merge_shipped(&mut config, env)?;
         }
         presets::check(text, &config, raw.host.default_preset.as_ref())?;
         Ok(config)
@@ -198,10 +198,10 @@ impl Config {
 }
 
 fn checked_gate(
-    text: &Text,
+    text: &ConfigText,
     (base, state): (&Path, &Path),
     name: &str,
-    gate: raw::Gate,
+    gate: raw::RawGate,
     env: &Env,
 ) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
@@ -215,7 +215,7 @@ fn checked_gate(
         );
     }
     let ComponentSource { component, origin } =
-        ComponentSource::of(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
+        ComponentSource::from_raw(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
     let mut grants = grants.map_err(|why| text.error(why))?;
     let http = gate.http.map(|block| http::rules(text, name, block, env)).transpose()?;
     if http.is_some() {
@@ -226,7 +226,7 @@ fn checked_gate(
         http: http.map(Arc::new),
         limits: limits::checked(text, &gate.limits)?,
         folders: folders::checked(text, base, state, name, gate.folders)?,
-        reuse: gate.instance == raw::Instance::Reuse,
+        reuse: gate.instance == raw::InstancePolicy::Reuse,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
     Ok(GateConfig { component, origin, settings, shipped: false })
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn parse(content: &str) -> Result<Config, String> {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
     }
 

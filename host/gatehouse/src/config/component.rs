@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gatehouse_wire::registry::OciReference;
 use toml::Spanned;
 
-use super::{ConfigError, error::Text};
+use super::{ConfigError, error::ConfigText};
 
 /// Whether a text is a SHA-256 in hexadecimal.
 pub(crate) fn is_digest(text: &str) -> bool {
@@ -24,8 +24,8 @@ pub(crate) struct ComponentSource {
 impl ComponentSource {
     /// A reference must say by digest what it means, and `sha256` which file that is: so nothing that a
     /// registry does later changes what is served.
-    pub(crate) fn of(
-        text: &Text,
+    pub(crate) fn from_raw(
+        text: &ConfigText,
         base: &Path,
         state: &Path,
         component: Option<&Spanned<String>>,
@@ -64,11 +64,11 @@ pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Env, error::Text};
+    use crate::config::{Config, Env, error::ConfigText};
 
     fn parse(content: &str) -> Result<Config, String> {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-        let env = Env::of([("GATEHOUSE_STATE", "/state")]);
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let env = Env::from_pairs([("GATEHOUSE_STATE", "/state")]);
         Config::parse(&text, &env).map_err(|error| error.to_string())
     }
 

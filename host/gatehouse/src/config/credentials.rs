@@ -21,14 +21,14 @@ const HEADER_OPTIONS: [&str; 3] = ["-H", "--header", "--headers"];
 
 /// A credential in a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Credential {
+pub(crate) struct CredentialSpan {
     /// Bytes of the text that are the credential, without a scheme such as `Bearer`.
     pub(crate) range: Range<usize>,
     /// Name that it has there: of a header, a variable, an option or a parameter. `None` if only its form shows it.
     pub(crate) name: Option<String>,
 }
 
-impl Credential {
+impl CredentialSpan {
     fn shifted(mut self, by: usize) -> Self {
         self.range = self.range.start + by..self.range.end + by;
         self
@@ -36,17 +36,17 @@ impl Credential {
 }
 
 /// Finds the credential that is the value of a header or a variable.
-pub(crate) fn in_value(name: &str, text: &str) -> Option<Credential> {
+pub(crate) fn in_value(name: &str, text: &str) -> Option<CredentialSpan> {
     let start = scheme(text).map_or(0, str::len);
     let value = text.get(start..)?;
     let named = is_secret_name(name) && value.len() >= MIN_LENGTH;
     let found = (named || is_token(value)) && is_literal(value);
     let name = (!name.is_empty()).then(|| name.to_owned());
-    found.then_some(Credential { range: start..text.len(), name })
+    found.then_some(CredentialSpan { range: start..text.len(), name })
 }
 
 /// Finds credentials among the parameters and the parts of the path of a URL.
-pub(crate) fn in_url(url: &str) -> Vec<Credential> {
+pub(crate) fn in_url(url: &str) -> Vec<CredentialSpan> {
     let mut found = Vec::new();
     let mut start = 0;
     for part in url.split_inclusive(['?', '&', '#', ';', '/']) {
@@ -60,7 +60,7 @@ pub(crate) fn in_url(url: &str) -> Vec<Credential> {
 }
 
 /// Finds credentials in each of a program's arguments.
-pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<Credential>> {
+pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<CredentialSpan>> {
     let mut option = "";
     let found = args.iter().map(|arg| {
         let found = in_arg(option, arg);
@@ -72,7 +72,7 @@ pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<Credential>> {
 }
 
 /// Finds credentials in one argument, which follows this option.
-fn in_arg(option: &str, arg: &str) -> Vec<Credential> {
+fn in_arg(option: &str, arg: &str) -> Vec<CredentialSpan> {
     if let (Some((option, value)), true) = (arg.split_once('='), arg.starts_with('-')) {
         let start = option.len() + 1;
         return in_option(option, value).into_iter().map(|found| found.shifted(start)).collect();
@@ -84,7 +84,7 @@ fn in_arg(option: &str, arg: &str) -> Vec<Credential> {
     in_option(option, arg)
 }
 
-fn in_option(option: &str, value: &str) -> Vec<Credential> {
+fn in_option(option: &str, value: &str) -> Vec<CredentialSpan> {
     if let Some((address, rest)) = value.split_once("://") {
         let start = address.len() + "://".len();
         let password = password(rest).into_iter();
@@ -107,20 +107,20 @@ fn in_option(option: &str, value: &str) -> Vec<Credential> {
 }
 
 /// Name of a header that is written `Name: value`, and the credential in its value.
-fn in_header(text: &str) -> Option<(&str, Option<Credential>)> {
+fn in_header(text: &str) -> Option<(&str, Option<CredentialSpan>)> {
     let (name, value) = text.split_once(':').filter(|(name, _)| header::is_name(name))?;
     let start = text.len() - value.trim_start().len();
     Some((name, in_value(name, value.trim_start()).map(|found| found.shifted(start))))
 }
 
 /// Finds the password in `user:password@host/…`, or a token in the place of the user.
-fn password(rest: &str) -> Option<Credential> {
+fn password(rest: &str) -> Option<CredentialSpan> {
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
     let start = user.split_once(':').map_or(0, |(name, _)| name.len() + 1);
     let value = user.get(start..)?;
     let found = (start > 0 && value.len() >= MIN_PASSWORD || is_token(value)) && is_literal(value);
-    found.then(|| Credential { range: start..user.len(), name: Some("password".into()) })
+    found.then(|| CredentialSpan { range: start..user.len(), name: Some("password".into()) })
 }
 
 /// The scheme that a header's value begins with, and the space after it.
@@ -146,7 +146,7 @@ mod tests {
 
     /// The arguments with what was found in brackets.
     fn marked(args: &[&str]) -> Vec<String> {
-        let mark = |(arg, found): (&&str, Vec<Credential>)| {
+        let mark = |(arg, found): (&&str, Vec<CredentialSpan>)| {
             let mut text = (*arg).to_owned();
             for credential in found.iter().rev() {
                 let value = format!("[{}]", &text[credential.range.clone()]);

@@ -21,13 +21,13 @@ const MAX_FILE: u64 = 1 << 20;
 const DOCKER_HUB: (&str, &str) = ("docker.io", "index.docker.io");
 
 #[derive(Default, Deserialize)]
-struct Content {
+struct DockerConfig {
     #[serde(default)]
-    auths: BTreeMap<String, Login>,
+    auths: BTreeMap<String, RegistryLogin>,
 }
 
 #[derive(Default, Deserialize)]
-struct Login {
+struct RegistryLogin {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
@@ -52,7 +52,8 @@ fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError>
         Err(error) => return Err(bad(&format!("cannot be read: {error}"))),
     }
     // What the parser quotes could be a password.
-    let content: Content = serde_json::from_slice(&bytes).map_err(|_| bad("is not what Docker writes"))?;
+    let content: DockerConfig =
+        serde_json::from_slice(&bytes).map_err(|_| bad("is not what Docker writes"))?;
     let login = content.auths.into_iter().find(|(key, _)| is_for(key, registry)).map(|(_, login)| login);
     let Some(login) = login else { return Ok(None) };
     if let (Some(user), Some(password)) = (login.username, login.password) {

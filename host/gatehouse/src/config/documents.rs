@@ -10,7 +10,7 @@ pub(crate) struct DocumentsConfig {
     /// Who keeps them.
     pub(crate) engine: raw::DocumentsEngine,
     /// Whose tables they are in.
-    tables: raw::Tables,
+    tables: raw::TableOwner,
     /// The database file of SQLite.
     database: PathBuf,
     /// Address and account of the server.
@@ -30,8 +30,8 @@ pub(crate) enum DocumentsEngineConfig {
 }
 
 impl DocumentsConfig {
-    pub(super) fn checked(raw: &raw::Documents, state: &Path, env: &Env) -> Self {
-        let raw::Documents { engine, tables } = *raw;
+    pub(super) fn checked(raw: &raw::RawDocuments, state: &Path, env: &Env) -> Self {
+        let raw::RawDocuments { engine, tables } = *raw;
         Self { engine, tables, database: state.join("documents.db"), env: env.clone() }
     }
 
@@ -41,7 +41,7 @@ impl DocumentsConfig {
     /// Names the key or the variable that is missing or wrong.
     pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
         match (self.engine, self.tables) {
-            (raw::DocumentsEngine::Sqlite, raw::Tables::Existing) => Err(bad(
+            (raw::DocumentsEngine::Sqlite, raw::TableOwner::Existing) => Err(config_error(
                 "documents.tables",
                 "\"existing\" goes with the engine 'postgres' only; a file of SQLite is Gatehouse's own",
             )),
@@ -53,44 +53,44 @@ impl DocumentsConfig {
     }
 
     #[cfg(feature = "postgres")]
-    fn postgres(&self, tables: raw::Tables) -> Result<DocumentsEngineConfig, ConfigError> {
+    fn postgres(&self, tables: raw::TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
         let (variable, url) = self.env.documents_database_url().ok_or_else(|| {
-            bad(
+            config_error(
                 "DOCUMENTS_DATABASE_URL",
                 "is not set, nor is DATABASE_URL, and the engine 'postgres' of the documents needs one: \
                  postgres://user:password@host:5432/database",
             )
         })?;
         let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| bad(variable, fault.in_one_line()))?;
+        let server = server.map_err(|fault| config_error(variable, fault.in_one_line()))?;
         let tables = match tables {
-            raw::Tables::Found => gatehouse_stores::DocumentTables::Found,
-            raw::Tables::Own => gatehouse_stores::DocumentTables::Own,
-            raw::Tables::Existing => gatehouse_stores::DocumentTables::Existing,
+            raw::TableOwner::Found => gatehouse_stores::DocumentTables::Found,
+            raw::TableOwner::Own => gatehouse_stores::DocumentTables::Own,
+            raw::TableOwner::Existing => gatehouse_stores::DocumentTables::Existing,
         };
         Ok(DocumentsEngineConfig::Postgres { server: Box::new(server), tables })
     }
 
     #[cfg(not(feature = "postgres"))]
-    fn postgres(&self, _: raw::Tables) -> Result<DocumentsEngineConfig, ConfigError> {
-        Err(bad(
+    fn postgres(&self, _: raw::TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
+        Err(config_error(
             "documents.engine",
             "this build does not have the engine 'postgres'; build with --features postgres",
         ))
     }
 }
 
-fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
     ConfigError { place: place.into(), message: message.into() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Text};
+    use crate::config::{Config, ConfigText};
 
     fn error(content: &str, variables: Env) -> String {
-        let text = Text { file: None, content: content.into() };
+        let text = ConfigText { file: None, content: content.into() };
         let config = Config::parse(&text, &variables).unwrap_or_else(|error| panic!("{error}"));
         config.documents.chosen().err().map(|error| error.to_string()).unwrap_or_default()
     }
@@ -108,8 +108,9 @@ mod tests {
         let postgres = "[documents]\nengine = \"postgres\"\ntables = \"existing\"";
         assert!(error(postgres, Env::default()).starts_with("DOCUMENTS_DATABASE_URL: is not set"));
         let knowledge = ("DATABASE_URL", "postgres://u:s3cret@h/one");
-        assert_eq!(error(postgres, Env::of([knowledge])), "");
-        let wrong = error(postgres, Env::of([knowledge, ("DOCUMENTS_DATABASE_URL", "mysql://u:s3cret@h")]));
+        assert_eq!(error(postgres, Env::from_pairs([knowledge])), "");
+        let wrong =
+            error(postgres, Env::from_pairs([knowledge, ("DOCUMENTS_DATABASE_URL", "mysql://u:s3cret@h")]));
         assert!(wrong.starts_with("DOCUMENTS_DATABASE_URL") && !wrong.contains("s3cret"), "{wrong}");
     }
 }

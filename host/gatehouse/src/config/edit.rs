@@ -8,36 +8,36 @@ use std::fs;
 use gatehouse_files::{sweep, write_atomic};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{Config, ConfigError, Env, error::Text};
+use super::{Config, ConfigError, Env, error::ConfigText};
 pub(crate) use gates::remove_gate;
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
 /// A change of presets.toml that is known to do, and not made yet.
-pub(crate) struct Change<'a> {
-    text: &'a Text,
+pub(crate) struct ConfigEdit<'a> {
+    text: &'a ConfigText,
     content: String,
 }
 
 /// Says where a gate's component is, and which file that is. The result must be a configuration that says so.
 pub(crate) fn set_component<'a>(
-    text: &'a Text,
+    text: &'a ConfigText,
     gate: &str,
     component: &str,
     sha256: &str,
     env: &Env,
-) -> Result<Change<'a>, ConfigError> {
+) -> Result<ConfigEdit<'a>, ConfigError> {
     let content = with_component(&text.content, gate, component, sha256).map_err(|why| text.error(why))?;
-    let changed = Text { file: text.file.clone(), content };
+    let changed = ConfigText { file: text.file.clone(), content };
     let checked = Config::parse(&changed, env)
         .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
     let says_so = checked.gates.get(gate).is_some_and(|gate| gate.settings.sha256.as_deref() == Some(sha256));
     if !says_so {
         return Err(text.error(format!("was not changed: its shape leaves no place for [gates.{gate}]")));
     }
-    Ok(Change { text, content: changed.content })
+    Ok(ConfigEdit { text, content: changed.content })
 }
 
-impl Change<'_> {
+impl ConfigEdit<'_> {
     /// Whether there is anything to change.
     pub(crate) fn is_one(&self) -> bool {
         self.content != self.text.content

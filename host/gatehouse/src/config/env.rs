@@ -69,7 +69,7 @@ impl Env {
     }
 
     #[cfg(test)]
-    pub(crate) fn of<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
+    pub(crate) fn from_pairs<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
         Self(variables.map(|(name, value)| (name, value.to_owned())).into())
     }
 
@@ -209,7 +209,7 @@ impl Env {
     }
 
     /// Whether whoever sits at a terminal wants colours there.
-    pub(crate) fn colours(&self) -> bool {
+    pub(crate) fn colors(&self) -> bool {
         !self.is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
     }
 

@@ -18,14 +18,14 @@ impl fmt::Display for ConfigError {
 }
 
 /// A configuration text and its name, to point into it.
-pub(crate) struct Text {
+pub(crate) struct ConfigText {
     /// The file, or none for the built-in copy.
     pub(crate) file: Option<PathBuf>,
     /// What it says.
     pub(crate) content: String,
 }
 
-impl Text {
+impl ConfigText {
     /// The name for messages.
     pub(crate) fn name(&self) -> String {
         self.file.as_ref().map_or_else(|| "built-in presets.toml".into(), |file| file.display().to_string())

@@ -6,16 +6,16 @@ use gatehouse_core::names::quoted;
 use gatehouse_sandbox::GuestFolder;
 use toml::Spanned;
 
-use super::{ConfigError, error::Text, raw};
+use super::{ConfigError, error::ConfigText, raw};
 
 /// The folders of one gate, sorted by what the gate calls them. `base` is what paths are relative to,
 /// `state` the data folder, where private folders are.
 pub(super) fn checked(
-    text: &Text,
+    text: &ConfigText,
     base: &Path,
     state: &Path,
     gate: &str,
-    raw: BTreeMap<Spanned<String>, raw::GateFolder>,
+    raw: BTreeMap<Spanned<String>, raw::RawGateFolder>,
 ) -> Result<Vec<GuestFolder>, ConfigError> {
     let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {

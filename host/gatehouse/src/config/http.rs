@@ -9,11 +9,11 @@ use gatehouse_core::{
 };
 use toml::Spanned;
 
-use super::{ConfigError, Env, error::Text, raw::HttpHost};
+use super::{ConfigError, Env, error::ConfigText, raw::HttpHost};
 
 /// The rules of one gate.
 pub(super) fn rules(
-    text: &Text,
+    text: &ConfigText,
     gate: &str,
     block: BTreeMap<Spanned<String>, HttpHost>,
     env: &Env,
@@ -55,9 +55,9 @@ mod tests {
     use crate::config::Config;
 
     fn rules(content: &str) -> Result<HttpRules, String> {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         // A variable of the list stands for any: the environment of a test is not its own.
-        let env = Env::of([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
+        let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
         let config = Config::parse(&text, &env).map_err(|error| error.to_string())?;
         let rules = config.gates["weather"].settings.http.clone().ok_or("no block")?;
         Ok((*rules).clone())
@@ -107,7 +107,7 @@ mod tests {
         );
         assert!(error("\"a.example\" = { headers = { A = \"${\" } }").contains(":2:33: '${' is not closed"));
         let grants = super::super::checked::Config::parse(
-            &Text { file: None, content: "[gates.weather]\ngrants = [\"http\"]\n".into() },
+            &ConfigText { file: None, content: "[gates.weather]\ngrants = [\"http\"]\n".into() },
             &Env::default(),
         );
         let why = grants.expect_err("refused").to_string();

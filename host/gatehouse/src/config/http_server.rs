@@ -5,16 +5,16 @@ use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
 use toml::Spanned;
 
-use super::{ConfigError, error::Text, raw::HttpServer};
+use super::{ConfigError, error::ConfigText, raw::HttpServer};
 
 /// Descriptors that connections leave for everything else.
-const KEPT_BACK: u64 = 256;
+const RESERVED_DESCRIPTORS: u64 = 256;
 
 /// The fewest connections, however low the limit is.
-const FEWEST: u64 = 8;
+const MIN_CONNECTIONS: u64 = 8;
 
 /// The settings; an error points to the value.
-pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
+pub(super) fn checked(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
     let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
@@ -39,7 +39,7 @@ pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, Con
 }
 
 fn all<T>(
-    text: &Text,
+    text: &ConfigText,
     given: &[Spanned<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
@@ -51,7 +51,7 @@ fn all<T>(
 
 /// How many connections so many descriptors allow: half of few, all but some of many.
 fn connections(open_files: Option<u64>) -> usize {
-    let left = |files: u64| files.saturating_sub(KEPT_BACK.min(files / 2)).max(FEWEST);
+    let left = |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
     let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
     left.min(MAX_CONNECTIONS)
 }
@@ -76,7 +76,7 @@ mod tests {
 
     fn settings(block: &str) -> Result<HttpSettings, String> {
         let content = format!("[http]\n{block}\n");
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content };
         Config::parse(&text, &Env::default()).map(|config| config.http).map_err(|error| error.to_string())
     }
 

@@ -13,7 +13,7 @@ const MAX_THRESHOLD: u64 = 1 << 30;
 
 /// What holds for every preset.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Intelligence {
+pub(crate) struct IntelligenceSettings {
     /// Whether replies are filtered at all.
     pub(crate) enabled: bool,
     /// Bytes from which on gates shorten results, where presets do not say.
@@ -22,19 +22,21 @@ pub(crate) struct Intelligence {
     pub(crate) ttl_hours: Option<u64>,
 }
 
-impl Default for Intelligence {
+impl Default for IntelligenceSettings {
     fn default() -> Self {
         Self { enabled: true, threshold_bytes: None, ttl_hours: None }
     }
 }
 
-impl Intelligence {
+impl IntelligenceSettings {
     /// Reads the three variables.
     pub(super) fn checked(env: &Env) -> Result<Self, ConfigError> {
         let enabled = match env.intelligence_enabled() {
             None | Some("true" | "1" | "on" | "yes") => true,
             Some("false" | "0" | "off" | "no") => false,
-            Some(_) => return Err(bad("MCP_GATEWAY_INTELLIGENCE_ENABLED", "is neither true nor false")),
+            Some(_) => {
+                return Err(config_error("MCP_GATEWAY_INTELLIGENCE_ENABLED", "is neither true nor false"));
+            }
         };
         let threshold = number("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", env.summary_threshold(), |bytes| {
             if bytes <= MAX_THRESHOLD { Ok(bytes) } else { Err(format!("must be 0 to {MAX_THRESHOLD}")) }
@@ -71,11 +73,11 @@ fn number(
     check: impl Fn(u64) -> Result<u64, String>,
 ) -> Result<Option<u64>, ConfigError> {
     let Some(given) = given else { return Ok(None) };
-    let number = given.trim().parse().map_err(|_| bad(variable, "is not a whole number"))?;
-    check(number).map(Some).map_err(|why| bad(variable, &why))
+    let number = given.trim().parse().map_err(|_| config_error(variable, "is not a whole number"))?;
+    check(number).map(Some).map_err(|why| config_error(variable, &why))
 }
 
-fn bad(variable: &str, why: &str) -> ConfigError {
+fn config_error(variable: &str, why: &str) -> ConfigError {
     ConfigError { place: variable.into(), message: why.into() }
 }
 
@@ -83,13 +85,13 @@ fn bad(variable: &str, why: &str) -> ConfigError {
 mod tests {
     use super::*;
 
-    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<Intelligence, String> {
-        Intelligence::checked(&Env::of(variables)).map_err(|error| error.to_string())
+    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<IntelligenceSettings, String> {
+        IntelligenceSettings::checked(&Env::from_pairs(variables)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn variables_are_read_or_refused_by_name() {
-        assert_eq!(read([]), Ok(Intelligence::default()));
+        assert_eq!(read([]), Ok(IntelligenceSettings::default()));
         assert!(!read([("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false")]).expect("valid").enabled);
         for (variable, value, why) in [
             ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "is neither true nor false"),

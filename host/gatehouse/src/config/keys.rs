@@ -9,11 +9,11 @@ use toml::{
 };
 
 /// The most characters of a key that a message shows.
-const SHOWN: usize = 64;
+const MAX_SHOWN_CHARS: usize = 64;
 
 /// What stands at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct ValueLocation {
     /// The keys that lead there from the top.
     pub(super) path: Vec<String>,
     /// The value's type as TOML calls it.
@@ -47,14 +47,14 @@ pub(super) fn find(content: &str, path: &[&str]) -> Option<Range<usize>> {
 }
 
 /// What stands at these bytes: the smallest key or value around their beginning.
-pub(super) fn spot(content: &str, at: &Range<usize>) -> Option<Spot> {
+pub(super) fn locate_value(content: &str, at: &Range<usize>) -> Option<ValueLocation> {
     let (table, _) = DeTable::parse_recoverable(content);
-    let mut best: Option<(usize, Spot)> = None;
+    let mut best: Option<(usize, ValueLocation)> = None;
     visit(table.get_ref(), &mut Vec::new(), &mut |path, span, value, in_list| {
         let smaller = best.as_ref().is_none_or(|(size, _)| span.len() < *size);
         if span.contains(&at.start) && smaller {
             let path = path.iter().map(|key| (*key).to_owned()).collect();
-            let spot = Spot { path, kind: value.get_ref().type_str(), in_list, value: value.span() };
+            let spot = ValueLocation { path, kind: value.get_ref().type_str(), in_list, value: value.span() };
             best = Some((span.len(), spot));
         }
     });
@@ -62,7 +62,7 @@ pub(super) fn spot(content: &str, at: &Range<usize>) -> Option<Spot> {
 }
 
 /// Where a key stands that comes a second time at these bytes: the path to it, and the bytes of the first.
-pub(super) fn first_of_two(content: &str, second: &Range<usize>) -> Option<(Vec<String>, Range<usize>)> {
+pub(super) fn first_duplicate(content: &str, second: &Range<usize>) -> Option<(Vec<String>, Range<usize>)> {
     // Under a name that nobody else has, the second one has a place in the tree, and so is known what it is beside.
     let mut fresh = "second".to_owned();
     while content.contains(&fresh) {
@@ -70,7 +70,7 @@ pub(super) fn first_of_two(content: &str, second: &Range<usize>) -> Option<(Vec<
     }
     let mut renamed = content.to_owned();
     renamed.replace_range(second.clone(), &fresh);
-    let at = spot(&renamed, &(second.start..second.start + fresh.len()))?;
+    let at = locate_value(&renamed, &(second.start..second.start + fresh.len()))?;
     let name = content.get(second.clone())?.trim_matches(['"', '\'']);
     let mut path: Vec<String> = at.path.iter().take_while(|key| **key != fresh).cloned().collect();
     path.push(name.to_owned());
@@ -106,25 +106,25 @@ fn visit_value<'t>(
     }
 }
 
-impl Spot {
+impl ValueLocation {
     /// The value as it is typed, short.
-    pub(super) fn typed(&self, content: &str) -> String {
-        quoted(content.get(self.value.clone()).unwrap_or_default(), SHOWN)
+    pub(super) fn source_text(&self, content: &str) -> String {
+        quoted(content.get(self.value.clone()).unwrap_or_default(), MAX_SHOWN_CHARS)
     }
 }
 
 /// Keys with points between them, as TOML writes them: what is no plain word stands in quotes.
 pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
-    path.iter().map(|key| written(key.as_ref())).collect::<Vec<_>>().join(".")
+    path.iter().map(|key| toml_key(key.as_ref())).collect::<Vec<_>>().join(".")
 }
 
 /// One key as TOML writes it.
-pub(crate) fn written(key: &str) -> String {
+pub(crate) fn toml_key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if !key.is_empty() && key.chars().all(bare) {
-        return quoted(key, SHOWN);
+        return quoted(key, MAX_SHOWN_CHARS);
     }
-    format!("\"{}\"", quoted(key, SHOWN).replace('\\', "\\\\").replace('"', "\\\""))
+    format!("\"{}\"", quoted(key, MAX_SHOWN_CHARS).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn a_place_is_told_by_the_keys_that_lead_there() {
         let five = TEXT.find('5').expect("there");
-        let spot = spot(TEXT, &(five..five + 1)).expect("a spot");
+        let spot = locate_value(TEXT, &(five..five + 1)).expect("a spot");
         assert_eq!((dotted(&spot.path).as_str(), spot.kind), ("presets.a.gates.kg.top_k", "integer"));
-        assert_eq!(spot.typed(TEXT), "5");
+        assert_eq!(spot.source_text(TEXT), "5");
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
             ("[p]\n\"a b\" = 1\n\"a b\" = 2\n", "p.\"a b\""),
         ] {
             let error = toml::from_str::<toml::Table>(text).expect_err("twice");
-            let (found, first) = first_of_two(text, &error.span().expect("a place")).expect(text);
+            let (found, first) = first_duplicate(text, &error.span().expect("a place")).expect(text);
             assert_eq!(dotted(&found), path, "{text}");
             assert!(first.end <= error.span().expect("a place").start, "{text}");
         }

@@ -39,7 +39,7 @@ type ChosenEngine = (EngineConfig, Option<PathBuf>);
 
 impl KnowledgeConfig {
     /// Paths are relative to the folder of the file.
-    pub(super) fn checked(raw: raw::Knowledge, base: &Path, state: &Path, env: &Env) -> Self {
+    pub(super) fn checked(raw: raw::RawKnowledge, base: &Path, state: &Path, env: &Env) -> Self {
         Self {
             engine: raw.engine,
             wiki_roots: raw.wiki_roots.into_iter().map(|root| base.join(root)).collect(),
@@ -52,7 +52,7 @@ impl KnowledgeConfig {
     /// The engine, and the wiki that is indexed where none is named. Refuses an index file whose database is gone: an
     /// empty new one in its place would look like an empty wiki.
     pub(crate) fn chosen(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
-        let Some(path) = &self.index_file else { return Ok((self.on(self.engine)?, None)) };
+        let Some(path) = &self.index_file else { return Ok((self.engine_config(self.engine)?, None)) };
         let (file, _) = read_index(path)?;
         match reference(&file, "database").filter(|database| !Path::new(database).exists()) {
             Some(database) => Err(bad_index(format!(
@@ -70,7 +70,7 @@ impl KnowledgeConfig {
     pub(crate) fn chosen_to_replace(&self) -> Result<(ChosenEngine, Option<ConfigError>), ConfigError> {
         match self.chosen_to_index() {
             Ok(chosen) => Ok((chosen, None)),
-            Err(unusable) => Ok(((self.on(self.engine)?, None), Some(unusable))),
+            Err(unusable) => Ok(((self.engine_config(self.engine)?, None), Some(unusable))),
         }
     }
 
@@ -83,14 +83,14 @@ impl KnowledgeConfig {
     /// The same for indexing a folder that is named: it needs no index file, and is how a missing one is made.
     pub(crate) fn chosen_to_index(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
         let Some(path) = self.index_file.as_ref().filter(|path| path.exists()) else {
-            return Ok((self.on(self.engine)?, None));
+            return Ok((self.engine_config(self.engine)?, None));
         };
         let (file, engine) = read_index(path)?;
-        Ok((self.on(engine)?.made_with(&file)?, Some(file.wiki())))
+        Ok((self.engine_config(engine)?.with_index_file(&file)?, Some(file.wiki())))
     }
 
     /// An engine that is named, whatever the configuration says.
-    pub(crate) fn on(&self, engine: raw::KnowledgeEngine) -> Result<EngineConfig, ConfigError> {
+    pub(crate) fn engine_config(&self, engine: raw::KnowledgeEngine) -> Result<EngineConfig, ConfigError> {
         match engine {
             raw::KnowledgeEngine::Sqlite => Ok(EngineConfig::Sqlite { database: self.database.clone() }),
             raw::KnowledgeEngine::Postgres => self.postgres(),
@@ -101,13 +101,13 @@ impl KnowledgeConfig {
     #[cfg(feature = "postgres")]
     fn postgres(&self) -> Result<EngineConfig, ConfigError> {
         let url = self.env.database_url().ok_or_else(|| {
-            bad(
+            config_error(
                 "DATABASE_URL",
                 "is not set, and the engine 'postgres' needs it: postgres://user:password@host:5432/database",
             )
         })?;
         let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| bad("DATABASE_URL", fault.in_one_line()))?;
+        let server = server.map_err(|fault| config_error("DATABASE_URL", fault.in_one_line()))?;
         Ok(EngineConfig::Postgres(Box::new(server)))
     }
 
@@ -121,7 +121,7 @@ impl KnowledgeConfig {
             weaviate_api_key,
             neo4j_uri: self.env.neo4j_uri().into(),
             neo4j_user: user.into(),
-            neo4j_password: password.ok_or_else(|| bad("NEO4J_PASSWORD", missing))?,
+            neo4j_password: password.ok_or_else(|| config_error("NEO4J_PASSWORD", missing))?,
             neo4j_database: database.map(str::to_owned),
             timing: gatehouse_stores::Timing::default(),
         })))
@@ -140,7 +140,7 @@ impl KnowledgeConfig {
 
 impl EngineConfig {
     /// Where the index file was made: an index of one database is never taken for that of another.
-    fn made_with(self, file: &IndexFile) -> Result<Self, ConfigError> {
+    fn with_index_file(self, file: &IndexFile) -> Result<Self, ConfigError> {
         let (place, named, made) = match self {
             Self::Sqlite { database } => {
                 let database = reference(file, "database").map_or(database, PathBuf::from);
@@ -152,13 +152,14 @@ impl EngineConfig {
             }
             #[cfg(feature = "weaviate-neo4j")]
             Self::WeaviateNeo4j(ref servers) => {
-                let address =
-                    servers.neo4j_address().map_err(|fault| bad("knowledge.engine", fault.in_one_line()))?;
+                let address = servers
+                    .neo4j_address()
+                    .map_err(|fault| config_error("knowledge.engine", fault.in_one_line()))?;
                 ("NEO4J_URI", format!("graph {address}"), reference(file, "neo4j_uri"))
             }
         };
         match made.filter(|made| named.split_once(' ').is_some_and(|(_, address)| address != *made)) {
-            Some(made) => Err(bad(
+            Some(made) => Err(config_error(
                 place,
                 format!(
                     "names the {named}, but the index file of KG_INDEX_PATH was made in {made}; correct one of them, or \
@@ -190,17 +191,17 @@ fn reference<'a>(file: &'a IndexFile, name: &str) -> Option<&'a str> {
     file.backend_refs.get(name).and_then(Value::as_str)
 }
 
-fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
     ConfigError { place: place.into(), message: message.into() }
 }
 
 fn bad_index(message: String) -> ConfigError {
-    bad("KG_INDEX_PATH", message)
+    config_error("KG_INDEX_PATH", message)
 }
 
 #[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
 fn not_built(engine: &str) -> ConfigError {
-    bad(
+    config_error(
         "knowledge.engine",
         format!("this build does not have the engine '{engine}'; build with --features {engine}"),
     )
@@ -209,14 +210,14 @@ fn not_built(engine: &str) -> ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Text};
+    use crate::config::{Config, ConfigText};
 
     /// What is wrong with an engine under these variables; nothing where it can be used.
     fn error(engine: &str, variables: &[(&'static str, &str)]) -> String {
         let content = format!("[knowledge]\nengine = \"{engine}\"");
         let mut all = [("NEO4J_USER", "neo4j"); 3];
         all[..variables.len()].copy_from_slice(variables);
-        let config = Config::parse(&Text { file: None, content }, &Env::of(all));
+        let config = Config::parse(&ConfigText { file: None, content }, &Env::from_pairs(all));
         let config = config.unwrap_or_else(|error| panic!("{error}"));
         config.knowledge.chosen().err().map(|error| error.to_string()).unwrap_or_default()
     }

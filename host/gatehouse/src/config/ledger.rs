@@ -1,6 +1,6 @@
 //! `[ledger]`, checked: whether it is written down how calls went, and for how long single calls are kept.
 
-use super::{ConfigError, error::Text, raw};
+use super::{ConfigError, error::ConfigText, raw};
 
 /// Days that single calls are kept where nobody says otherwise.
 const RETENTION_DAYS: u32 = 7;
@@ -18,7 +18,7 @@ pub(crate) struct LedgerConfig {
 }
 
 impl LedgerConfig {
-    pub(super) fn checked(text: &Text, raw: &raw::Ledger) -> Result<Self, ConfigError> {
+    pub(super) fn checked(text: &ConfigText, raw: &raw::RawLedger) -> Result<Self, ConfigError> {
         let retention_days = match &raw.retention_days {
             None => RETENTION_DAYS,
             Some(days) => u32::try_from(*days.get_ref())
@@ -38,7 +38,7 @@ mod tests {
     use crate::config::{Config, Env};
 
     fn parse(content: &str) -> Result<LedgerConfig, String> {
-        let text = Text { file: None, content: content.into() };
+        let text = ConfigText { file: None, content: content.into() };
         Config::parse(&text, &Env::default()).map(|config| config.ledger).map_err(|error| error.to_string())
     }
 

@@ -3,10 +3,10 @@
 use gatehouse_sandbox::{LimitsError, SandboxLimits, parse_bytes, parse_duration};
 use toml::Spanned;
 
-use super::{ConfigError, error::Text, raw::GateLimits};
+use super::{ConfigError, error::ConfigText, raw::RawGateLimits};
 
 /// The limits of one gate; the error points to the value.
-pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<SandboxLimits, ConfigError> {
+pub(super) fn checked(text: &ConfigText, raw: &RawGateLimits) -> Result<SandboxLimits, ConfigError> {
     let sizes: [(&str, &Option<Spanned<String>>); 5] = [
         ("memory", &raw.memory),
         ("copy", &raw.copy),
@@ -38,6 +38,10 @@ pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<SandboxLimits, Co
     Ok(limits)
 }
 
-fn at<T, S>(text: &Text, spanned: &Spanned<S>, result: Result<T, LimitsError>) -> Result<T, ConfigError> {
+fn at<T, S>(
+    text: &ConfigText,
+    spanned: &Spanned<S>,
+    result: Result<T, LimitsError>,
+) -> Result<T, ConfigError> {
     result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use gatehouse_core::{Preset, catalog::CatalogError, preset::PresetError};
 
-use super::{Config, ConfigError, error::Text, keys};
+use super::{Config, ConfigError, error::ConfigText, keys};
 
 /// The most presets that are looked through for a line; a message without one is better than a long wait.
 const MAX_PRESETS: usize = 64;
@@ -14,7 +14,7 @@ impl Config {
     /// does, the sentence alone.
     pub(crate) fn with_line(&self, preset: &str, path: &[&str], why: String) -> String {
         let Some(content) = &self.text else { return why };
-        let text = Text { file: self.file.clone(), content: content.clone() };
+        let text = ConfigText { file: self.file.clone(), content: content.clone() };
         match line_of(&text, &self.presets, preset, path) {
             Some(at) => text.error_at(at, why).to_string(),
             None => why,
@@ -24,7 +24,7 @@ impl Config {
     /// A sentence about the key at this path, after its line.
     pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
         let Some(content) = &self.text else { return why };
-        let text = Text { file: self.file.clone(), content: content.clone() };
+        let text = ConfigText { file: self.file.clone(), content: content.clone() };
         match keys::find(content, path) {
             Some(at) => text.error_at(at, why).to_string(),
             None => why,
@@ -45,7 +45,7 @@ impl Config {
 
 /// Why a preset does not compile, at the line that is to blame.
 pub(super) fn does_not_compile(
-    text: &Text,
+    text: &ConfigText,
     presets: &BTreeMap<String, Preset>,
     error: &PresetError,
 ) -> ConfigError {
@@ -72,7 +72,7 @@ pub(super) fn does_not_compile(
 
 /// The preset's own line, else that of what it extends, the last first: what comes later wins.
 fn line_of(
-    text: &Text,
+    text: &ConfigText,
     presets: &BTreeMap<String, Preset>,
     preset: &str,
     path: &[&str],

@@ -9,7 +9,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Env, error::Text, trust::Trusted};
+use super::{ConfigError, Env, error::ConfigText, trust::TrustedFiles};
 
 /// The shipped presets, for hosts that have no file of their own, and under the presets of a file.
 pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
@@ -18,23 +18,23 @@ pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
 pub(crate) const BUILT_IN: &str = "built-in";
 
 /// The file that is looked for in the working folder and those above it.
-const LOCAL: &str = "presets.toml";
+const CONFIG_FILE: &str = "presets.toml";
 
 /// What marks the top of a project: what lies above it is not ours to speak of.
-const TOP: &str = ".git";
+const PROJECT_MARKER: &str = ".git";
 
 /// No configuration is longer.
 const MAX_FILE: u64 = 4 << 20;
 
 /// A configuration text, and why it is this one.
-pub(crate) struct Found {
-    pub(crate) text: Text,
-    pub(crate) choice: Choice,
+pub(crate) struct LocatedConfig {
+    pub(crate) text: ConfigText,
+    pub(crate) choice: ConfigChoice,
 }
 
 /// How the configuration was chosen.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Choice {
+pub(crate) struct ConfigChoice {
     /// Whether it was chosen because its content is trusted: another content is not.
     pub(crate) by_trust: bool,
     /// The nearest file of the working folder and its project, where that is not used.
@@ -61,49 +61,53 @@ impl fmt::Display for IgnoredFile {
 /// The file that `--config` or GATEHOUSE_CONFIG names, else the nearest trusted presets.toml of the working folder or one
 /// above it, else the one in the XDG configuration home, else the built-in copy. A file that is named must be there; one
 /// that is found must be readable.
-pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError> {
+pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, ConfigError> {
     if let Some(text) = explicit(named, env)? {
-        return Ok(Found { text, choice: Choice::default() });
+        return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
     }
     let own =
         base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
     let mut untrusted = None;
     let working = std::env::current_dir().and_then(fs::canonicalize);
-    for (file, of_project) in working.iter().flat_map(|folder| locals(folder)) {
-        if own.as_ref().is_some_and(|own| same(own, &file)) {
+    for (file, of_project) in working.iter().flat_map(|folder| local_files(folder)) {
+        if own.as_ref().is_some_and(|own| is_same_file(own, &file)) {
             continue;
         }
         match trusted(&file) {
             Ok(content) => {
                 let instead = format!("{} is", file.display());
                 let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
-                let choice = Choice { by_trust: true, ignored };
-                return Ok(Found { text: Text { file: Some(file), content }, choice });
+                let choice = ConfigChoice { by_trust: true, ignored };
+                return Ok(LocatedConfig { text: ConfigText { file: Some(file), content }, choice });
             }
             Err(why) if of_project && untrusted.is_none() => untrusted = Some((file, why)),
             Err(_) => {}
         }
     }
-    let text = at(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?;
+    let text = read_named(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?;
     let instead = match &text.file {
         Some(file) => format!("{} is", file.display()),
         None => "The built-in presets are".to_owned(),
     };
     let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
-    Ok(Found { text, choice: Choice { by_trust: false, ignored } })
+    Ok(LocatedConfig { text, choice: ConfigChoice { by_trust: false, ignored } })
 }
 
 /// The file that is named, else the trusted presets.toml of a project's folder, which is canonical, or of one above it. An
 /// untrusted one of the project is an error: a command that writes where presets.toml says must not write elsewhere.
-pub(crate) fn of_project(named: Option<&Path>, folder: &Path, env: &Env) -> Result<Found, ConfigError> {
+pub(crate) fn read_for_project(
+    named: Option<&Path>,
+    folder: &Path,
+    env: &Env,
+) -> Result<LocatedConfig, ConfigError> {
     if let Some(text) = explicit(named, env)? {
-        return Ok(Found { text, choice: Choice::default() });
+        return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
     }
-    for (file, of_project) in locals(folder) {
+    for (file, of_project) in local_files(folder) {
         match trusted(&file) {
             Ok(content) => {
-                let choice = Choice { by_trust: true, ignored: None };
-                return Ok(Found { text: Text { file: Some(file), content }, choice });
+                let choice = ConfigChoice { by_trust: true, ignored: None };
+                return Ok(LocatedConfig { text: ConfigText { file: Some(file), content }, choice });
             }
             Err(why) if of_project => {
                 let place = file.display().to_string();
@@ -119,18 +123,19 @@ pub(crate) fn of_project(named: Option<&Path>, folder: &Path, env: &Env) -> Resu
 }
 
 /// The text of the file that --config or GATEHOUSE_CONFIG names. `None` if neither is set.
-fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<Text>, ConfigError> {
+fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<ConfigText>, ConfigError> {
     match (named, env.config()) {
-        (Some(path), _) => at(path, "").map(Some),
-        (None, Some(path)) => at(path, "; GATEHOUSE_CONFIG names it").map(Some),
+        (Some(path), _) => read_named(path, "").map(Some),
+        (None, Some(path)) => read_named(path, "; GATEHOUSE_CONFIG names it").map(Some),
         (None, None) => Ok(None),
     }
 }
 
 /// The files of a folder and of those above it, the nearest first; each with whether it belongs to the folder's project.
-fn locals(folder: &Path) -> Vec<(PathBuf, bool)> {
-    let top = top(folder);
-    let files = folder.ancestors().enumerate().map(|(above, folder)| (folder.join(LOCAL), above <= top));
+fn local_files(folder: &Path) -> Vec<(PathBuf, bool)> {
+    let top = levels_to_top(folder);
+    let files =
+        folder.ancestors().enumerate().map(|(above, folder)| (folder.join(CONFIG_FILE), above <= top));
     files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
 }
 
@@ -138,18 +143,18 @@ fn locals(folder: &Path) -> Vec<(PathBuf, bool)> {
 /// only the working directory.
 pub(crate) fn project() -> Vec<PathBuf> {
     let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
-    working.ancestors().take(top(&working) + 1).map(Path::to_path_buf).collect()
+    working.ancestors().take(levels_to_top(&working) + 1).map(Path::to_path_buf).collect()
 }
 
 /// The number of folders between a folder and the top of its repository. 0 without a repository.
-fn top(folder: &Path) -> usize {
-    folder.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0)
+fn levels_to_top(folder: &Path) -> usize {
+    folder.ancestors().position(|folder| folder.join(PROJECT_MARKER).exists()).unwrap_or(0)
 }
 
 /// The text of a file that is named, or the built-in copy by its name.
-fn at(path: &Path, who: &str) -> Result<Text, ConfigError> {
+fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
     if path == Path::new(BUILT_IN) {
-        return Ok(Text { file: None, content: SHIPPED.into() });
+        return Ok(ConfigText { file: None, content: SHIPPED.into() });
     }
     let failed = |cause: io::Error| ConfigError {
         place: path.display().to_string(),
@@ -157,14 +162,14 @@ fn at(path: &Path, who: &str) -> Result<Text, ConfigError> {
     };
     let content = fs::read_to_string(path).map_err(failed)?;
     let file = path.canonicalize().map_err(failed)?;
-    Ok(Text { file: Some(file), content })
+    Ok(ConfigText { file: Some(file), content })
 }
 
 /// What a file says, if just that is trusted; else why it is not used. What is checked is what is used: the
 /// file is read once.
 fn trusted(file: &Path) -> Result<String, String> {
-    let content = bounded(file).map_err(|error| format!("it cannot be read: {error}"))?;
-    match Trusted::read().map_err(|error| error.to_string())?.says(file, &content) {
+    let content = read_bounded(file).map_err(|error| format!("it cannot be read: {error}"))?;
+    match TrustedFiles::read().map_err(|error| error.to_string())?.trusts(file, &content) {
         Some(true) => String::from_utf8(content).map_err(|_| "it is not text".to_owned()),
         Some(false) => Err("it has changed since it was trusted".to_owned()),
         None => Err("nobody has trusted it".to_owned()),
@@ -172,7 +177,7 @@ fn trusted(file: &Path) -> Result<String, String> {
 }
 
 /// The bytes of a regular file of a sensible size: a stranger's could be a pipe, or endless.
-pub(crate) fn bounded(file: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     let about = fs::metadata(file)?;
     if !about.is_file() || about.len() > MAX_FILE {
         return Err(io::Error::other("it is not a file of at most 4 MiB"));
@@ -182,7 +187,7 @@ pub(crate) fn bounded(file: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn same(a: &Path, b: &Path) -> bool {
+fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| a == b)
 }
 

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use gatehouse_core::{http::secret::is_secret_name, names};
 
-use super::{ConfigError, error::Text, keys, keys::dotted, schema};
+use super::{ConfigError, error::ConfigText, keys, keys::dotted, schema};
 
 /// Quotes that a word processor or a web page puts in the place of " and '.
 const TYPOGRAPHIC: [char; 14] = ['“', '”', '„', '‟', '«', '»', '‘', '’', '‚', '‛', '′', '″', '＂', '＇'];
 
 /// Keys that people look for at the top, and where the same thing is said.
-const ELSEWHERE: [(&str, &str); 2] = [
+const MISPLACED_KEYS: [(&str, &str); 2] = [
     (
         "mcp_client_proxy",
         " Write [proxy], with connection_timeout, max_connection_retries, preconnect_servers and idle_timeout; each server has a block \
@@ -53,7 +53,7 @@ const BACKSLASH: &str =
 
 const QUOTED_KEY: &str = "a key of other than A-Z a-z 0-9 _ - stands in quotes: write \"…\" around it";
 
-impl Text {
+impl ConfigText {
     /// What the parser says, with the key, what is allowed and what to do.
     pub(crate) fn parse_error(&self, error: &toml::de::Error) -> ConfigError {
         let message = error.message().trim();
@@ -62,10 +62,10 @@ impl Text {
             return self.error_at(span.clone(), self.unknown_key(message, &span));
         }
         if message.starts_with("unknown variant") {
-            return self.error_at(span, not_a_word(message));
+            return self.error_at(span, unknown_value(message));
         }
         if message == "duplicate key" {
-            return self.error_at(span.clone(), self.twice(&span));
+            return self.error_at(span.clone(), self.duplicate_key(&span));
         }
         if ["invalid type:", "invalid value:", "wanted "].iter().any(|begin| message.starts_with(begin)) {
             let words = self.wrong_type(&span).unwrap_or_else(|| names::quoted(message, 300));
@@ -77,10 +77,10 @@ impl Text {
     fn unknown_key(&self, message: &str, span: &Range<usize>) -> String {
         let (wrong, known) = quoted_names(message);
         let shown = names::quoted(wrong, 64);
-        if let Some((_, instead)) = ELSEWHERE.iter().find(|(name, _)| *name == wrong) {
+        if let Some((_, instead)) = MISPLACED_KEYS.iter().find(|(name, _)| *name == wrong) {
             return format!("unknown key '{shown}'.{instead}");
         }
-        let block = keys::spot(&self.content, span).map(|spot| spot.path).unwrap_or_default();
+        let block = keys::locate_value(&self.content, span).map(|spot| spot.path).unwrap_or_default();
         let block = block.split_last().map(|(_, block)| dotted(block)).unwrap_or_default();
         let mut near = names::did_you_mean(wrong, known.iter().copied());
         let homes = schema::blocks_with(wrong);
@@ -94,9 +94,9 @@ impl Text {
         format!("unknown key '{shown}'.{near} Under [{block}] there are: {known}.")
     }
 
-    fn twice(&self, second: &Range<usize>) -> String {
+    fn duplicate_key(&self, second: &Range<usize>) -> String {
         let name = names::quoted(self.content.get(second.clone()).unwrap_or_default(), 64);
-        let Some((path, first)) = keys::first_of_two(&self.content, second) else {
+        let Some((path, first)) = keys::first_duplicate(&self.content, second) else {
             return format!("'{name}' stands here twice, as a block and as a key; keep one of them");
         };
         let (line, _) = self.line_and_column(first.start);
@@ -105,10 +105,10 @@ impl Text {
 
     /// By what the schema says of the key.
     fn wrong_type(&self, span: &Range<usize>) -> Option<String> {
-        let spot = keys::spot(&self.content, span)?;
+        let spot = keys::locate_value(&self.content, span)?;
         let property = schema::property(&spot.path, spot.in_list)?;
         let secret = spot.path.last().is_some_and(|key| is_secret_name(key));
-        let typed = if secret { "…".to_owned() } else { spot.typed(&self.content) };
+        let typed = if secret { "…".to_owned() } else { spot.source_text(&self.content) };
         let plain = typed.trim_matches(['"', '\'']);
         let given = match spot.kind {
             "string" => format!("the text {typed}"),
@@ -118,10 +118,10 @@ impl Text {
             "datetime" => format!("the date {typed}"),
             _ => format!("the number {typed}"),
         };
-        let name = spot.path.last().map(|key| keys::written(key)).unwrap_or_default();
+        let name = spot.path.last().map(|key| keys::toml_key(key)).unwrap_or_default();
         let fix = match (property.kind, spot.kind) {
             ("array", "string" | "integer" | "float" | "boolean") => format!(": write {name} = [{typed}]"),
-            ("string", "integer" | "float" | "boolean" | "datetime") => match property.amount() {
+            ("string", "integer" | "float" | "boolean" | "datetime") => match property.example_amount() {
                 Some(amount) => format!(": write it with a unit, in quotes, for example \"{amount}\""),
                 None => format!(": write \"{typed}\", in quotes"),
             },
@@ -184,7 +184,7 @@ fn typographic(quote: char) -> String {
 }
 
 /// A word that is none of those there are.
-fn not_a_word(message: &str) -> String {
+fn unknown_value(message: &str) -> String {
     let (wrong, known) = quoted_names(message);
     let near = names::did_you_mean(wrong, known.iter().copied());
     format!("'{}' is not allowed here.{near} There are: {}.", names::quoted(wrong, 64), known.join(", "))
@@ -203,7 +203,7 @@ mod tests {
 
     /// Line, column and what is said, without the file.
     fn said(content: &str) -> String {
-        let text = Text { file: Some("/p".into()), content: content.into() };
+        let text = ConfigText { file: Some("/p".into()), content: content.into() };
         let error = Config::parse(&text, &Env::default()).map(drop).expect_err(content).to_string();
         error.strip_prefix("/p:").expect("a place in the file").to_owned()
     }

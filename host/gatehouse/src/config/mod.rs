@@ -11,11 +11,11 @@ mod documents;
 pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod error;
+pub(crate) mod file_params;
 mod folders;
 mod http;
 mod http_server;
 mod inherited;
-pub(crate) mod inserted;
 mod intelligence;
 pub(crate) mod keys;
 mod knowledge;
@@ -45,12 +45,12 @@ pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::Env;
-pub(crate) use error::{ConfigError, Text};
-pub(crate) use intelligence::Intelligence;
+pub(crate) use error::{ConfigError, ConfigText};
+pub(crate) use intelligence::IntelligenceSettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
-pub(crate) use servers::{ServerConfig, ServersConfig, of_json};
+pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
 pub(crate) use unused::unused;
 
 /// The most characters of a gate's name.

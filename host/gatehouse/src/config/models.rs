@@ -13,26 +13,26 @@ use toml::Spanned;
 
 use super::{
     ConfigError, Env,
-    error::Text,
-    raw::{ModelApi, ModelProvider, Models},
+    error::ConfigText,
+    raw::{ModelApi, ModelProvider, RawModels},
 };
 
 /// The longest silence that may be allowed.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What the file and the environment say about models.
-pub(super) fn checked(text: &Text, raw: Models, env: &Env) -> Result<ModelsConfig, ConfigError> {
+pub(super) fn checked(text: &ConfigText, raw: RawModels, env: &Env) -> Result<ModelsConfig, ConfigError> {
     let mut config = ModelsConfig::default();
     if let Some(choice) = &raw.embedding {
         let providers: Vec<ProviderName> =
             ProviderName::ALL.into_iter().filter(|name| name.default_embedding_model().is_some()).collect();
-        config.embedding = match named(text, choice, &["local"], &providers)? {
+        config.embedding = match parse_choice(text, choice, &["local"], &providers)? {
             Some((name, model)) => EmbeddingChoice::Provider(name, model),
             None => EmbeddingChoice::Local,
         };
     }
     if let Some(choice) = &raw.llm {
-        config.llm = match named(text, choice, &["auto", "off"], &ProviderName::ALL)? {
+        config.llm = match parse_choice(text, choice, &["auto", "off"], &ProviderName::ALL)? {
             Some((name, model)) => LlmChoice::Provider(name, model),
             None if choice.get_ref() == "off" => LlmChoice::Off,
             None => LlmChoice::Auto,
@@ -51,8 +51,8 @@ pub(super) fn checked(text: &Text, raw: Models, env: &Env) -> Result<ModelsConfi
 }
 
 /// A provider, and a model after a slash; none for one of the plain words.
-fn named(
-    text: &Text,
+fn parse_choice(
+    text: &ConfigText,
     choice: &Spanned<String>,
     words: &[&str],
     providers: &[ProviderName],
@@ -89,7 +89,7 @@ fn variable(written: &str) -> Result<&str, String> {
 }
 
 fn settings(
-    text: &Text,
+    text: &ConfigText,
     name: ProviderName,
     raw: ModelProvider,
     env: &Env,
@@ -141,7 +141,7 @@ mod tests {
     use crate::config::Config;
 
     fn models(content: &str, env: &Env) -> Result<ModelsConfig, String> {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Config::parse(&text, env).map(|config| config.models).map_err(|error| error.to_string())
     }
 
@@ -149,7 +149,7 @@ mod tests {
     fn without_a_word_the_embedding_is_local_and_the_environment_chooses() {
         let config = models("", &Env::default()).expect("valid");
         assert_eq!(config, ModelsConfig::default());
-        let env = Env::of([("GEMINI_API_KEY", "secret-0123456789\n"), ("OLLAMA_HOST", "box:1234")]);
+        let env = Env::from_pairs([("GEMINI_API_KEY", "secret-0123456789\n"), ("OLLAMA_HOST", "box:1234")]);
         let config = models("", &env).expect("valid");
         assert!(config.is_set_up(ProviderName::Gemini) && config.is_set_up(ProviderName::Ollama));
         assert!(!config.is_set_up(ProviderName::OpenAi));
@@ -164,7 +164,7 @@ mod tests {
                        [models.openai]\nbase_url = \"https://file.example/v1\"\napi = \"responses\"\n\
                        concurrency = 8\ntimeout = \"30 s\"\n[models.gemini]\napi_version = \"v1\"\n\
                        base_url = \"https://gemini.example\"\n";
-        let env = Env::of([("OPENAI_BASE_URL", "https://env.example/v1")]);
+        let env = Env::from_pairs([("OPENAI_BASE_URL", "https://env.example/v1")]);
         let config = models(content, &env).expect("valid");
         let large = Some("text-embedding-3-large".to_owned());
         assert_eq!(config.embedding, EmbeddingChoice::Provider(ProviderName::OpenAi, large));
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn an_address_of_the_file_gets_the_key_that_its_block_names_and_no_other() {
-        let env = Env::of([("OPENAI_API_KEY", "sk-0123456789"), ("GATEHOUSE_TOKEN", "token-0123456789")]);
+        let env =
+            Env::from_pairs([("OPENAI_API_KEY", "sk-0123456789"), ("GATEHOUSE_TOKEN", "token-0123456789")]);
         let key = |content: &str, env: &Env| {
             let config = models(content, env).expect("valid");
             (config.openai.key.map(|key| key.reveal().to_owned()), config.openai.keyless)
@@ -193,8 +194,10 @@ mod tests {
         assert_eq!(key(&named("GATEHOUSE_TOKEN"), &env), (Some("token-0123456789".into()), false));
         assert_eq!(key(&named("GATEHOUSE_TEST_UNSET"), &env), (None, false));
         // Where the environment says where the provider is, it says who gets the key.
-        let both =
-            Env::of([("OPENAI_API_KEY", "sk-0123456789"), ("OPENAI_BASE_URL", "https://env.example/v1")]);
+        let both = Env::from_pairs([
+            ("OPENAI_API_KEY", "sk-0123456789"),
+            ("OPENAI_BASE_URL", "https://env.example/v1"),
+        ]);
         assert_eq!(key(address, &both), (Some("sk-0123456789".into()), false));
     }
 

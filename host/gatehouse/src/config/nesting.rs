@@ -5,19 +5,19 @@ use std::ops::Range;
 
 use toml_parser::{Source, lexer::TokenKind};
 
-use super::{ConfigError, error::Text};
+use super::{ConfigError, error::ConfigText};
 
 /// Brackets that may be open at a time; nothing here needs ten.
-const MOST: usize = 64;
+const MAX_OPEN_BRACKETS: usize = 64;
 
 /// Refuses a configuration that is nested deeper than that.
-pub(super) fn check(text: &Text) -> Result<(), ConfigError> {
-    bounded(&text.content).map_err(|(place, why)| text.error_at(place, why))
+pub(super) fn check(text: &ConfigText) -> Result<(), ConfigError> {
+    check_nesting(&text.content).map_err(|(place, why)| text.error_at(place, why))
 }
 
 /// Refuses a text of TOML that is nested deeper than that, with the bytes where and the reason. It is read by the parser's own
 /// lexer, so that both see the same brackets.
-pub(crate) fn bounded(text: &str) -> Result<(), (Range<usize>, String)> {
+pub(crate) fn check_nesting(text: &str) -> Result<(), (Range<usize>, String)> {
     let mut open: Vec<TokenKind> = Vec::new();
     // Behind a bracket that closes nothing nobody knows what the parser takes for closed: from there on all count.
     let mut stray = None;
@@ -38,10 +38,12 @@ pub(crate) fn bounded(text: &str) -> Result<(), (Range<usize>, String)> {
             }
             _ => {}
         }
-        if open.len() > MOST {
+        if open.len() > MAX_OPEN_BRACKETS {
             let why = match &stray {
                 Some(_) => "this bracket closes nothing that is open here".to_owned(),
-                None => format!("more than {MOST} brackets are open here; one of them is not closed"),
+                None => {
+                    format!("more than {MAX_OPEN_BRACKETS} brackets are open here; one of them is not closed")
+                }
             };
             return Err((stray.unwrap_or(span), why));
         }
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     fn checked(content: String) -> Result<(), String> {
-        check(&Text { file: Some("/p.toml".into()), content }).map_err(|error| error.to_string())
+        check(&ConfigText { file: Some("/p.toml".into()), content }).map_err(|error| error.to_string())
     }
 
     #[test]

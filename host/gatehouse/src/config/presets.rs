@@ -13,8 +13,8 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, Env, ServersConfig, check_gate_name,
-    error::Text,
-    inserted::{self, Inserted},
+    error::ConfigText,
+    file_params::{self, ParamFiles},
     lines, raw, raw_presets, workflow,
 };
 
@@ -53,7 +53,7 @@ impl Config {
 
 /// Checks that the file's default is a preset, and that its own presets compile.
 pub(super) fn check(
-    text: &Text,
+    text: &ConfigText,
     config: &Config,
     default: Option<&Spanned<String>>,
 ) -> Result<(), ConfigError> {
@@ -71,19 +71,19 @@ pub(super) fn check(
 
 /// A preset as it was typed; the servers that it shows must be declared in the same file.
 pub(super) fn declared(
-    text: &Text,
-    preset: raw::Preset,
+    text: &ConfigText,
+    preset: raw::RawPreset,
     declared: &ServersConfig,
-    inserted: &mut Inserted,
+    inserted: &mut ParamFiles,
 ) -> Result<Preset, ConfigError> {
     let base = text.file.as_deref().and_then(Path::parent);
     let mut sources: Vec<(SourceId, Map<_, _>)> = Vec::new();
     for (name, mut params) in preset.gates {
-        inserted::insert(&mut params, base, inserted).map_err(|why| text.error_at(name.span(), why))?;
+        file_params::insert(&mut params, base, inserted).map_err(|why| text.error_at(name.span(), why))?;
         sources.push((SourceId::Gate(name.into_inner().into()), params));
     }
     for name in preset.servers {
-        declared.known(text, &name)?;
+        declared.check_known(text, &name)?;
         let source = SourceId::Server(name.into_inner().into());
         if !sources.iter().any(|(known, _)| *known == source) {
             sources.push((source, Map::new()));
@@ -118,7 +118,7 @@ pub(super) fn declared(
 }
 
 /// Which calls a person has to approve.
-fn approval(text: &Text, rule: raw_presets::Approve) -> Result<ApprovalRule, ConfigError> {
+fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
         let effect = [Effect::ReadOnly, Effect::Mutating, Effect::ExternalExec];
         effect.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
@@ -135,7 +135,7 @@ fn approval(text: &Text, rule: raw_presets::Approve) -> Result<ApprovalRule, Con
     })
 }
 
-fn remembered(text: &Text, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
+fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
     let wrong = || {
         let why = "remember is \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
         text.error_at(word.span(), why.to_owned())
@@ -153,9 +153,9 @@ fn remembered(text: &Text, word: &Spanned<String>) -> Result<ApprovalScope, Conf
 
 /// What is changed about one tool. Whether there is such a tool is known where the sources list.
 fn changed(
-    text: &Text,
+    text: &ConfigText,
     tool: Spanned<String>,
-    change: raw::Tool,
+    change: raw::RawToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
         ExposedName::new(name.get_ref()).map_err(|why| text.error_at(name.span(), why.to_string()))?;
@@ -168,7 +168,7 @@ fn changed(
         let why = format!("'{}' is hidden, so nothing else can be changed about it", tool.get_ref());
         return Err(text.error_at(tool.span(), why));
     }
-    let raw::Tool { name, description, fixed, hide: hidden, listed } = change;
+    let raw::RawToolOverride { name, description, fixed, hide: hidden, listed } = change;
     let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
     let change = ToolOverride { name, description, fixed, hidden, unlisted };
     Ok((tool.into_inner(), change))
@@ -177,10 +177,10 @@ fn changed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Text;
+    use crate::config::ConfigText;
 
     fn parse(content: &str) -> Result<Config, String> {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
     }
 
@@ -216,13 +216,16 @@ mod tests {
         let chosen = |named: Option<&str>, env: &Env| {
             config.select(named, env).map(|e| e.preset).map_err(|e| e.to_string())
         };
-        let both = Env::of([("MCP_PRESET", "context"), ("MCP_ENABLED_GATES", "kg, idea")]);
+        let both = Env::from_pairs([("MCP_PRESET", "context"), ("MCP_ENABLED_GATES", "kg, idea")]);
         assert_eq!(chosen(Some("merger"), &both).as_deref(), Ok("merger"));
         assert_eq!(chosen(None, &both).as_deref(), Ok("context"));
-        assert_eq!(chosen(None, &Env::of([("MCP_ENABLED_GATES", "kg")])).as_deref(), Ok("enabled-gates"));
+        assert_eq!(
+            chosen(None, &Env::from_pairs([("MCP_ENABLED_GATES", "kg")])).as_deref(),
+            Ok("enabled-gates")
+        );
         assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
         assert_eq!(
-            chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
+            chosen(None, &Env::from_pairs([("MCP_PRESET", "contxt")])),
             Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.".into())
         );
     }

@@ -10,45 +10,46 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub(crate) use super::{
-    raw_artifacts::{Artifacts, ArtifactsEngine},
-    raw_documents::{Documents, DocumentsEngine, Tables},
-    raw_ledger::Ledger,
-    raw_presets::Preset,
-    raw_servers::{OAuth, OnChange, Proxy, Server, Tool, Transport},
+    raw_artifacts::{ArtifactsEngine, RawArtifacts},
+    raw_documents::{DocumentsEngine, RawDocuments, TableOwner},
+    raw_ledger::RawLedger,
+    raw_presets::RawPreset,
+    raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };
 
 /// The configuration of a Gatehouse host: gates, what they may do, and presets that say who sees what.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Raw {
+#[schemars(title = "presets.toml")]
+pub(crate) struct RawConfig {
     /// The host itself.
-    pub(crate) host: Host,
+    pub(crate) host: RawHost,
     /// Serving over HTTP: whom, and how long each may take.
     pub(crate) http: HttpServer,
     /// Models: who answers, and who makes vectors of texts.
-    pub(crate) models: Models,
+    pub(crate) models: RawModels,
     /// The knowledge graph.
-    pub(crate) knowledge: Knowledge,
+    pub(crate) knowledge: RawKnowledge,
     /// The repositories of documents.
-    pub(crate) documents: Documents,
+    pub(crate) documents: RawDocuments,
     /// Results that were too large to show.
-    pub(crate) artifacts: Artifacts,
+    pub(crate) artifacts: RawArtifacts,
     /// How calls went.
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: RawLedger,
     /// MCP servers behind this host, by name.
-    #[schemars(with = "BTreeMap<String, Server>")]
-    pub(crate) servers: BTreeMap<Spanned<String>, Server>,
+    #[schemars(with = "BTreeMap<String, RawServer>")]
+    pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,
     /// How those servers are connected.
-    pub(crate) proxy: Proxy,
+    pub(crate) proxy: RawProxy,
     /// Grants and limits, by gate.
-    #[schemars(with = "BTreeMap<String, Gate>")]
-    pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
+    #[schemars(with = "BTreeMap<String, RawGate>")]
+    pub(crate) gates: BTreeMap<Spanned<String>, RawGate>,
     /// What each agent sees, by preset.
-    #[schemars(with = "BTreeMap<String, Preset>")]
-    pub(crate) presets: IndexMap<Spanned<String>, Preset>,
+    #[schemars(with = "BTreeMap<String, RawPreset>")]
+    pub(crate) presets: IndexMap<Spanned<String>, RawPreset>,
 }
 
-impl Raw {
+impl RawConfig {
     /// The error is the place of a name that no gate can have, and what is wrong with it.
     pub(crate) fn check_gate_names(&self) -> Result<(), (Range<usize>, String)> {
         let in_presets = self.presets.values().flat_map(|preset| preset.gates.keys());
@@ -60,7 +61,7 @@ impl Raw {
 /// The host itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Host {
+pub(crate) struct RawHost {
     /// Folders with gates (*.wasm), relative to this file; "built-in" stands for the gates in the binary. Of two
     /// gates of one name the first counts. Default: ["gates", "built-in"].
     pub(crate) gates: Option<Vec<String>>,
@@ -108,7 +109,7 @@ pub(crate) struct HttpServer {
 /// Models. Keys stand in the environment and never here; here is at most the name of a variable.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Models {
+pub(crate) struct RawModels {
     /// Who makes vectors of texts: "local" (the default, in the binary), "openai", "gemini" or "ollama", or
     /// one of them with a model: "openai/text-embedding-3-large".
     #[schemars(with = "Option<String>")]
@@ -163,7 +164,7 @@ pub(crate) enum ModelApi {
 /// The knowledge graph.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Knowledge {
+pub(crate) struct RawKnowledge {
     /// Who keeps the pages.
     pub(crate) engine: KnowledgeEngine,
     /// Folders that the tools kg_index and kg_edit may touch, relative to this file.
@@ -186,7 +187,7 @@ pub(crate) enum KnowledgeEngine {
 /// Grants and limits of one gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Gate {
+pub(crate) struct RawGate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" with sha256 beside it,
     /// as `gatehouse gates add` writes it. Default: <name>.wasm in the gate folders.
     #[schemars(with = "Option<String>")]
@@ -200,13 +201,13 @@ pub(crate) struct Gate {
     pub(crate) grants: Vec<Spanned<String>>,
     /// Whether each call gets an instance of its own ("fresh", the default), or one that served a call before
     /// ("reuse"). What a call leaves in a reused instance's memory, the gate can see in the next.
-    pub(crate) instance: Instance,
+    pub(crate) instance: InstancePolicy,
     /// Folders it sees, by the name it has for them: "/data" = { path = "data" } to read, or
     /// "/notes" = { private = true } to read and write.
-    #[schemars(with = "BTreeMap<String, GateFolder>")]
-    pub(crate) folders: BTreeMap<Spanned<String>, GateFolder>,
+    #[schemars(with = "BTreeMap<String, RawGateFolder>")]
+    pub(crate) folders: BTreeMap<Spanned<String>, RawGateFolder>,
     /// What it may use up.
-    pub(crate) limits: GateLimits,
+    pub(crate) limits: RawGateLimits,
     /// Hosts that it may send HTTP requests to, and to no other: "[scheme://]host[:port]", https where no
     /// scheme is named, "*.example.com" for every subdomain. Without this block it may send none.
     #[schemars(with = "Option<BTreeMap<String, HttpHost>>")]
@@ -227,7 +228,7 @@ pub(crate) struct HttpHost {
 /// How calls get instances.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Instance {
+pub(crate) enum InstancePolicy {
     /// A new one for each call.
     #[default]
     Fresh,
@@ -238,7 +239,7 @@ pub(crate) enum Instance {
 /// One folder that a gate sees: either a path, or private.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct GateFolder {
+pub(crate) struct RawGateFolder {
     /// A folder of this machine, relative to this file. The gate can read it, and not write.
     pub(crate) path: Option<String>,
     /// A folder of the gate's own below the data folder. The gate can read and write it.
@@ -248,7 +249,7 @@ pub(crate) struct GateFolder {
 /// What a gate may use up: one call, or, for kv and folder, the gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct GateLimits {
+pub(crate) struct RawGateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
     #[schemars(with = "Option<String>")]
     pub(crate) memory: Option<Spanned<String>>,

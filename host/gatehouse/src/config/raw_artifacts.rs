@@ -7,7 +7,7 @@ use toml::Spanned;
 /// Results that were too large to show, kept whole for a while. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Artifacts {
+pub(crate) struct RawArtifacts {
     /// Who keeps them.
     pub(crate) engine: ArtifactsEngine,
     /// How many hours they are kept, 1 to 8760, 3 by default. MCP_GATEWAY_INTELLIGENCE_TTL_HOURS wins.

@@ -6,12 +6,12 @@ use serde::Deserialize;
 /// The repositories of documents.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Documents {
+pub(crate) struct RawDocuments {
     /// Who keeps them.
     pub(crate) engine: DocumentsEngine,
     /// Whose tables they are in (PostgreSQL): "own", or "existing" for those of another program, which are only read.
     /// By default whichever are there, and new ones of its own where none are.
-    pub(crate) tables: Tables,
+    pub(crate) tables: TableOwner,
 }
 
 /// Engines of the documents.
@@ -28,7 +28,7 @@ pub(crate) enum DocumentsEngine {
 /// Whose tables documents are in.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Tables {
+pub(crate) enum TableOwner {
     /// Whichever are there.
     #[default]
     Found,

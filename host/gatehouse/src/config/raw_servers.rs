@@ -11,7 +11,7 @@ use toml::Spanned;
 /// variable in command, args, env, cwd, url and headers; secrets are written so and in no other way.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Server {
+pub(crate) struct RawServer {
     /// The program; one with a slash in it is relative to this file.
     #[schemars(with = "Option<String>")]
     pub(crate) command: Option<Spanned<String>>,
@@ -31,27 +31,27 @@ pub(crate) struct Server {
     #[schemars(with = "BTreeMap<String, String>")]
     pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
     /// "stdio" for a command. For a url "http" (streamable HTTP, the default) or "sse", as servers before 2025 have it.
-    #[schemars(with = "Option<Transport>")]
-    pub(crate) transport: Option<Spanned<Transport>>,
+    #[schemars(with = "Option<TransportKind>")]
+    pub(crate) transport: Option<Spanned<TransportKind>>,
     /// How Gatehouse logs in to it, where it wants a login by OAuth (`gatehouse servers login`).
-    #[schemars(with = "OAuth")]
-    pub(crate) oauth: Option<Spanned<OAuth>>,
+    #[schemars(with = "RawOAuth")]
+    pub(crate) oauth: Option<Spanned<RawOAuth>>,
     /// Whether it is there at all; true by default.
     pub(crate) enabled: Option<bool>,
     /// Words for people, for `proxied` of presets ("tag:work"), and for the category of its tools.
     #[schemars(with = "Vec<String>")]
     pub(crate) tags: Vec<Spanned<String>>,
     /// The longest one call may take, "60 s" by default, "100 ms" to "60 min"; a number is seconds.
-    #[schemars(with = "Option<Time>")]
+    #[schemars(with = "Option<DurationSchema>")]
     pub(crate) timeout: Option<Spanned<toml::Value>>,
     /// Maximum time of one attempt to connect, "100 ms" to "10 min"; a number is seconds. Default: that of `[proxy]`.
-    #[schemars(with = "Option<Time>")]
+    #[schemars(with = "Option<DurationSchema>")]
     pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
     /// Whether it is connected when the host starts, and not by the first call.
     pub(crate) preconnect: bool,
     /// What is replaced by `[redacted]` in everything that the server sends: true for credentials (the default), false for
     /// nothing, or the names of variables, headers and keys of `env` whose values are.
-    #[schemars(with = "Option<Redact>")]
+    #[schemars(with = "Option<RedactSchema>")]
     pub(crate) redact: Option<Spanned<toml::Value>>,
     /// What becomes of a tool that is not what it was when it was first seen: it is served with a warning ("warn", the
     /// default), or held back until `gatehouse servers review` approves it ("quarantine").
@@ -84,7 +84,7 @@ pub(crate) struct ToolRule {
 /// How Gatehouse logs in to a server. All of it may be missing: then the server says where, and Gatehouse registers itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct OAuth {
+pub(crate) struct RawOAuth {
     /// The client that you registered for Gatehouse, or the https address of a document about it. Needs `issuer`.
     #[schemars(with = "Option<String>")]
     pub(crate) client_id: Option<Spanned<String>>,
@@ -107,7 +107,7 @@ pub(crate) struct OAuth {
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "only its schema is used")]
-pub(crate) enum Redact {
+pub(crate) enum RedactSchema {
     /// Credentials, or nothing.
     Automatic(bool),
     /// The values under these names.
@@ -117,7 +117,7 @@ pub(crate) enum Redact {
 /// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Transport {
+pub(crate) enum TransportKind {
     /// Over standard input and output of a program.
     Stdio,
     /// Streamable HTTP.
@@ -141,7 +141,7 @@ pub(crate) enum OnChange {
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it stands in the schema alone")]
-pub(crate) enum Time {
+pub(crate) enum DurationSchema {
     Seconds(u64),
     Text(String),
 }
@@ -149,28 +149,28 @@ pub(crate) enum Time {
 /// How the servers behind this host are connected.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Proxy {
+pub(crate) struct RawProxy {
     /// Whether a server is connected by the first call that needs it (the default), or all when the host starts.
     pub(crate) lazy_connect: Option<bool>,
     /// Servers that are connected when the host starts all the same.
     #[schemars(with = "Vec<String>")]
     pub(crate) preconnect_servers: Vec<Spanned<String>>,
     /// How long one attempt to connect may take, "30 s" by default, "100 ms" to "10 min"; a number is seconds.
-    #[schemars(with = "Option<Time>")]
+    #[schemars(with = "Option<DurationSchema>")]
     pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
     /// How often connecting is tried again, 3 by default, at most 10.
     #[schemars(with = "Option<u32>")]
     pub(crate) max_connection_retries: Option<Spanned<i64>>,
     /// After how long without a call a program is stopped, until the next call starts it again: "10 min" by default, "1 s"
     /// to "24 h" in minutes or seconds, or "never"; a number is seconds.
-    #[schemars(with = "Option<Time>")]
+    #[schemars(with = "Option<DurationSchema>")]
     pub(crate) idle_timeout: Option<Spanned<toml::Value>>,
 }
 
 /// What a preset changes about one tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Tool {
+pub(crate) struct RawToolOverride {
     /// The name that clients see instead.
     #[schemars(with = "Option<String>")]
     pub(crate) name: Option<Spanned<String>>,

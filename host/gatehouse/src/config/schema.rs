@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::{keys::dotted, raw::Raw};
+use super::{keys::dotted, raw::RawConfig};
 
 /// How deep blocks lie in each other: presets.NAME.tools.NAME.
 const MAX_DEPTH: usize = 4;
 
 /// Draft 2020-12.
 pub(crate) fn schema() -> Value {
-    schemars::schema_for!(Raw).to_value()
+    schemars::schema_for!(RawConfig).to_value()
 }
 
 /// What a key may be.
-pub(super) struct Property {
+pub(super) struct PropertyInfo {
     /// The type, as JSON Schema calls it.
     pub(super) kind: &'static str,
     /// The same for people: "a list of texts".
@@ -22,9 +22,9 @@ pub(super) struct Property {
     pub(super) about: Option<String>,
 }
 
-impl Property {
+impl PropertyInfo {
     /// An amount with its unit, as what it is for has one: `30 s`.
-    pub(super) fn amount(&self) -> Option<&str> {
+    pub(super) fn example_amount(&self) -> Option<&str> {
         let mut quoted = self.about.as_deref()?.split('"').skip(1).step_by(2);
         let has_unit = |text: &&str| {
             text.split_once(' ').is_some_and(|(number, unit)| {
@@ -36,7 +36,7 @@ impl Property {
 }
 
 /// The key at this path, or an entry of its list.
-pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<Property> {
+pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<PropertyInfo> {
     let root = schema();
     let mut node = &root;
     for step in path {
@@ -46,7 +46,7 @@ pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<Propert
     let about = about.map(|about| about.replace('\n', " "));
     let node = resolved(&root, if entry { &resolved(&root, node)["items"] } else { node });
     let (kind, words) = type_of(&root, node)?;
-    Some(Property { kind, words, about })
+    Some(PropertyInfo { kind, words, about })
 }
 
 /// Blocks that have a key of this name, as they are written: [gates.NAME.limits].

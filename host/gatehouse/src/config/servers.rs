@@ -18,7 +18,7 @@ use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
-use super::{Config, ConfigError, Env, error::Text, raw};
+use super::{Config, ConfigError, Env, error::ConfigText, raw};
 pub(crate) use names::{MAX_SERVER_NAME, is_server_name};
 use names::{check_name, checked_tags, unknown};
 
@@ -87,7 +87,7 @@ impl ServersConfig {
     }
 
     /// Returns the place of a server in presets.toml; those that are not there follow.
-    pub(crate) fn place(&self, name: &str) -> usize {
+    pub(crate) fn position(&self, name: &str) -> usize {
         self.order.iter().position(|declared| declared == name).unwrap_or(usize::MAX)
     }
 
@@ -97,7 +97,7 @@ impl ServersConfig {
     }
 
     /// The error points to the name of a server that is not declared.
-    pub(super) fn known(&self, text: &Text, name: &Spanned<String>) -> Result<(), ConfigError> {
+    pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
         if self.declared.contains_key(name.get_ref()) {
             return Ok(());
         }
@@ -107,9 +107,9 @@ impl ServersConfig {
 
 /// The servers of a text; an error points to the value.
 pub(super) fn checked(
-    text: &Text,
-    servers: BTreeMap<Spanned<String>, raw::Server>,
-    proxy: &raw::Proxy,
+    text: &ConfigText,
+    servers: BTreeMap<Spanned<String>, raw::RawServer>,
+    proxy: &raw::RawProxy,
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
     let mut config = ServersConfig { proxy: checked_proxy(text, proxy)?, ..ServersConfig::default() };
@@ -121,7 +121,7 @@ pub(super) fn checked(
         config.declared.insert(name.into_inner(), checked);
     }
     for name in &proxy.preconnect_servers {
-        config.known(text, name)?;
+        config.check_known(text, name)?;
         if let Some(server) = config.declared.get_mut(name.get_ref()) {
             server.definition.preconnect = true;
         }
@@ -131,7 +131,7 @@ pub(super) fn checked(
 
 /// One server by the keys of its block as JSON, for a host of this configuration. The error names the key, and what is
 /// allowed.
-pub(crate) fn of_json(
+pub(crate) fn from_json(
     config: &Config,
     name: &str,
     definition: &Map<String, Value>,
@@ -150,14 +150,15 @@ pub(crate) fn of_json(
     if content.len() > MAX_DEFINITION {
         return Err(format!("is longer than {} KiB", MAX_DEFINITION >> 10));
     }
-    let text = Text { file: config.file.clone(), content };
-    let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error).message)?;
+    let text = ConfigText { file: config.file.clone(), content };
+    let raw: raw::RawConfig =
+        toml::from_str(&text.content).map_err(|error| text.parse_error(&error).message)?;
     let mut servers = raw.servers.into_iter();
     let (name, server) = servers.next().ok_or("is empty")?;
     checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message)
 }
 
-fn checked_proxy(text: &Text, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
+fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig, ConfigError> {
     let mut checked =
         ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
     if let Some(time) = &proxy.connection_timeout {
@@ -179,14 +180,14 @@ fn checked_proxy(text: &Text, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigE
     Ok(checked)
 }
 
-fn connection_timeout(text: &Text, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
+fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
     times::time(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
 }
 
 fn checked_server(
-    text: &Text,
+    text: &ConfigText,
     name: &Spanned<String>,
-    server: raw::Server,
+    server: raw::RawServer,
     proxy: &ProxyConfig,
     env: &Env,
 ) -> Result<ServerConfig, ConfigError> {

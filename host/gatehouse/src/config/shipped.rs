@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_core::{CompiledPreset, Preset, SourceId};
 
-use super::{Config, ConfigError, Env, error::Text, locate::SHIPPED};
+use super::{Config, ConfigError, Env, error::ConfigText, locate::SHIPPED};
 
 /// Adds the shipped presets and gates that the file of this configuration does not name.
-pub(super) fn lay_under(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
-    let shipped = Config::parse(&Text { file: None, content: SHIPPED.into() }, &Env::default())?;
+pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
+    let shipped = Config::parse(&ConfigText { file: None, content: SHIPPED.into() }, &Env::default())?;
     let own: BTreeSet<String> = config.presets.keys().cloned().collect();
     for (name, preset) in shipped.presets {
         config.presets.entry(name).or_insert(preset);
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn parse(content: &str, env: &Env) -> Config {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Config::parse(&text, env).expect("valid")
     }
 
@@ -115,7 +115,7 @@ mod tests {
         for gate in ["kg", "idea", "code"] {
             assert!(granted(&config, gate).is_empty(), "{gate}");
         }
-        let enabled = Env::of([("MCP_ENABLED_GATES", "research")]);
+        let enabled = Env::from_pairs([("MCP_ENABLED_GATES", "research")]);
         assert!(granted(&parse("", &enabled), "research").is_empty());
     }
 

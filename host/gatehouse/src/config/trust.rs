@@ -17,12 +17,12 @@ use super::{ConfigError, locate, lock};
 /// The list. Anything else in its file is refused: nothing is trusted by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustedFiles {
     /// SHA-256 of the content, by absolute path without links.
     pub(crate) files: BTreeMap<String, String>,
 }
 
-impl Trusted {
+impl TrustedFiles {
     /// The list as it is; empty where nothing was trusted yet.
     pub(crate) fn read() -> Result<Self, ConfigError> {
         Self::read_from(&file()?)
@@ -41,14 +41,14 @@ impl Trusted {
     }
 
     /// Whether this file is trusted with this content; none where it is not trusted at all.
-    pub(crate) fn says(&self, path: &Path, content: &[u8]) -> Option<bool> {
+    pub(crate) fn trusts(&self, path: &Path, content: &[u8]) -> Option<bool> {
         self.files.get(path.to_str()?).map(|trusted| *trusted == digest(content))
     }
 }
 
 /// Whether this file is trusted with this content.
-pub(crate) fn holds(path: &Path, content: &str) -> bool {
-    Trusted::read().is_ok_and(|list| list.says(path, content.as_bytes()) == Some(true))
+pub(crate) fn is_trusted(path: &Path, content: &str) -> bool {
+    TrustedFiles::read().is_ok_and(|list| list.trusts(path, content.as_bytes()) == Some(true))
 }
 
 /// Trusts a file, canonical, with this content.
@@ -86,14 +86,14 @@ fn file() -> Result<PathBuf, ConfigError> {
 }
 
 /// Two commands at once both have their way.
-fn change(edit: impl FnOnce(&mut Trusted)) -> Result<(), ConfigError> {
+fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
     let failed = |error: io::Error| ConfigError {
         place: file.display().to_string(),
         message: format!("cannot be written: {error}"),
     };
     let _lock = lock::locked(&file).map_err(failed)?;
-    let mut list = Trusted::read_from(&file)?;
+    let mut list = TrustedFiles::read_from(&file)?;
     edit(&mut list);
     let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
     write_private(&file, &text, Durability::Synced).map_err(failed)

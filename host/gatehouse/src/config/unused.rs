@@ -77,11 +77,11 @@ fn engine_name(engine: KnowledgeEngine) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Text;
+    use crate::config::ConfigText;
 
-    fn told<const N: usize>(content: &str, variables: [(&'static str, &str); N]) -> Vec<String> {
-        let env = Env::of(variables);
-        let config = Config::parse(&Text { file: None, content: content.into() }, &env);
+    fn unused_lines<const N: usize>(content: &str, variables: [(&'static str, &str); N]) -> Vec<String> {
+        let env = Env::from_pairs(variables);
+        let config = Config::parse(&ConfigText { file: None, content: content.into() }, &env);
         unused(&config.unwrap_or_else(|error| panic!("{error}")), &env)
     }
 
@@ -89,20 +89,27 @@ mod tests {
     fn variables_of_engines_that_are_not_chosen_are_named() {
         let graph =
             [("NEO4J_URI", "bolt://h:1"), ("NEO4J_PASSWORD", "s3cret"), ("WEAVIATE_URL", "http://h:2")];
-        let [line] = told("", graph).try_into().unwrap_or_else(|all| panic!("{all:?}"));
+        let [line] = unused_lines("", graph).try_into().unwrap_or_else(|all| panic!("{all:?}"));
         assert!(line.starts_with("NEO4J_URI, NEO4J_PASSWORD, WEAVIATE_URL are set and not used"), "{line}");
         assert!(line.contains("'sqlite'") && !line.contains("s3cret"), "{line}");
-        assert!(told("[knowledge]\nengine = \"weaviate-neo4j\"", graph).is_empty());
+        assert!(unused_lines("[knowledge]\nengine = \"weaviate-neo4j\"", graph).is_empty());
         let postgres = [("DATABASE_URL", "postgres://u@h/d")];
-        assert!(told("", postgres)[0].starts_with("DATABASE_URL is set and not used"));
+        assert!(unused_lines("", postgres)[0].starts_with("DATABASE_URL is set and not used"));
         for block in ["knowledge", "documents", "artifacts"] {
-            assert!(told(&format!("[{block}]\nengine = \"postgres\""), postgres).is_empty(), "{block}");
+            assert!(
+                unused_lines(&format!("[{block}]\nengine = \"postgres\""), postgres).is_empty(),
+                "{block}"
+            );
         }
         let both = [("DATABASE_URL", "postgres://u@h/d"), ("DOCUMENTS_DATABASE_URL", "postgres://u@h/e")];
-        assert_eq!(told("[documents]\nengine = \"postgres\"", both).len(), 1, "the documents have their own");
+        assert_eq!(
+            unused_lines("[documents]\nengine = \"postgres\"", both).len(),
+            1,
+            "the documents have their own"
+        );
         let key = [("OPENAI_API_KEY", "k")];
-        assert!(told("", key).is_empty());
-        assert_eq!(told("[models]\nllm = \"off\"", key).len(), 1);
-        assert!(told("[models]\nllm = \"off\"\nembedding = \"openai\"", key).is_empty());
+        assert!(unused_lines("", key).is_empty());
+        assert_eq!(unused_lines("[models]\nllm = \"off\"", key).len(), 1);
+        assert!(unused_lines("[models]\nllm = \"off\"\nembedding = \"openai\"", key).is_empty());
     }
 }

@@ -13,12 +13,12 @@ use serde::{
 };
 use toml::Spanned;
 
-use super::{ConfigError, error::Text};
+use super::{ConfigError, error::ConfigText};
 
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Step {
+pub(crate) struct RawStep {
     /// Calls with these intents are this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
     #[schemars(with = "Vec<String>")]
     intents: Vec<Spanned<String>>,
@@ -33,7 +33,7 @@ pub(crate) struct Step {
     roots: Vec<Spanned<PathBuf>>,
 }
 
-impl Default for Step {
+impl Default for RawStep {
     fn default() -> Self {
         let intent = |name: &str| Spanned::new(0..0, name.to_owned());
         Self {
@@ -49,32 +49,32 @@ impl Default for Step {
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is of use")]
-pub(crate) enum Shape {
-    One(Step),
-    Many(Vec<Step>),
+pub(crate) enum WorkflowSchema {
+    One(RawStep),
+    Many(Vec<RawStep>),
 }
 
 /// The steps of one workflow.
 #[derive(Debug)]
-pub(crate) struct Steps(Vec<Step>);
+pub(crate) struct WorkflowSteps(Vec<RawStep>);
 
-impl<'de> Deserialize<'de> for Steps {
+impl<'de> Deserialize<'de> for WorkflowSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrMany;
 
         impl<'de> Visitor<'de> for OneOrMany {
-            type Value = Steps;
+            type Value = WorkflowSteps;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a step, or a list of steps")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Steps, A::Error> {
-                Step::deserialize(MapAccessDeserializer::new(map)).map(|step| Steps(vec![step]))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WorkflowSteps, A::Error> {
+                RawStep::deserialize(MapAccessDeserializer::new(map)).map(|step| WorkflowSteps(vec![step]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Steps, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Steps)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WorkflowSteps, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(WorkflowSteps)
             }
         }
 
@@ -84,9 +84,9 @@ impl<'de> Deserialize<'de> for Steps {
 
 /// The steps as they hold.
 pub(super) fn checked(
-    text: &Text,
+    text: &ConfigText,
     name: &Spanned<String>,
-    Steps(steps): Steps,
+    WorkflowSteps(steps): WorkflowSteps,
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
     let named = |what: &str, name: &Spanned<String>| {
         let (fits, dot) = match what {
@@ -106,7 +106,7 @@ pub(super) fn checked(
         );
         return Err(text.error_at(name.span(), why));
     }
-    let steps_of = |step: &Step| {
+    let steps_of = |step: &RawStep| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
         if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
             return Err(text.error_at(root.span(), "a root of projects is an absolute path".to_owned()));
@@ -134,9 +134,11 @@ mod tests {
     use super::*;
 
     fn steps(lines: &str) -> Result<Vec<workflow::WorkflowStep>, String> {
-        let text =
-            Text { file: Some("/p.toml".into()), content: format!("[presets.a]\ngates = {{}}\n{lines}") };
-        let config = Config::parse(&text, &Env::of([])).map_err(|error| error.to_string())?;
+        let text = ConfigText {
+            file: Some("/p.toml".into()),
+            content: format!("[presets.a]\ngates = {{}}\n{lines}"),
+        };
+        let config = Config::parse(&text, &Env::from_pairs([])).map_err(|error| error.to_string())?;
         Ok(config.presets["a"].workflow.clone())
     }
 

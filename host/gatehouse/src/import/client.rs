@@ -10,7 +10,7 @@ use crate::config::nesting;
 
 /// A client with a file of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Client {
+pub(crate) enum ImportClient {
     /// .mcp.json, ~/.claude.json
     ClaudeCode,
     /// claude_desktop_config.json
@@ -35,7 +35,7 @@ const EDITOR_FOLDERS: [&str; 3] =
 
 /// Servers of a file.
 #[derive(Default)]
-pub(super) struct Entries {
+pub(super) struct ServerEntries {
     /// Each with its name.
     pub(super) servers: Vec<(String, Value)>,
     /// Directories of other projects that have servers in the file, each with their number.
@@ -43,13 +43,13 @@ pub(super) struct Entries {
 }
 
 /// The servers of a table by name. A client's file of other settings may have no table.
-fn named(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
+fn servers_by_name(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
     let Some(servers) = servers else { return Ok(Vec::new()) };
     let servers = servers.as_object().ok_or("its servers are not a table by name")?;
     Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
 }
 
-impl Client {
+impl ImportClient {
     /// All of them.
     pub(crate) const ALL: [Self; 8] = [
         Self::ClaudeCode,
@@ -100,7 +100,7 @@ impl Client {
     }
 
     /// Whose file this is, by its name and folder; Claude's shape where nothing says so, which most others share.
-    pub(crate) fn of_file(file: &Path) -> Self {
+    pub(crate) fn from_file(file: &Path) -> Self {
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let folder = file.parent().and_then(Path::file_name);
         let folder = folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -118,15 +118,16 @@ impl Client {
 
     /// Reads the servers of its file: those that count in a project, of which these are the directories, come first.
     /// The error says why it is none of its files.
-    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<Entries, String> {
+    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<ServerEntries, String> {
         let document = self.read(text)?;
-        let mut entries = Entries::default();
+        let mut entries = ServerEntries::default();
         if self == Self::ClaudeCode {
             let mut here = Vec::new();
             for (directory, settings) in
                 document.get("projects").and_then(Value::as_object).into_iter().flatten()
             {
-                let (directory, servers) = (Path::new(directory), named(settings.get("mcpServers"))?);
+                let (directory, servers) =
+                    (Path::new(directory), servers_by_name(settings.get("mcpServers"))?);
                 let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
                 match project.iter().position(|known| *known == real) {
                     Some(above) => here.push((above, servers)),
@@ -143,13 +144,13 @@ impl Client {
             _ => &[&["mcpServers"], &["servers"]],
         };
         let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
-        entries.servers.extend(named(keys.iter().find_map(at))?);
+        entries.servers.extend(servers_by_name(keys.iter().find_map(at))?);
         Ok(entries)
     }
 
     fn read(self, text: &str) -> Result<Value, String> {
         if self == Self::Codex {
-            nesting::bounded(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
+            nesting::check_nesting(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
             let table: toml::Table = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
             return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}"));
         }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Client, Place, variables};
+use super::{ImportClient, ImportContext, variables};
 
 /// Keys that say the same here, or that are looked at below.
-const READ: [&str; 24] = [
+const HANDLED_KEYS: [&str; 24] = [
     "type",
     "transport",
     "command",
@@ -34,14 +34,14 @@ const READ: [&str; 24] = [
 
 /// The keys of `[servers.NAME]`, in the order in which they are written. The error says why the entry cannot be taken.
 pub(super) fn definition(
-    client: Client,
-    place: &Place<'_>,
+    client: ImportClient,
+    place: &ImportContext<'_>,
     entry: &Value,
     notes: &mut Vec<String>,
 ) -> Result<Map<String, Value>, String> {
     let entry = entry.as_object().ok_or("it is not a table")?;
     let mut made = Map::new();
-    let reader = &mut Reader { client, place, entry, notes };
+    let reader = &mut EntryReader { client, place, entry, notes };
     let kind = reader.kind()?;
     match kind {
         Kind::Program => reader.program(&mut made)?,
@@ -53,7 +53,8 @@ pub(super) fn definition(
         made.insert("enabled".into(), false.into());
     }
     reader.timeouts(&mut made);
-    let unknown: Vec<&str> = entry.keys().map(String::as_str).filter(|key| !READ.contains(key)).collect();
+    let unknown: Vec<&str> =
+        entry.keys().map(String::as_str).filter(|key| !HANDLED_KEYS.contains(key)).collect();
     if !unknown.is_empty() {
         notes.push(format!("left out: {}", unknown.join(", ")));
     }
@@ -71,14 +72,14 @@ enum Kind {
     Sse,
 }
 
-struct Reader<'a> {
-    client: Client,
-    place: &'a Place<'a>,
+struct EntryReader<'a> {
+    client: ImportClient,
+    place: &'a ImportContext<'a>,
     entry: &'a Map<String, Value>,
     notes: &'a mut Vec<String>,
 }
 
-impl Reader<'_> {
+impl EntryReader<'_> {
     fn text(&self, key: &str) -> Result<Option<&str>, String> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -87,8 +88,8 @@ impl Reader<'_> {
         }
     }
 
-    fn ours(&mut self, text: &str) -> Result<Value, String> {
-        variables::ours(self.client, self.place, text, self.notes).map(Value::String)
+    fn convert_variables(&mut self, text: &str) -> Result<Value, String> {
+        variables::convert(self.client, self.place, text, self.notes).map(Value::String)
     }
 
     fn kind(&self) -> Result<Kind, String> {
@@ -101,7 +102,9 @@ impl Reader<'_> {
                 Kind::Http
             }
             // For these `url` alone is the old transport of events.
-            (None, _, Some("url")) if matches!(self.client, Client::Gemini | Client::Cline) => Kind::Sse,
+            (None, _, Some("url")) if matches!(self.client, ImportClient::Gemini | ImportClient::Cline) => {
+                Kind::Sse
+            }
             (None, _, Some(_)) => Kind::Http,
             (Some(other), ..) => {
                 return Err(format!("its type '{other}' is not stdio, http or sse with what that needs"));
@@ -116,7 +119,7 @@ impl Reader<'_> {
 
     fn program(&mut self, made: &mut Map<String, Value>) -> Result<(), String> {
         let command = self.text("command")?.ok_or("it has no command")?.to_owned();
-        made.insert("command".into(), self.ours(&command)?);
+        made.insert("command".into(), self.convert_variables(&command)?);
         let args = match self.entry.get("args") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(args)) => args.clone(),
@@ -128,7 +131,7 @@ impl Reader<'_> {
         }
         let mut ours = Vec::new();
         for arg in &args {
-            let mut arg = self.ours(arg.as_str().ok_or("its args are not all texts")?)?;
+            let mut arg = self.convert_variables(arg.as_str().ok_or("its args are not all texts")?)?;
             // A variable of its own: the program fills it in from `env`, which the host does not look at.
             for (name, value) in &env {
                 arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
@@ -142,7 +145,7 @@ impl Reader<'_> {
             made.insert("env".into(), env.into());
         }
         if let Some(cwd) = self.text("cwd")?.map(str::to_owned) {
-            made.insert("cwd".into(), self.ours(&cwd)?);
+            made.insert("cwd".into(), self.convert_variables(&cwd)?);
         }
         if self.entry.contains_key("envFile") {
             self.notes.push("its envFile is not read here; name its variables under env".into());
@@ -153,7 +156,7 @@ impl Reader<'_> {
     fn address(&mut self, made: &mut Map<String, Value>, kind: Kind) -> Result<(), String> {
         let key = self.address_key().ok_or("it has no url")?;
         let url = self.text(key)?.ok_or("it has no url")?.to_owned();
-        made.insert("url".into(), self.ours(&url)?);
+        made.insert("url".into(), self.convert_variables(&url)?);
         let mut headers = self.pairs("headers")?;
         headers.append(&mut self.pairs("http_headers")?);
         for (header, variable) in self.pairs("env_http_headers")? {
@@ -184,7 +187,7 @@ impl Reader<'_> {
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => return Err(format!("{key}.{name} is not a text")),
             };
-            ours.insert(name, self.ours(&text)?);
+            ours.insert(name, self.convert_variables(&text)?);
         }
         Ok(ours)
     }
@@ -203,16 +206,17 @@ impl Reader<'_> {
         let call = number("tool_timeout_sec").or_else(|| {
             let timeout = number("timeout")?;
             Some(match self.client {
-                Client::Cline | Client::Roo => timeout,
-                Client::Gemini => timeout / 1_000.0,
+                ImportClient::Cline | ImportClient::Roo => timeout,
+                ImportClient::Gemini => timeout / 1_000.0,
                 // Files of clients that count in seconds look the same. A call of less than a second is of no use.
                 _ if timeout < 1_000.0 => timeout,
                 _ => timeout / 1_000.0,
             })
         });
         let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
-        let told = number("timeout")
-            .filter(|_| !matches!(self.client, Client::Cline | Client::Roo | Client::Gemini));
+        let told = number("timeout").filter(|_| {
+            !matches!(self.client, ImportClient::Cline | ImportClient::Roo | ImportClient::Gemini)
+        });
         if let Some(timeout) = told.filter(|timeout| *timeout < 1_000.0) {
             self.notes.push(format!("its timeout of {timeout} is read as seconds"));
         }

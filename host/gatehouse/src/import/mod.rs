@@ -16,8 +16,8 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub(crate) use client::Client;
-pub(crate) use secrets::Secrets;
+pub(crate) use client::ImportClient;
+pub(crate) use secrets::SecretVariables;
 
 use crate::config::{
     self, Config, Env, ServerConfig,
@@ -26,9 +26,9 @@ use crate::config::{
 
 /// What files of clients hold.
 #[derive(Debug, Default)]
-pub(crate) struct Imported {
+pub(crate) struct ImportOutcome {
     /// Servers that can be taken, in the order of the files.
-    pub(crate) servers: Vec<Server>,
+    pub(crate) servers: Vec<ImportedServer>,
     /// What cannot be taken: the file, the name there, and the reason.
     pub(crate) left_out: Vec<(PathBuf, String, String)>,
     /// Variables to be set, each with where its value stands now.
@@ -39,7 +39,7 @@ pub(crate) struct Imported {
 
 /// A server as it would stand in presets.toml.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ImportedServer {
     /// Its name here.
     pub(crate) name: String,
     /// The keys of `[servers.NAME]`, in the order in which they are written.
@@ -51,7 +51,7 @@ pub(crate) struct Server {
 }
 
 /// The environment of a client's file.
-pub(crate) struct Place<'a> {
+pub(crate) struct ImportContext<'a> {
     /// The file.
     pub(crate) file: &'a Path,
     /// The home folder of whoever runs this.
@@ -61,7 +61,7 @@ pub(crate) struct Place<'a> {
     pub(crate) project: &'a [PathBuf],
 }
 
-impl Place<'_> {
+impl ImportContext<'_> {
     /// The folder that clients call the workspace: the one that holds `.vscode` or `.cursor`, else the file's own.
     fn workspace(&self) -> &Path {
         let folder = self.file.parent().unwrap_or(Path::new("/"));
@@ -72,18 +72,18 @@ impl Place<'_> {
 }
 
 /// Collects servers of several files.
-pub(crate) struct Import<'a> {
+pub(crate) struct ServerImporter<'a> {
     config: &'a Config,
     env: &'a Env,
     /// Servers that are there already, with what has them.
     present: BTreeMap<String, (String, ServerConfig)>,
     /// What was taken, as the clients' files have it.
     taken: BTreeMap<String, Map<String, Value>>,
-    imported: Imported,
-    secrets: Secrets,
+    imported: ImportOutcome,
+    secrets: SecretVariables,
 }
 
-impl<'a> Import<'a> {
+impl<'a> ServerImporter<'a> {
     /// Servers that this configuration declares, or that were added, stay as they are.
     pub(crate) fn new(config: &'a Config, added: &BTreeMap<String, ServerConfig>, env: &'a Env) -> Self {
         let declared = config.servers.declared.iter().map(|server| (server, "presets.toml has"));
@@ -94,19 +94,24 @@ impl<'a> Import<'a> {
             env,
             present: present.collect(),
             taken: BTreeMap::new(),
-            imported: Imported::default(),
-            secrets: Secrets::default(),
+            imported: ImportOutcome::default(),
+            secrets: SecretVariables::default(),
         }
     }
 
     /// Takes what a file holds; the error says why it is not the file of a client.
-    pub(crate) fn take(&mut self, client: Client, place: &Place<'_>, text: &str) -> Result<(), String> {
+    pub(crate) fn import_file(
+        &mut self,
+        client: ImportClient,
+        place: &ImportContext<'_>,
+        text: &str,
+    ) -> Result<(), String> {
         let entries = client.entries(text, place.project)?;
         let elsewhere = entries.elsewhere.into_iter();
         let file = || place.file.to_path_buf();
         self.imported.elsewhere.extend(elsewhere.map(|(directory, servers)| (file(), directory, servers)));
         for (name, entry) in entries.servers {
-            if let Err(why) = self.take_one(client, place, &name, &entry) {
+            if let Err(why) = self.import_server(client, place, &name, &entry) {
                 self.imported.left_out.push((place.file.to_path_buf(), name, why));
             }
         }
@@ -114,14 +119,14 @@ impl<'a> Import<'a> {
     }
 
     /// All that was taken.
-    pub(crate) fn done(self) -> Imported {
-        Imported { variables: self.secrets.named(), ..self.imported }
+    pub(crate) fn finish(self) -> ImportOutcome {
+        ImportOutcome { variables: self.secrets.into_variables(), ..self.imported }
     }
 
-    fn take_one(
+    fn import_server(
         &mut self,
-        client: Client,
-        place: &Place<'_>,
+        client: ImportClient,
+        place: &ImportContext<'_>,
         name: &str,
         entry: &Value,
     ) -> Result<(), String> {
@@ -140,16 +145,16 @@ impl<'a> Import<'a> {
         }
         let described = format!("server '{name}' of {}", place.file.display());
         if let Some((by, present)) = self.present.get(&ours) {
-            Secrets::default().take_out(&ours, &described, &mut definition);
-            let checked = config::of_json(self.config, &ours, &definition, self.env);
+            SecretVariables::default().take_out(&ours, &described, &mut definition);
+            let checked = config::from_json(self.config, &ours, &definition, self.env);
             let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
             return Err(format!("{by} {same} '{ours}' already"));
         }
         self.taken.insert(ours.clone(), definition.clone());
         self.secrets.take_out(&ours, &described, &mut definition);
-        config::of_json(self.config, &ours, &definition, self.env)?;
+        config::from_json(self.config, &ours, &definition, self.env)?;
         let file = place.file.to_path_buf();
-        self.imported.servers.push(Server { name: ours, definition, file, notes });
+        self.imported.servers.push(ImportedServer { name: ours, definition, file, notes });
         Ok(())
     }
 }

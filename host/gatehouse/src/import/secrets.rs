@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::variables::variable;
-use crate::config::credentials::{self, Credential, is_variable};
+use crate::config::credentials::{self, CredentialSpan, is_variable};
 
 /// The variables that were named so far.
 #[derive(Default)]
-pub(crate) struct Secrets(BTreeMap<String, Taken>);
+pub(crate) struct SecretVariables(BTreeMap<String, SecretVariable>);
 
-struct Taken {
+struct SecretVariable {
     server: String,
     value: String,
-    stands: String,
+    location: String,
 }
 
-impl Secrets {
+impl SecretVariables {
     /// Takes secrets out of one server's keys.
     pub(crate) fn take_out(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
         let place = |key: String, name: Option<&str>| {
@@ -49,8 +49,8 @@ impl Secrets {
     }
 
     /// The variables, each with where its value stands.
-    pub(crate) fn named(self) -> Vec<(String, String)> {
-        self.0.into_iter().map(|(name, taken)| (name, taken.stands)).collect()
+    pub(crate) fn into_variables(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|(name, taken)| (name, taken.location)).collect()
     }
 
     /// Replaces credentials by variables. `own` is the name of the variable whose value the text is; `place` describes
@@ -60,11 +60,11 @@ impl Secrets {
         server: &str,
         own: Option<&str>,
         text: &mut String,
-        found: Vec<Credential>,
+        found: Vec<CredentialSpan>,
         place: impl Fn(Option<&str>) -> String,
     ) {
         // From the last one: the ranges before it stay valid.
-        for Credential { range, name } in found.into_iter().rev() {
+        for CredentialSpan { range, name } in found.into_iter().rev() {
             let value = text[range.clone()].to_owned();
             let mut stands = place(name.as_deref());
             if let Some(before) = text[..range.start].strip_suffix(' ') {
@@ -81,16 +81,16 @@ impl Secrets {
     /// Returns the variable for a value: the one that this server has for the same value, else the wanted one. If that
     /// has another value, the server's name goes before it.
     fn variable(&mut self, server: &str, wanted: String, value: &str, stands: String) -> String {
-        let same = |taken: &Taken| taken.value == value && taken.server == server;
+        let same = |taken: &SecretVariable| taken.value == value && taken.server == server;
         if let Some((name, _)) = self.0.iter().find(|(_, taken)| same(taken)) {
             return name.clone();
         }
-        let free = |taken: Option<&Taken>| taken.is_none_or(|taken| taken.value == value);
+        let free = |taken: Option<&SecretVariable>| taken.is_none_or(|taken| taken.value == value);
         let mut name = wanted;
         while !free(self.0.get(&name)) {
             name = variable(&format!("{server} {name}"));
         }
-        let taken = Taken { server: server.to_owned(), value: value.to_owned(), stands };
+        let taken = SecretVariable { server: server.to_owned(), value: value.to_owned(), location: stands };
         self.0.entry(name.clone()).or_insert(taken);
         name
     }

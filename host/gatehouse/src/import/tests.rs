@@ -1,25 +1,26 @@
 //! Files of each client, as people have them.
 
 use super::*;
-use crate::config::Text;
+use crate::config::ConfigText;
 
-fn import(files: &[(&str, &str)]) -> Imported {
-    let text = Text {
+fn import(files: &[(&str, &str)]) -> ImportOutcome {
+    let text = ConfigText {
         file: Some("/etc/gh/presets.toml".into()),
         content: "[servers.taken]\ncommand = \"x\"\n".into(),
     };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &BTreeMap::new(), &env);
+    let mut import = ServerImporter::new(&config, &BTreeMap::new(), &env);
     let project = ["/no-such/repository/below".into(), "/no-such/repository".into()];
     for (file, text) in files {
-        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")), project: &project };
-        import.take(Client::of_file(place.file), &place, text).expect("a client's file");
+        let place =
+            ImportContext { file: Path::new(file), home: Some(Path::new("/home/me")), project: &project };
+        import.import_file(ImportClient::from_file(place.file), &place, text).expect("a client's file");
     }
-    import.done()
+    import.finish()
 }
 
-fn blocks(imported: &Imported) -> String {
+fn blocks(imported: &ImportOutcome) -> String {
     let blocks =
         imported.servers.iter().map(|server| config::edit::server_block(&server.name, &server.definition));
     blocks.collect()
@@ -200,20 +201,30 @@ fn two_servers_with_one_variable_and_two_values_get_two_variables() {
 
 #[test]
 fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
-    let text = Text { file: None, content: String::new() };
+    let text = ConfigText { file: None, content: String::new() };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &BTreeMap::new(), &env);
-    let place = Place { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
+    let mut import = ServerImporter::new(&config, &BTreeMap::new(), &env);
+    let place = ImportContext { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
     assert!(
-        import.take(Client::ClaudeCode, &place, "nonsense").expect_err("refused").starts_with("is not JSON")
+        import
+            .import_file(ImportClient::ClaudeCode, &place, "nonsense")
+            .expect_err("refused")
+            .starts_with("is not JSON")
     );
-    assert!(import.take(Client::Codex, &place, "x = [").expect_err("refused").starts_with("is not TOML"));
+    assert!(
+        import
+            .import_file(ImportClient::Codex, &place, "x = [")
+            .expect_err("refused")
+            .starts_with("is not TOML")
+    );
     let deep = "x = [".to_owned() + &"{ a = [".repeat(50_000);
-    let why = import.take(Client::Codex, &place, &deep).expect_err("refused");
+    let why = import.import_file(ImportClient::Codex, &place, &deep).expect_err("refused");
     assert!(why.contains("more than 64 brackets are open"), "{why}");
-    import.take(Client::ClaudeCode, &place, "{\"theme\": \"dark\"}").expect("a file without servers");
-    assert!(import.done().servers.is_empty());
+    import
+        .import_file(ImportClient::ClaudeCode, &place, "{\"theme\": \"dark\"}")
+        .expect("a file without servers");
+    assert!(import.finish().servers.is_empty());
 }
 
 #[test]

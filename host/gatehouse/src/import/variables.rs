@@ -1,13 +1,13 @@
 //! Variables as clients write them, as presets.toml does.
 
-use super::{Client, Place};
+use super::{ImportClient, ImportContext};
 use crate::config::credentials::is_variable;
 
 /// The text with `${NAME}` for each variable of the environment. The error names what only the client knows; notes say
 /// what is different here.
-pub(super) fn ours(
-    client: Client,
-    place: &Place<'_>,
+pub(super) fn convert(
+    client: ImportClient,
+    place: &ImportContext<'_>,
     text: &str,
     notes: &mut Vec<String>,
 ) -> Result<String, String> {
@@ -18,7 +18,7 @@ pub(super) fn ours(
         let Some((inside, after)) = after.split_once('}') else {
             return Err(format!("'${{{after}' is not closed"));
         };
-        out.push_str(&meant(client, place, inside, notes)?);
+        out.push_str(&resolve(client, place, inside, notes)?);
         rest = after;
     }
     out.push_str(&bare(client, rest));
@@ -26,7 +26,12 @@ pub(super) fn ours(
 }
 
 /// What stands for `${inside}`.
-fn meant(client: Client, place: &Place<'_>, inside: &str, notes: &mut Vec<String>) -> Result<String, String> {
+fn resolve(
+    client: ImportClient,
+    place: &ImportContext<'_>,
+    inside: &str,
+    notes: &mut Vec<String>,
+) -> Result<String, String> {
     let folder = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
     let known = match inside {
         "workspaceFolder" | "workspaceRoot" => folder(Some(place.workspace())),
@@ -48,7 +53,7 @@ fn meant(client: Client, place: &Place<'_>, inside: &str, notes: &mut Vec<String
         return Ok(format!("${{{name}}}"));
     }
     // What editors know beside the environment has names that variables could have.
-    let editor = matches!(client, Client::Vscode | Client::Cursor) && !inside.starts_with("env:");
+    let editor = matches!(client, ImportClient::Vscode | ImportClient::Cursor) && !inside.starts_with("env:");
     if editor || !is_variable(name) {
         return Err(format!("it uses ${{{inside}}}, which only its client can fill in"));
     }
@@ -59,8 +64,8 @@ fn meant(client: Client, place: &Place<'_>, inside: &str, notes: &mut Vec<String
 }
 
 /// Gemini also takes `$NAME`.
-fn bare(client: Client, text: &str) -> String {
-    if client != Client::Gemini {
+fn bare(client: ImportClient, text: &str) -> String {
+    if client != ImportClient::Gemini {
         return text.to_owned();
     }
     let mut out = String::new();

@@ -2,24 +2,24 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Line, Map, Node, layout::plain, svg::colours};
+use super::{Diagram, DiagramEdge, DiagramNode, layout::plain, svg::colors};
 
 /// One graph for each map.
-pub(crate) fn dot(maps: &[Map]) -> String {
+pub(crate) fn dot(maps: &[Diagram]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = maps.iter().try_for_each(|map| graph(&mut text, map));
     text
 }
 
-fn graph(text: &mut String, map: &Map) -> fmt::Result {
+fn graph(text: &mut String, map: &Diagram) -> fmt::Result {
     writeln!(text, "digraph {} {{", quoted(&map.title))?;
     writeln!(text, "  rankdir=LR; node [shape=box, style=\"rounded,filled\", fontname=monospace];")?;
     for (place, group) in map.columns.iter().flatten().enumerate() {
         writeln!(text, "  subgraph cluster_{place} {{ label={};", quoted(&group.title))?;
         for node in &group.nodes {
-            let Node { name, detail, tone } = &map.nodes[*node];
-            let (edge, inside) = colours(*tone, false);
+            let DiagramNode { name, detail, tone } = &map.nodes[*node];
+            let (edge, inside) = colors(*tone, false);
             let (name, detail) = (quoted(name), quoted(detail));
             writeln!(
                 text,
@@ -28,9 +28,9 @@ fn graph(text: &mut String, map: &Map) -> fmt::Result {
         }
         writeln!(text, "  }}")?;
     }
-    for Line { from, to, tone, broken, detail } in &map.lines {
+    for DiagramEdge { from, to, tone, broken, detail } in &map.lines {
         let style = if *broken { ", style=dashed" } else { "" };
-        let (edge, _) = colours(*tone, false);
+        let (edge, _) = colors(*tone, false);
         writeln!(text, "  n{from} -> n{to} [color=\"{edge}\", tooltip={}{style}];", quoted(detail))?;
     }
     writeln!(text, "}}")

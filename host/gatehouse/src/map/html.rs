@@ -3,9 +3,9 @@
 use std::fmt::{self, Write as _};
 
 use super::{
-    Map, Table, Tone,
+    Diagram, DiagramTable, Tone,
     layout::plain,
-    svg::{colours, svg},
+    svg::{colors, svg},
 };
 
 /// No page may run or fetch anything, whatever names have got into it.
@@ -28,14 +28,14 @@ table{border-collapse:collapse;margin:6px 0 0}td,th{text-align:left;vertical-ali
 overflow-wrap:anywhere}th{color:var(--quiet);font-weight:normal}";
 
 /// The page of these maps. `about` stands below the title and says what they were made from.
-pub(crate) fn html(title: &str, about: &str, maps: &[Map]) -> String {
+pub(crate) fn html(title: &str, about: &str, maps: &[Diagram]) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write(&mut page, title, about, maps);
     page
 }
 
-fn write(page: &mut String, title: &str, about: &str, maps: &[Map]) -> fmt::Result {
+fn write(page: &mut String, title: &str, about: &str, maps: &[Diagram]) -> fmt::Result {
     let drawn: Vec<(String, String)> =
         maps.iter().enumerate().map(|(place, map)| svg(map, &format!("m{place}"))).collect();
     let title = escaped(title);
@@ -56,7 +56,7 @@ fn write(page: &mut String, title: &str, about: &str, maps: &[Map]) -> fmt::Resu
     for tone in Tone::ALL {
         let class = tone.class();
         for dark in [false, true] {
-            let (edge, inside) = colours(tone, dark);
+            let (edge, inside) = colors(tone, dark);
             let rule = format!(
                 ".line.{class}{{stroke:{edge}}}.node.{class} rect,.legend .{class}{{stroke:{edge};fill:{inside};\
                  border-color:{edge};background:{inside}}}"
@@ -87,7 +87,7 @@ fn write(page: &mut String, title: &str, about: &str, maps: &[Map]) -> fmt::Resu
     writeln!(page, "</body>\n</html>")
 }
 
-fn rows(page: &mut String, table: &Table) -> fmt::Result {
+fn rows(page: &mut String, table: &DiagramTable) -> fmt::Result {
     writeln!(page, "<details><summary>{}</summary>\n<table>\n<tr>", escaped(&table.title))?;
     table.header.iter().try_for_each(|cell| write!(page, "<th>{}</th>", escaped(cell)))?;
     writeln!(page, "</tr>")?;

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::Map;
+use super::Diagram;
 
 /// The most cells of a name; a wider one ends in an ellipsis, and is whole where one points at it.
 pub(super) const MAX_CELLS: usize = 40;
@@ -20,7 +20,7 @@ const SWEEPS: usize = 6;
 
 /// A box with its place, in pixels.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Placed {
+pub(super) struct PlacedNode {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
@@ -29,7 +29,7 @@ pub(super) struct Placed {
     pub(super) column: usize,
 }
 
-impl Placed {
+impl PlacedNode {
     pub(super) const HEIGHT: f64 = BOX;
 
     pub(super) fn middle(&self) -> f64 {
@@ -46,19 +46,19 @@ impl Placed {
 }
 
 /// A picture, laid out.
-pub(super) struct Layout {
+pub(super) struct DiagramLayout {
     pub(super) width: f64,
     pub(super) height: f64,
     /// By their places in [`Map::nodes`].
-    pub(super) boxes: Vec<Placed>,
+    pub(super) boxes: Vec<PlacedNode>,
     /// Words and where they begin: the base line.
     pub(super) headings: Vec<(f64, f64, String)>,
 }
 
 /// Lays a map out.
-pub(super) fn layout(map: &Map) -> Layout {
+pub(super) fn layout(map: &Diagram) -> DiagramLayout {
     let orders = ordered(map);
-    let mut boxes = vec![Placed::default(); map.nodes.len()];
+    let mut boxes = vec![PlacedNode::default(); map.nodes.len()];
     let mut headings = Vec::new();
     let (mut x, mut height) = (MARGIN, 0.0_f64);
     for (column, groups) in map.columns.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn layout(map: &Map) -> Layout {
             headings.push((x, y + HEADING - 12.0, cut(&group.title)));
             y += HEADING;
             for (node, label) in labels.by_ref().take(nodes.len()) {
-                boxes[node] = Placed { x, y, width, label, column };
+                boxes[node] = PlacedNode { x, y, width, label, column };
                 y += ROW;
             }
             y += 6.0;
@@ -84,11 +84,11 @@ pub(super) fn layout(map: &Map) -> Layout {
     // Lines inside the last column bend out of it.
     let bends = map.lines.iter().any(|line| boxes[line.from].column == boxes[line.to].column);
     let width = x - GAP + MARGIN + if bends { GAP / 2.0 } else { 0.0 };
-    Layout { width: width.max(200.0), height: height + MARGIN, boxes, headings }
+    DiagramLayout { width: width.max(200.0), height: height + MARGIN, boxes, headings }
 }
 
 /// The nodes of each group of each column in a good order: by the mean height of what they are linked to, back and forth.
-fn ordered(map: &Map) -> Vec<Vec<Vec<usize>>> {
+fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
     let mut orders: Vec<Vec<Vec<usize>>> =
         map.columns.iter().map(|groups| groups.iter().map(|group| group.nodes.clone()).collect()).collect();
     let mut neighbours = vec![Vec::new(); map.nodes.len()];

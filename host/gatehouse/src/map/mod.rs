@@ -49,7 +49,7 @@ impl Tone {
 
 /// A box.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct DiagramNode {
     /// Its words; whoever draws them sees to it that they do no harm.
     pub(crate) name: String,
     /// What is said of it where there is room, a line each.
@@ -59,7 +59,7 @@ pub(crate) struct Node {
 
 /// A line between two boxes, by their places in [`Map::nodes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct DiagramEdge {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) tone: Tone,
@@ -70,27 +70,27 @@ pub(crate) struct Line {
 
 /// Boxes of one kind, one below the other.
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct NodeGroup {
     pub(crate) title: String,
     pub(crate) nodes: Vec<usize>,
 }
 
 /// A picture.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Map {
+pub(crate) struct Diagram {
     pub(crate) title: String,
     /// What it shows, in a sentence or two.
     pub(crate) about: String,
     /// Groups, from left to right.
-    pub(crate) columns: Vec<Vec<Group>>,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) columns: Vec<Vec<NodeGroup>>,
+    pub(crate) nodes: Vec<DiagramNode>,
+    pub(crate) lines: Vec<DiagramEdge>,
     /// What each tone means here; those that are not named do not occur.
     pub(crate) legend: Vec<(Tone, &'static str)>,
     /// What has to be said and is in no box.
     pub(crate) notes: Vec<String>,
     /// What the boxes have no room for.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<DiagramTable>,
     /// Whether pointing at a box shows all that comes before and behind it, not its neighbours alone.
     pub(crate) through: bool,
     /// Where each box and each line is, by what it is found by.
@@ -100,13 +100,13 @@ pub(crate) struct Map {
 
 /// Rows below a picture.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(crate) struct DiagramTable {
     pub(crate) title: String,
     pub(crate) header: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-impl Map {
+impl Diagram {
     /// The box of this name in this group, which are made where they are not there yet.
     fn node(&mut self, column: usize, group: &str, name: &str) -> usize {
         let key = (column, group.to_owned(), name.to_owned());
@@ -118,12 +118,12 @@ impl Map {
         }
         let found = self.columns[column].iter().position(|one| one.title == group);
         let place = found.unwrap_or_else(|| {
-            self.columns[column].push(Group { title: group.to_owned(), nodes: Vec::new() });
+            self.columns[column].push(NodeGroup { title: group.to_owned(), nodes: Vec::new() });
             self.columns[column].len() - 1
         });
         self.places.insert(key, self.nodes.len());
         self.columns[column][place].nodes.push(self.nodes.len());
-        self.nodes.push(Node { name: name.to_owned(), detail: String::new(), tone: Tone::Plain });
+        self.nodes.push(DiagramNode { name: name.to_owned(), detail: String::new(), tone: Tone::Plain });
         self.nodes.len() - 1
     }
 
@@ -133,7 +133,7 @@ impl Map {
         let known = self.between.get(&(from, to)).and_then(|place| self.lines.get_mut(*place));
         let Some(known) = known else {
             self.between.insert((from, to), self.lines.len());
-            self.lines.push(Line { from, to, tone, broken, detail });
+            self.lines.push(DiagramEdge { from, to, tone, broken, detail });
             return;
         };
         known.tone = known.tone.max(tone);

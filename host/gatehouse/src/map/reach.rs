@@ -11,7 +11,7 @@ use gatehouse_core::{
 };
 use gatehouse_sandbox::GateSettings;
 
-use super::{Map, Table, Tone};
+use super::{Diagram, DiagramTable, Tone};
 use crate::{
     compose::Composition,
     config::{Env, ServerConfig},
@@ -22,7 +22,7 @@ const SERVERS: &str = "MCP servers";
 const HOSTS: &str = "Hosts";
 const PROGRAMS: &str = "Programs";
 const FOLDERS: &str = "Folders";
-const KEPT: &str = "Kept by this host";
+const STORES: &str = "Kept by this host";
 const MODELS: &str = "Models";
 const PEOPLE: &str = "At the client";
 const SECRETS: &str = "Secrets";
@@ -34,8 +34,8 @@ pub(crate) async fn reach(
     presets: &[String],
     servers: &[(&str, &ServerConfig)],
     env: &Env,
-) -> Map {
-    let mut map = Map {
+) -> Diagram {
+    let mut map = Diagram {
         title: "What presets reach".into(),
         about: "From left to right: presets, the gates and MCP servers that they show or reach, and what those may touch."
             .into(),
@@ -46,16 +46,18 @@ pub(crate) async fn reach(
             (Tone::Wrong, "does not work"),
         ],
         through: true,
-        ..Map::default()
+        ..Diagram::default()
     };
     let config = &composition.config;
     // Headings stand in this order, whatever is found first.
     for (column, titles) in
-        [(1, &[GATES, SERVERS][..]), (2, &[HOSTS, PROGRAMS, FOLDERS, KEPT, MODELS, PEOPLE, SECRETS])]
+        [(1, &[GATES, SERVERS][..]), (2, &[HOSTS, PROGRAMS, FOLDERS, STORES, MODELS, PEOPLE, SECRETS])]
     {
         map.columns.resize_with(column + 1, Vec::new);
-        map.columns[column] =
-            titles.iter().map(|title| super::Group { title: (*title).into(), nodes: Vec::new() }).collect();
+        map.columns[column] = titles
+            .iter()
+            .map(|title| super::NodeGroup { title: (*title).into(), nodes: Vec::new() })
+            .collect();
     }
     for (name, catalog) in composition.catalogs().await {
         if !presets.is_empty() && !presets.iter().any(|wanted| wanted == name) {
@@ -75,19 +77,19 @@ pub(crate) async fn reach(
         let node = map.node(0, "Presets", &format!("{name}{default}: {count} tools"));
         if let Ok(exposure) = CompiledPreset::compile(&config.presets, name) {
             map.nodes[node].detail = exposure.description.clone().unwrap_or_default();
-            through_gates(&mut map, node, composition, &exposure, servers);
+            add_proxied_servers(&mut map, node, composition, &exposure, servers);
         }
-        shown(&mut map, node, catalog);
+        add_listed_tools(&mut map, node, catalog);
         map.tables.push(table(name, catalog));
     }
-    unserved(&mut map, composition, presets.is_empty());
-    let reached = |map: &Map, group: &str| -> Vec<(usize, String)> {
+    add_unserved_gates(&mut map, composition, presets.is_empty());
+    let reached = |map: &Diagram, group: &str| -> Vec<(usize, String)> {
         let groups = map.columns[1].iter().filter(|one| one.title == group);
         groups.flat_map(|one| &one.nodes).map(|node| (*node, map.nodes[*node].name.clone())).collect()
     };
     for (node, gate) in reached(&map, GATES) {
         if let Some(settings) = composition.gates.settings(&gate) {
-            granted(&mut map, node, &settings, composition, env);
+            add_grants(&mut map, node, &settings, composition, env);
         }
     }
     for (node, name) in reached(&map, SERVERS) {
@@ -107,7 +109,7 @@ fn tone(effect: Effect) -> Tone {
     }
 }
 
-fn source(map: &mut Map, id: &SourceId) -> usize {
+fn source(map: &mut Diagram, id: &SourceId) -> usize {
     let group = match id {
         SourceId::Gate(_) => GATES,
         SourceId::Server(_) => SERVERS,
@@ -116,7 +118,7 @@ fn source(map: &mut Map, id: &SourceId) -> usize {
 }
 
 /// What the client is shown, and who reads its replies on their way.
-fn shown(map: &mut Map, preset: usize, catalog: &Catalog) {
+fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     for entry in catalog.entries() {
         let node = source(map, &entry.id.source);
         map.line(
@@ -140,8 +142,8 @@ fn shown(map: &mut Map, preset: usize, catalog: &Catalog) {
 }
 
 /// Servers whose tools the preset's gates find and call, though the client is not shown them.
-fn through_gates(
-    map: &mut Map,
+fn add_proxied_servers(
+    map: &mut Diagram,
     preset: usize,
     composition: &Composition,
     exposure: &CompiledPreset,
@@ -162,7 +164,7 @@ fn through_gates(
 }
 
 /// Gates that no preset has.
-fn unserved(map: &mut Map, composition: &Composition, all: bool) {
+fn add_unserved_gates(map: &mut Diagram, composition: &Composition, all: bool) {
     for gate in composition.gate_names().iter().filter(|_| all) {
         let before = map.nodes.len();
         let node = map.node(1, GATES, gate);
@@ -173,18 +175,18 @@ fn unserved(map: &mut Map, composition: &Composition, all: bool) {
 }
 
 /// What a gate is granted.
-fn granted(map: &mut Map, gate: usize, settings: &GateSettings, composition: &Composition, env: &Env) {
+fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, composition: &Composition, env: &Env) {
     let models = &composition.models;
     for capability in Capability::ALL {
         let Some(access) = settings.grants.access(capability) else { continue };
         let kept = if access == AccessLevel::Full { Tone::Changes } else { Tone::Reads };
         let (group, names, tone) = match capability {
-            Capability::Knowledge => (KEPT, vec!["knowledge graph".to_owned()], kept),
-            Capability::Documents => (KEPT, vec!["documents".into()], Tone::Reads),
-            Capability::Artifacts => (KEPT, vec!["artifacts".into()], kept),
-            Capability::Kv => (KEPT, vec!["keys of its own".into()], kept),
-            Capability::ServersAdmin => (KEPT, vec!["the list of MCP servers".into()], Tone::Reaches),
-            Capability::Catalog => (KEPT, vec!["other tools of the preset".into()], Tone::Reaches),
+            Capability::Knowledge => (STORES, vec!["knowledge graph".to_owned()], kept),
+            Capability::Documents => (STORES, vec!["documents".into()], Tone::Reads),
+            Capability::Artifacts => (STORES, vec!["artifacts".into()], kept),
+            Capability::Kv => (STORES, vec!["keys of its own".into()], kept),
+            Capability::ServersAdmin => (STORES, vec!["the list of MCP servers".into()], Tone::Reaches),
+            Capability::Catalog => (STORES, vec!["other tools of the preset".into()], Tone::Reaches),
             Capability::Elicitation => (PEOPLE, vec!["the person".into()], Tone::Reaches),
             Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::Reaches),
             Capability::Models => {
@@ -221,7 +223,7 @@ fn granted(map: &mut Map, gate: usize, settings: &GateSettings, composition: &Co
 }
 
 /// What a server is, and what it gets.
-fn served(map: &mut Map, node: usize, server: &ServerConfig, env: &Env) {
+fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
     let definition = &server.definition;
     let (group, name) = match &definition.transport {
         ServerTransport::Stdio { command, .. } => (PROGRAMS, command.clone()),
@@ -245,7 +247,7 @@ fn served(map: &mut Map, node: usize, server: &ServerConfig, env: &Env) {
 }
 
 /// A variable of the environment, by its name alone.
-fn secret(map: &mut Map, whose: usize, variable: &str, how: &str, env: &Env) {
+fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env) {
     let node = map.node(2, SECRETS, variable);
     if env.secret(variable).is_none() {
         map.nodes[node].tone = Tone::Wrong;
@@ -254,14 +256,14 @@ fn secret(map: &mut Map, whose: usize, variable: &str, how: &str, env: &Env) {
     map.line(whose, node, Tone::Plain, false, how);
 }
 
-fn table(preset: &str, catalog: &Catalog) -> Table {
+fn table(preset: &str, catalog: &Catalog) -> DiagramTable {
     let rows = catalog.entries().iter().map(|entry| {
         let told = names::quoted(entry.spec.description.lines().next().unwrap_or_default(), 160);
         let asked = entry.approval().map_or("-".to_owned(), |often| often.to_string());
         let (name, source) = (entry.name.to_string(), entry.id.source.name().to_string());
         vec![name, source, entry.spec.effect.as_str().into(), asked, told]
     });
-    Table {
+    DiagramTable {
         title: format!("Tools of preset {preset}"),
         header: vec!["Tool", "Of", "Effect", "A person approves", "What it does"],
         rows: rows.collect(),

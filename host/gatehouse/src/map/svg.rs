@@ -6,13 +6,13 @@ use std::{
 };
 
 use super::{
-    Line, Map, Tone,
+    Diagram, DiagramEdge, Tone,
     html::escaped,
-    layout::{Layout, Placed, layout},
+    layout::{DiagramLayout, PlacedNode, layout},
 };
 
 /// The picture, whose boxes and lines are named with `prefix`, and the rules for its style sheet.
-pub(super) fn svg(map: &Map, prefix: &str) -> (String, String) {
+pub(super) fn svg(map: &Diagram, prefix: &str) -> (String, String) {
     // Writing to a string cannot fail.
     let mut picture = String::new();
     let mut rules = String::new();
@@ -20,7 +20,13 @@ pub(super) fn svg(map: &Map, prefix: &str) -> (String, String) {
     (picture, rules)
 }
 
-fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &mut String) -> fmt::Result {
+fn draw(
+    map: &Diagram,
+    prefix: &str,
+    placed: &DiagramLayout,
+    picture: &mut String,
+    rules: &mut String,
+) -> fmt::Result {
     let (width, height) = (placed.width, placed.height);
     writeln!(
         picture,
@@ -28,7 +34,7 @@ fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &
          aria-label=\"{}\">",
         escaped(&map.title)
     )?;
-    let (of_nodes, of_lines) = belongs(map);
+    let (of_nodes, of_lines) = related_nodes(map);
     let classes =
         |set: &BTreeSet<usize>| set.iter().map(|one| format!(" {prefix}h{one}")).collect::<String>();
     for (line, belongs) in map.lines.iter().zip(&of_lines) {
@@ -39,14 +45,14 @@ fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &
             line.tone.class(),
             classes(belongs),
             path(&placed.boxes[line.from], &placed.boxes[line.to]),
-            told(map, line)
+            edge_title(map, line)
         )?;
     }
     for (x, y, words) in &placed.headings {
         writeln!(picture, "<text class=\"heading\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))?;
     }
     for (place, (node, one)) in map.nodes.iter().zip(&placed.boxes).enumerate() {
-        let Placed { x, y, width, label, .. } = one;
+        let PlacedNode { x, y, width, label, .. } = one;
         let detail = if node.detail.is_empty() { String::new() } else { format!("\n{}", node.detail) };
         writeln!(
             picture,
@@ -56,8 +62,8 @@ fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &
             node.tone.class(),
             classes(&of_nodes[place]),
             escaped(&format!("{}{detail}", node.name)),
-            Placed::HEIGHT,
-            x + Placed::pad(),
+            PlacedNode::HEIGHT,
+            x + PlacedNode::pad(),
             y + 14.0,
             escaped(label)
         )?;
@@ -72,13 +78,13 @@ fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &
 }
 
 /// What a line says where one points at it.
-fn told(map: &Map, line: &Line) -> String {
+fn edge_title(map: &Diagram, line: &DiagramEdge) -> String {
     let (from, to) = (&map.nodes[line.from].name, &map.nodes[line.to].name);
     escaped(&format!("{from} → {to}\n{}", line.detail))
 }
 
 /// From the edge of one box to the edge of another; within a column out of it and back.
-fn path(from: &Placed, to: &Placed) -> String {
+fn path(from: &PlacedNode, to: &PlacedNode) -> String {
     let (y1, y2) = (from.middle(), to.middle());
     if from.column == to.column {
         let (x, out) = (from.right(), 24.0 + (y2 - y1).abs().sqrt() * 2.0);
@@ -91,7 +97,7 @@ fn path(from: &Placed, to: &Placed) -> String {
 }
 
 /// For each box and each line, the boxes that it is shown with.
-fn belongs(map: &Map) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
+fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
     let mut of_nodes = vec![BTreeSet::new(); map.nodes.len()];
     let mut of_lines = vec![BTreeSet::new(); map.lines.len()];
     // Of each box the lines that leave it, and those that reach it.
@@ -121,7 +127,7 @@ fn belongs(map: &Map) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
 }
 
 /// The colours of a tone, as two variables of the style sheet: of lines and edges, and of what is inside.
-pub(super) fn colours(tone: Tone, dark: bool) -> (&'static str, &'static str) {
+pub(super) fn colors(tone: Tone, dark: bool) -> (&'static str, &'static str) {
     match (tone, dark) {
         (Tone::Plain, false) => ("#8a8f98", "#ffffff"),
         (Tone::Reads, false) => ("#2f6fb5", "#eaf2fb"),

@@ -5,8 +5,8 @@ use gatehouse_stores::LinkedPage;
 use proptest::prelude::*;
 
 use super::{
-    Map, Tone, dot, html,
-    layout::{Placed, layout},
+    Diagram, Tone, dot, html,
+    layout::{PlacedNode, layout},
     wiki,
 };
 
@@ -22,8 +22,8 @@ fn page(id: &str, links: &[&str], unresolved: &[&str]) -> LinkedPage {
 }
 
 /// Columns of boxes with these names, each linked to the next.
-fn named(names: &[String]) -> Map {
-    let mut map = Map { title: "t".into(), ..Map::default() };
+fn named(names: &[String]) -> Diagram {
+    let mut map = Diagram { title: "t".into(), ..Diagram::default() };
     let nodes: Vec<usize> =
         names.iter().enumerate().map(|(place, name)| map.node(place % 3, "group", name)).collect();
     nodes.windows(2).for_each(|two| map.line(two[0], two[1], Tone::Reads, false, "to"));
@@ -119,10 +119,10 @@ proptest! {
         let map = named(&names);
         let placed = layout(&map);
         for (place, one) in placed.boxes.iter().enumerate() {
-            prop_assert!(one.right() <= placed.width && one.y + Placed::HEIGHT <= placed.height);
+            prop_assert!(one.right() <= placed.width && one.y + PlacedNode::HEIGHT <= placed.height);
             for other in &placed.boxes[place + 1..] {
                 let apart = one.right() <= other.x || other.right() <= one.x
-                    || one.y + Placed::HEIGHT <= other.y || other.y + Placed::HEIGHT <= one.y;
+                    || one.y + PlacedNode::HEIGHT <= other.y || other.y + PlacedNode::HEIGHT <= one.y;
                 prop_assert!(apart, "{} and {}", one.label, other.label);
             }
         }

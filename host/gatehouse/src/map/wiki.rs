@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use gatehouse_core::ports::knowledge::PageType;
 use gatehouse_stores::LinkedPage;
 
-use super::{Map, Table, Tone};
+use super::{Diagram, DiagramTable, Tone};
 
 /// The most pages that are drawn; more of them nobody reads.
-const MOST: usize = 400;
+const MAX_PAGES: usize = 400;
 
 /// The most pages that do not exist and are drawn all the same; the table has all links to them.
-const MOST_MISSING: usize = 100;
+const MAX_MISSING_PAGES: usize = 100;
 
 /// The map of these pages.
-pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
-    let mut map = Map {
+pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
+    let mut map = Diagram {
         title: "How pages are linked".into(),
         about: format!(
             "{} pages by type. Lines are links; one inside a column bends out of it and back.",
@@ -27,7 +27,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             (Tone::Changes, "orphan: no link from or to it"),
             (Tone::Wrong, "does not exist"),
         ],
-        ..Map::default()
+        ..Diagram::default()
     };
     let linked: BTreeSet<&str> =
         pages.iter().flat_map(|page| page.links.iter().map(|link| link.target.as_str())).collect();
@@ -35,7 +35,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
     let mut drawn: Vec<&LinkedPage> = pages.iter().collect();
     // What is wrong comes first, then what is linked most, where not all are drawn.
     drawn.sort_by_key(|page| (page.unresolved.is_empty() && !orphan(page), usize::MAX - page.links.len()));
-    drawn.truncate(MOST);
+    drawn.truncate(MAX_PAGES);
     drawn.sort_by(|a, b| a.id.cmp(&b.id));
     let shown: BTreeSet<&str> = drawn.iter().map(|page| page.id.as_str()).collect();
     let types: Vec<PageType> =
@@ -65,7 +65,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             map.line(from, to, Tone::Reads, false, link.edge.clone());
         }
         for link in &page.unresolved {
-            if missing.len() == MOST_MISSING && !missing.contains(link.target.as_str()) {
+            if missing.len() == MAX_MISSING_PAGES && !missing.contains(link.target.as_str()) {
                 continue;
             }
             missing.insert(link.target.as_str());
@@ -84,9 +84,10 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             pages.len()
         ));
     }
-    if missing.len() == MOST_MISSING {
-        map.notes
-            .push(format!("{MOST_MISSING} of the pages that do not exist are drawn; the table has all."));
+    if missing.len() == MAX_MISSING_PAGES {
+        map.notes.push(format!(
+            "{MAX_MISSING_PAGES} of the pages that do not exist are drawn; the table has all."
+        ));
     }
     let orphans: Vec<Vec<String>> =
         pages.iter().filter(|page| orphan(page)).map(|page| vec![page.id.clone()]).collect();
@@ -101,7 +102,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
         ("Links to pages that do not exist", vec!["Page", "Edge", "To"], unresolved),
     ] {
         if !rows.is_empty() {
-            map.tables.push(Table { title: format!("{title} ({})", rows.len()), header, rows });
+            map.tables.push(DiagramTable { title: format!("{title} ({})", rows.len()), header, rows });
         }
     }
     map

@@ -10,7 +10,7 @@ use gatehouse_core::CompiledPreset;
 use gatehouse_sandbox::FileStamp;
 use tokio::time::Instant;
 
-use super::{GRACE, Reloader};
+use super::{REMOVAL_GRACE, Reloader};
 use crate::{
     built_in,
     compose::HostServers,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Changes that are to be tried together.
 #[derive(Default)]
-pub(super) struct Change {
+pub(super) struct ChangeSet {
     /// Another configuration.
     pub(super) configuration: Option<Arc<Config>>,
     /// Gates whose files are to be read again, as they are now.
@@ -28,13 +28,13 @@ pub(super) struct Change {
     pub(super) withdraw: BTreeMap<String, String>,
 }
 
-impl Change {
+impl ChangeSet {
     pub(super) fn is_empty(&self) -> bool {
         self.configuration.is_none() && self.reread.is_empty() && self.withdraw.is_empty()
     }
 
     /// Each change alone: gates first, so that a new configuration finds those that work.
-    pub(super) fn parts(&self) -> Vec<Self> {
+    pub(super) fn split(&self) -> Vec<Self> {
         let reread = self
             .reread
             .iter()
@@ -53,7 +53,7 @@ impl Change {
 
 impl Reloader {
     /// Says why a change is not in force, and remembers it so that it is not tried twice.
-    pub(super) fn refuse(&mut self, change: &Change, why: &str) {
+    pub(super) fn refuse(&mut self, change: &ChangeSet, why: &str) {
         for (name, stamp) in &change.reread {
             self.refused.insert(name.clone(), stamp.clone());
             self.report.gate_refused(name, why);
@@ -86,11 +86,11 @@ impl Reloader {
     }
 
     /// What differs from what is served.
-    pub(super) async fn changes(&mut self) -> Change {
-        let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };
+    pub(super) async fn changes(&mut self) -> ChangeSet {
+        let mut change = ChangeSet { configuration: self.wanted.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
         let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
-        for name in names.chain(self.wanted_by_failing()).collect::<BTreeSet<_>>() {
+        for name in names.chain(self.gates_of_failing_presets()).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
             let now =
                 self.current.gates.file_of(&name).and_then(|file| match self.current.gates.stamp(&file) {
@@ -107,7 +107,7 @@ impl Reloader {
                 }
                 Err(why) if known.is_some() => {
                     let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
-                    if since.elapsed() >= GRACE {
+                    if since.elapsed() >= REMOVAL_GRACE {
                         self.missing.remove(&name);
                         change.withdraw.insert(name, why);
                     }
@@ -119,7 +119,7 @@ impl Reloader {
     }
 
     /// Gates of presets that could not be served: their files may have come, or been mended.
-    fn wanted_by_failing(&self) -> Vec<String> {
+    fn gates_of_failing_presets(&self) -> Vec<String> {
         let config = &self.current.config;
         let exposures =
             self.failing.iter().filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());

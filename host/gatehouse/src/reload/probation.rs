@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use gatehouse_sandbox::Gate;
 use tokio::task::JoinSet;
 
-use super::{Reloader, change::Change, report::short};
+use super::{Reloader, change::ChangeSet, report::short_digest};
 use crate::compose::Composition;
 
 /// How long a version that was just loaded must not trap three times in a row, else the one before it
@@ -60,7 +60,7 @@ impl Reloader {
     /// then comes back instead.
     pub(super) async fn keep_out_unfit(
         &self,
-        change: &Change,
+        change: &ChangeSet,
         next: &Composition,
     ) -> Result<Vec<RolledBack>, String> {
         let mut put_back = Vec::new();
@@ -72,7 +72,7 @@ impl Reloader {
             }
             match self.former.get(name).filter(|_| self.current.gates.is_withdrawn(name)) {
                 Some(former) => {
-                    next.gates.put_back(former).await?;
+                    next.gates.restore(former).await?;
                     let served = former.info().digest.clone();
                     put_back.push(RolledBack { gate: name.clone(), unfit: digest.clone(), served });
                 }
@@ -80,7 +80,7 @@ impl Reloader {
                     return Err(format!(
                         "version {} trapped three times in a row before; build another one, or start the host \
                          again to serve it all the same",
-                        short(digest)
+                        short_digest(digest)
                     ));
                 }
             }
@@ -105,7 +105,7 @@ impl Reloader {
         let config = Arc::clone(&self.current.config);
         let next = self.current.next(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
         // What it may do is what presets.toml says now, not what it said when that version was served.
-        let back = match next.gates.put_back(&before).await {
+        let back = match next.gates.restore(&before).await {
             Ok(()) => self.views(&next).await,
             Err(why) => Err(why),
         };

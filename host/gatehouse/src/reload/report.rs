@@ -13,7 +13,7 @@ use crate::config::Config;
 
 /// The state of hot reload, as `gatehouse status` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Health {
+pub(crate) struct ReloadHealth {
     /// Why the last edit of presets.toml is not in force.
     pub(crate) configuration: Option<String>,
     /// Gates whose file on disk is not what is served, with the reason.
@@ -26,19 +26,19 @@ pub(crate) struct Health {
 
 /// Where changes are reported.
 #[derive(Clone, Default)]
-pub(crate) struct Report {
-    health: Arc<watch::Sender<Health>>,
+pub(crate) struct ReloadReporter {
+    health: Arc<watch::Sender<ReloadHealth>>,
     /// Patterns that were reported as unmatched, so that each is logged once while that lasts.
     unmatched: Arc<Mutex<Vec<String>>>,
 }
 
-impl Report {
+impl ReloadReporter {
     /// Follows the state.
-    pub(crate) fn follow(&self) -> watch::Receiver<Health> {
+    pub(crate) fn follow(&self) -> watch::Receiver<ReloadHealth> {
         self.health.subscribe()
     }
 
-    fn set(&self, change: impl FnOnce(&mut Health)) {
+    fn set(&self, change: impl FnOnce(&mut ReloadHealth)) {
         self.health.send_if_modified(|health| {
             let before = health.clone();
             change(health);
@@ -80,7 +80,7 @@ impl Report {
     }
 
     pub(super) fn gate_reloaded(&self, gate: &str, digest: &str) {
-        tracing::info!("gate '{gate}' was reloaded ({})", short(digest));
+        tracing::info!("gate '{gate}' was reloaded ({})", short_digest(digest));
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
@@ -105,7 +105,7 @@ impl Report {
     }
 
     pub(super) fn gate_rolled_back(&self, gate: &str, unfit: &str, served: &str) {
-        let (unfit, served) = (short(unfit), short(served));
+        let (unfit, served) = (short_digest(unfit), short_digest(served));
         self.gate(
             gate,
             format!("version {unfit} trapped three times in a row; version {served} is served again"),
@@ -143,6 +143,6 @@ impl Report {
 }
 
 /// As much of a digest as people compare.
-pub(crate) fn short(digest: &str) -> &str {
+pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

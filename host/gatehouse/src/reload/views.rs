@@ -10,11 +10,11 @@ use crate::compose::{Composition, PresetViews};
 
 /// The least time between two looks at what servers list.
 /// The servers have pauses of their own; several may come up together.
-const BETWEEN: Duration = Duration::from_millis(100);
+const MIN_RELIST_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Reloader {
     /// What a composition would serve, where every preset that works now still does.
-    pub(super) async fn views_that_do(&self, composition: &Composition) -> Result<PresetViews, String> {
+    pub(super) async fn checked_views(&self, composition: &Composition) -> Result<PresetViews, String> {
         let views = self.views(composition).await?;
         let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
         match broken {
@@ -55,9 +55,9 @@ impl Reloader {
     /// A server lists other tools than before: clients of presets that show them are told, if their bytes changed.
     pub(super) async fn relist(&mut self) {
         // One that changes its tools all the time is told of now and then.
-        tokio::time::sleep_until(self.relisted + BETWEEN).await;
+        tokio::time::sleep_until(self.relisted + MIN_RELIST_INTERVAL).await;
         self.relisted = Instant::now();
-        match self.views_that_do(&self.current).await {
+        match self.checked_views(&self.current).await {
             Ok(views) => {
                 self.report_unmatched_patterns(&self.current, &views).await;
                 self.failing = views.failing().into_keys().collect();

@@ -10,9 +10,9 @@ use wasi_preview1_component_adapter_provider as adapter;
 use wit_bindgen_core::{Files, wit_parser::Resolve};
 use wit_component::ComponentEncoder;
 
-use super::{Project, Tools, program};
+use super::{GateProject, LanguageToolchain, program};
 
-pub(super) const TOOLS: Tools = Tools {
+pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "gate.c",
     template: &[
         ("gate.c", include_str!("../../templates/c/gate.c")),
@@ -40,7 +40,7 @@ const WASI_SDK: &str = "/opt/wasi-sdk/bin/clang";
 const GENERATED: &str = "build/generated";
 
 /// Compiles every `.c` file of the project's top folder but for `test_*.c`.
-pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let bindings = bindings(&project.folder)?;
     let clang = if Path::new(WASI_SDK).exists() { WASI_SDK } else { "clang" };
     let mut command = program::command(clang, &project.folder);
@@ -62,7 +62,7 @@ async fn is_whole(clang: &str, folder: &Path, output: &Path) -> bool {
     let mut command = program::command(clang, folder);
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-include", "stdlib.h", "-x", "c"]);
     command.args(["/dev/null", "-o"]).arg(output);
-    program::ask(&mut command).await.is_some()
+    program::query(&mut command).await.is_some()
 }
 
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {

@@ -9,12 +9,12 @@ use gatehouse_sandbox::ComponentInfo;
 use crate::config::keys;
 
 /// A component, whole.
-pub(crate) struct Component {
+pub(crate) struct BuiltComponent {
     pub(crate) bytes: Vec<u8>,
     pub(crate) info: ComponentInfo,
 }
 
-impl Component {
+impl BuiltComponent {
     /// Reads what a toolchain wrote. The error says why it is no gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
         let info = ComponentInfo::read(&bytes).map_err(|why| format!("what was built {why}"))?;
@@ -24,7 +24,7 @@ impl Component {
     /// What to write into presets.toml so that a host serves it.
     pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
-        let name = keys::written(name);
+        let name = keys::toml_key(name);
         let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
         let asked = self.info.ask.capabilities.iter().copied();
         let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
@@ -44,7 +44,7 @@ impl Component {
 
 /// Puts the bytes there in one step, so that a watching host never sees half a file. A file that has them
 /// already is left alone; says whether it was not.
-pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<bool, String> {
+pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, String> {
     if fs::read(file).is_ok_and(|there| there == bytes) {
         return Ok(false);
     }
@@ -64,7 +64,7 @@ mod tests {
         let capabilities = vec![Capability::Context, Capability::Knowledge, Capability::Http];
         let ask = RequestedCapabilities { capabilities, others: vec![] };
         let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
-        let component = Component { bytes: vec![], info };
+        let component = BuiltComponent { bytes: vec![], info };
         let block = component.presets("weather", Path::new("/a \"b\"/weather.wasm"));
         let table: toml::Table = block.parse().expect("TOML");
         assert_eq!(table["gates"]["weather"]["grants"].as_array().map(Vec::len), Some(1), "{block}");
@@ -76,7 +76,7 @@ mod tests {
     fn a_name_beyond_plain_letters_is_quoted_wherever_it_is_a_key() {
         let ask = RequestedCapabilities { capabilities: vec![Capability::Http], others: vec![] };
         let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
-        let block = Component { bytes: vec![], info }.presets("wetterü", Path::new("/w.wasm"));
+        let block = BuiltComponent { bytes: vec![], info }.presets("wetterü", Path::new("/w.wasm"));
         let table: toml::Table = block.parse().expect("TOML");
         assert!(table["gates"]["wetterü"]["http"].is_table(), "{block}");
         assert!(table["presets"]["wetterü"]["gates"]["wetterü"].is_table(), "{block}");
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn what_is_no_component_is_refused() {
-        assert!(Component::read(b"garbage".to_vec()).is_err());
+        assert!(BuiltComponent::read(b"garbage".to_vec()).is_err());
     }
 }

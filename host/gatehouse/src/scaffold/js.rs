@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path, process::Stdio};
 
-use super::{Project, Tools, program};
+use super::{GateProject, LanguageToolchain, program};
 
-pub(super) const TOOLS: Tools = Tools {
+pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "package.json",
     template: &[
         ("gate.js", include_str!("../../templates/js/gate.js")),
@@ -22,7 +22,7 @@ const INSTALL: &str = "Install it into the project:\n  npm install --save-dev co
     (Node 18 or newer; Debian: apt install nodejs npm; macOS: brew install node)";
 
 /// `node_modules/.bin/componentize-qjs`, else the one in the search path.
-pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let tool = program::find(&project.folder, "node_modules/.bin/componentize-qjs", "componentize-qjs");
     let mut command = program::command(tool, &project.folder);
     // Functions of the contract are synchronous, and so is the host's side of them.

@@ -17,9 +17,9 @@ mod sdk;
 mod watch;
 
 pub(crate) use changes::changes;
-pub(crate) use component::{Component, place};
-pub(crate) use project::{Project, create};
-pub(crate) use watch::Watch;
+pub(crate) use component::{BuiltComponent, write_if_changed};
+pub(crate) use project::{GateProject, create};
+pub(crate) use watch::ProjectWatcher;
 
 /// A language that gates can be written in here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -35,7 +35,7 @@ pub(crate) enum Language {
 }
 
 /// What a language brings.
-struct Tools {
+struct LanguageToolchain {
     /// The file by which a project of it is known.
     mark: &'static str,
     /// Files of a new project: path in it, and content with `{{name}}` in it.
@@ -50,12 +50,12 @@ impl Language {
     /// All of them, in the order in which a project is looked at.
     pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Js, Self::Python, Self::C];
 
-    fn tools(self) -> &'static Tools {
+    fn tools(self) -> &'static LanguageToolchain {
         match self {
-            Self::Rust => &rust::TOOLS,
-            Self::Python => &python::TOOLS,
-            Self::Js => &js::TOOLS,
-            Self::C => &c::TOOLS,
+            Self::Rust => &rust::TOOLCHAIN,
+            Self::Python => &python::TOOLCHAIN,
+            Self::Js => &js::TOOLCHAIN,
+            Self::C => &c::TOOLCHAIN,
         }
     }
 
@@ -71,7 +71,7 @@ impl Language {
 }
 
 /// Builds a project with its language's tools; what they say goes to standard error. The error is for people.
-pub(crate) async fn build(project: &Project) -> Result<Component, String> {
+pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
@@ -80,5 +80,5 @@ pub(crate) async fn build(project: &Project) -> Result<Component, String> {
         Language::Js => js::build(project, &output).await?,
         Language::C => c::build(project, &output).await?,
     };
-    Component::read(bytes)
+    BuiltComponent::read(bytes)
 }

@@ -39,23 +39,23 @@ pub(super) async fn output(command: &mut Command, install: &str) -> Result<Vec<u
 }
 
 /// Asks a program something, without a word to anybody. None where it cannot answer.
-pub(super) async fn ask(command: &mut Command) -> Option<String> {
+pub(super) async fn query(command: &mut Command) -> Option<String> {
     let answer = command.stdout(Stdio::piped()).stderr(Stdio::null()).output().await.ok()?;
     answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }
 
 /// A program that runs, the leader of its group.
-struct Running {
+struct RunningProgram {
     name: String,
     child: Child,
 }
 
-fn start(command: &mut Command, install: &str) -> Result<Running, String> {
+fn start(command: &mut Command, install: &str) -> Result<RunningProgram, String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let words: Vec<_> = command.as_std().get_args().map(|word| word.to_string_lossy()).collect();
     out::note(format!("$ {name} {}", words.join(" ")));
     match command.spawn() {
-        Ok(child) => Ok(Running { name, child }),
+        Ok(child) => Ok(RunningProgram { name, child }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(format!("'{name}' is not installed here.\n{install}"))
         }
@@ -63,7 +63,7 @@ fn start(command: &mut Command, install: &str) -> Result<Running, String> {
     }
 }
 
-impl Running {
+impl RunningProgram {
     async fn wait(mut self) -> Result<Vec<u8>, String> {
         let mut printed = Vec::new();
         if let Some(mut stdout) = self.child.stdout.take() {
@@ -76,7 +76,7 @@ impl Running {
 }
 
 #[cfg(unix)]
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         // A program that was waited for has no id any more.
         let group = self.child.id().and_then(|id| Pid::from_raw(id as i32));

@@ -12,7 +12,7 @@ use crate::built_in;
 
 /// A folder with the sources of one gate.
 #[derive(Debug)]
-pub(crate) struct Project {
+pub(crate) struct GateProject {
     /// Absolute.
     pub(crate) folder: PathBuf,
     /// What it is written in.
@@ -21,7 +21,7 @@ pub(crate) struct Project {
     pub(crate) name: String,
 }
 
-impl Project {
+impl GateProject {
     /// Looks at a folder. The error says what is missing in it.
     pub(crate) fn find(folder: &Path) -> Result<Self, String> {
         let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -142,7 +142,7 @@ mod tests {
                 fs::read_to_string(folder.path().join(path)).is_ok_and(|text| text.contains("{{name}}"))
             });
             assert_eq!(left.count(), 0, "{language:?}");
-            let project = Project::find(folder.path()).expect("a project");
+            let project = GateProject::find(folder.path()).expect("a project");
             assert_eq!((project.language, project.name.as_str()), (language, "weather"));
             assert!(create("weather", language, folder.path()).is_err(), "nothing is overwritten");
         }

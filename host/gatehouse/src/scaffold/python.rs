@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use super::{Project, Tools, program};
+use super::{GateProject, LanguageToolchain, program};
 
-pub(super) const TOOLS: Tools = Tools {
+pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "gate.py",
     template: &[
         ("gate.py", include_str!("../../templates/python/gate.py")),
@@ -23,7 +23,7 @@ const INSTALL: &str = "Install it into the project:\n  \
     (Debian has Python's venv in the package python3-venv; macOS: brew install python)";
 
 /// `.venv/bin/componentize-py`, else the one in the search path.
-pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let folder = &project.folder;
     let tool = program::find(folder, ".venv/bin/componentize-py", "componentize-py");
     let mut command = program::command(tool, folder);

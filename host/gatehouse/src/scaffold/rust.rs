@@ -4,10 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::{Project, Tools, program};
+use super::{GateProject, LanguageToolchain, program};
 use crate::out;
 
-pub(super) const TOOLS: Tools = Tools {
+pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "Cargo.toml",
     template: &[
         ("Cargo.toml", include_str!("../../templates/rust/Cargo.toml.in")),
@@ -37,7 +37,7 @@ pub(super) fn name(folder: &Path) -> Result<String, String> {
 }
 
 /// `cargo build --release`; the component is where cargo says that it put it.
-pub(super) async fn build(project: &Project) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, String> {
     ensure_target(&project.folder).await?;
     let mut command = program::command("cargo", &project.folder);
     command.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
@@ -66,7 +66,7 @@ async fn ensure_target(folder: &Path) -> Result<(), String> {
     let mut command = program::command("rustc", folder);
     command.args(["--print", "target-libdir", "--target", TARGET]);
     // Without rustc there is no cargo either, which says so with the way to get both.
-    let Some(libraries) = program::ask(&mut command).await else { return Ok(()) };
+    let Some(libraries) = program::query(&mut command).await else { return Ok(()) };
     if Path::new(&libraries).exists() {
         return Ok(());
     }

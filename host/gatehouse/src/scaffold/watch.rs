@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::mpsc, time};
 
 /// An editor writes a file in several steps; the last one is waited for.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 /// Folders and files that no build reads, or that builds write.
 const NO_SOURCES: [&str; 7] =
@@ -32,33 +32,33 @@ const SOURCE_KINDS: [&str; 22] = [
 ];
 
 /// A digest.
-type Content = [u8; 32];
+type SourceDigest = [u8; 32];
 
 /// A project that is watched.
-pub(crate) struct Watch {
-    project: Project,
+pub(crate) struct ProjectWatcher {
+    project: SourceFilter,
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     events: mpsc::UnboundedReceiver<()>,
     /// The sources as they were when they were looked at last.
-    known: BTreeMap<PathBuf, Content>,
+    known: BTreeMap<PathBuf, SourceDigest>,
 }
 
 /// What is a source in a project's folder.
 #[derive(Clone)]
-struct Project {
+struct SourceFilter {
     folder: PathBuf,
     /// Where hosts keep what is theirs.
     others: Vec<PathBuf>,
 }
 
-impl Watch {
+impl ProjectWatcher {
     /// From now on nothing that is saved in the folder is missed. `others` are folders that hosts write to.
     pub(crate) fn start(folder: &Path, others: Vec<PathBuf>) -> Result<Self, String> {
         let (sender, events) = mpsc::unbounded_channel();
         // Events have paths without links in them.
         let others = others.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
-        let project = Project { folder: folder.to_owned(), others };
+        let project = SourceFilter { folder: folder.to_owned(), others };
         let of = project.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let paths = event.ok().filter(is_change).map(|event| event.paths).unwrap_or_default();
@@ -70,21 +70,21 @@ impl Watch {
         });
         let watcher = watcher.map_err(|error| format!("the file system cannot be watched: {error}"))?;
         let mut watch = Self { project, watcher, watched: BTreeSet::new(), events, known: BTreeMap::new() };
-        watch.known = watch.look()?;
+        watch.known = watch.scan()?;
         Ok(watch)
     }
 
     /// Waits until a source has another content and nothing is being saved any more; gives what it was, by
     /// paths in the project.
-    pub(crate) async fn changed(&mut self) -> Result<Vec<String>, String> {
+    pub(crate) async fn next_change(&mut self) -> Result<Vec<String>, String> {
         let ended = || "the file system is not watched any more".to_owned();
         loop {
             self.events.recv().await.ok_or_else(ended)?;
-            while let Ok(more) = time::timeout(QUIET, self.events.recv()).await {
+            while let Ok(more) = time::timeout(QUIET_PERIOD, self.events.recv()).await {
                 more.ok_or_else(ended)?;
             }
             self.watched.retain(|folder| folder.exists());
-            let now = self.look()?;
+            let now = self.scan()?;
             let before = std::mem::replace(&mut self.known, now);
             let paths: BTreeSet<&PathBuf> = before.keys().chain(self.known.keys()).collect();
             let changed = paths.into_iter().filter(|path| before.get(*path) != self.known.get(*path));
@@ -100,7 +100,7 @@ impl Watch {
 
     /// All sources as they are, each folder watched by itself: a watch of the whole tree would take in what
     /// is installed and built there.
-    fn look(&mut self) -> Result<BTreeMap<PathBuf, Content>, String> {
+    fn scan(&mut self) -> Result<BTreeMap<PathBuf, SourceDigest>, String> {
         let mut sources = BTreeMap::new();
         let mut folders = vec![self.project.folder.clone()];
         while let Some(folder) = folders.pop() {
@@ -134,7 +134,7 @@ fn is_change(event: &Event) -> bool {
     }
 }
 
-impl Project {
+impl SourceFilter {
     /// Whether what lies at a path of the project, or below, can be a source.
     fn may_hold(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_is_built_noted_or_a_hosts_own_is_no_source() {
         let root = Path::new("/p");
-        let project = Project { folder: root.into(), others: vec!["/p/state".into(), "/".into()] };
+        let project = SourceFilter { folder: root.into(), others: vec!["/p/state".into(), "/".into()] };
         for source in
             ["gate.py", "src/lib.rs", "src/prompt.txt", "wit/world.wit", "data/places.json", "Makefile"]
         {
@@ -202,16 +202,16 @@ mod tests {
         let root = folder.path().canonicalize().expect("a path");
         let save = |path: &str, text: &str| fs::write(root.join(path), text).expect("written");
         save("gate.py", "1");
-        let mut watch = Watch::start(&root, vec![]).expect("watched");
+        let mut watch = ProjectWatcher::start(&root, vec![]).expect("watched");
         fs::create_dir(root.join("src")).expect("made");
         save("src/lib.rs", "1");
-        assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
         for path in ["out.wasm", "README.md", "gate.py"] {
             save(path, "1");
         }
         save("src/lib.rs", "2");
-        assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
         fs::remove_dir_all(root.join("src")).expect("removed");
-        assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
     }
 }

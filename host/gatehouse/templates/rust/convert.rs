@@ -11,7 +11,7 @@ const ABSOLUTE_ZERO: f64 = -273.15;
 /// The arguments. An unknown one is refused, with the name that was meant.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Convert {
+struct ConvertArgs {
     /// Degrees Celsius.
     #[schemars(range(max = 1_000_000))]
     celsius: f64,
@@ -19,25 +19,25 @@ struct Convert {
 
 /// The reply as data; `gatehouse gates check` sees to it that it matches the schema.
 #[derive(Serialize, JsonSchema)]
-struct Converted {
+struct ConvertOutput {
     celsius: f64,
     fahrenheit: f64,
 }
 
 pub fn declare() -> Tool<Params> {
-    tool::<Convert>("convert", Effect::ReadOnly)
+    tool::<ConvertArgs>("convert", Effect::ReadOnly)
         .title("Convert")
         .description(|_| "Changes a temperature from Celsius to Fahrenheit.")
         .idempotent()
-        .output::<Converted>()
+        .output::<ConvertOutput>()
         .run(convert)
 }
 
-fn convert(_: &Call<Params>, Convert { celsius }: Convert) -> Result<Reply, Fault> {
+fn convert(_: &Call<Params>, ConvertArgs { celsius }: ConvertArgs) -> Result<Reply, Fault> {
     if celsius < ABSOLUTE_ZERO {
         return Err(Fault::invalid(format!("Nothing is colder than {ABSOLUTE_ZERO} °C.")).hint("Check the sign."));
     }
-    let data = Converted { celsius, fahrenheit: rounded(fahrenheit(celsius)) };
+    let data = ConvertOutput { celsius, fahrenheit: rounded(fahrenheit(celsius)) };
     Reply::markdown(format!("{celsius:.1} °C is {:.1} °F.", data.fahrenheit)).structured(&data)
 }
 

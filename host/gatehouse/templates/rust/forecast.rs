@@ -9,14 +9,14 @@ use crate::{Params, Units, fahrenheit, rounded, tool};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Forecast {
+struct ForecastArgs {
     /// The city, for example Oslo.
     #[schemars(length(min = 1, max = 80))]
     city: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Forecasted {
+struct ForecastOutput {
     city: String,
     sky: String,
     temperature: f64,
@@ -25,13 +25,13 @@ struct Forecasted {
 
 /// What the service sends.
 #[derive(Deserialize)]
-struct Report {
+struct WeatherReport {
     sky: String,
     celsius: f64,
 }
 
 pub fn declare() -> Tool<Params> {
-    tool::<Forecast>("forecast", Effect::ReadOnly)
+    tool::<ForecastArgs>("forecast", Effect::ReadOnly)
         .title("Forecast")
         .description(|params| {
             format!(
@@ -43,11 +43,11 @@ pub fn declare() -> Tool<Params> {
         })
         .idempotent()
         .open_world()
-        .output::<Forecasted>()
+        .output::<ForecastOutput>()
         .run(forecast)
 }
 
-fn forecast(call: &Call<Params>, args: Forecast) -> Result<Reply, Fault> {
+fn forecast(call: &Call<Params>, args: ForecastArgs) -> Result<Reply, Fault> {
     let Params { units, default_city, service } = &call.params;
     let city = args.city.unwrap_or_else(|| default_city.clone());
     let url = format!("{service}/v1/now?city={}", percent_encoded(&city));
@@ -65,13 +65,13 @@ fn forecast(call: &Call<Params>, args: Forecast) -> Result<Reply, Fault> {
         }
         status => return Err(Fault::unavailable(format!("The weather service answered with status {status}."))),
     }
-    let report: Report = serde_json::from_slice(&answer.body)
+    let report: WeatherReport = serde_json::from_slice(&answer.body)
         .map_err(|_| Fault::unavailable("The weather service sent something that is not a weather report."))?;
     let celsius = report.celsius;
     let temperature = rounded(if *units == Units::Metric { celsius } else { fahrenheit(celsius) });
     let (sky, unit) = (report.sky, units.sign());
     Reply::markdown(format!("{city}: {sky}, {temperature:.1} {unit}"))
-        .structured(&Forecasted { city, sky, temperature, unit })
+        .structured(&ForecastOutput { city, sky, temperature, unit })
 }
 
 /// As the value of a query.

@@ -6,7 +6,7 @@ use gatehouse_core::schema::Schema;
 use serde_json::{Value, json};
 
 /// Longer than any buffer of fixed size that somebody thought generous.
-const LONG: usize = 100_000;
+const LONG_TEXT_CHARS: usize = 100_000;
 
 /// What patterns are usually about; the first one that matches is taken.
 const COMMON: [&str; 10] = [
@@ -52,7 +52,7 @@ pub(super) fn number(schema: &Value) -> Value {
 pub(super) fn hostile_strings(schema: &Value) -> Vec<(String, Value)> {
     let texts = [
         ("empty", String::new()),
-        ("of 100 kB", "x".repeat(LONG)),
+        ("of 100 kB", "x".repeat(LONG_TEXT_CHARS)),
         ("of many scripts", "Zażółć, 漢字, العربية, 🦀👩‍👩‍👧, e\u{301}".to_owned()),
         ("with marks that nobody sees", "a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{e0041}f".to_owned()),
         ("with NUL and control characters", "a\0b\u{7}c\u{1b}[31md\r\n\u{7f}".to_owned()),
@@ -99,7 +99,7 @@ fn as_json(schema: &Value, number: f64) -> Value {
 
 /// A text of the lengths that the schema allows, counted in characters.
 fn fitted(schema: &Value, text: &str) -> String {
-    let least = schema["minLength"].as_u64().unwrap_or(0).min(LONG as u64) as usize;
+    let least = schema["minLength"].as_u64().unwrap_or(0).min(LONG_TEXT_CHARS as u64) as usize;
     let most = schema["maxLength"].as_u64().map_or(usize::MAX, |most| most as usize);
     let padding = if text.is_empty() { "a" } else { text };
     let missing = least.saturating_sub(text.chars().count());

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::*;
 
-fn made(schema: Value) -> Vec<Instance> {
-    of(&Arc::new(schema.as_object().cloned().expect("an object")))
+fn made(schema: Value) -> Vec<SchemaInstance> {
+    generate(&Arc::new(schema.as_object().cloned().expect("an object")))
 }
 
-fn has(instances: &[Instance], value: Value) -> bool {
+fn has(instances: &[SchemaInstance], value: Value) -> bool {
     instances.iter().any(|instance| instance.value == value)
 }
 

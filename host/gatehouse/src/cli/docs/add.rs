@@ -12,20 +12,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Add, Failure, SETTLE, named};
+use super::{AddRepositoryArgs, CommandError, MAX_VECTOR_WAIT, find_repository};
 use crate::out;
 
 /// The most files that are named as left out; `--json` has more.
-const NAMED: usize = 10;
+const MAX_NAMED_FILES: usize = 10;
 
 pub(super) async fn add(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
-    arguments: Add,
-) -> Result<(), Failure> {
-    let Add { dir, name, url, json } = arguments;
-    let root =
-        std::path::absolute(&dir).map_err(|error| Failure::Failed(format!("{}: {error}", dir.display())))?;
+    arguments: AddRepositoryArgs,
+) -> Result<(), CommandError> {
+    let AddRepositoryArgs { dir, name, url, json } = arguments;
+    let root = std::path::absolute(&dir)
+        .map_err(|error| CommandError::Failed(format!("{}: {error}", dir.display())))?;
     let name = match name {
         Some(name) => name,
         None => folder_name(&root)?,
@@ -36,7 +36,7 @@ pub(super) async fn add(
     if json {
         out::json(&json_of(&name, &report));
     } else {
-        tell(&name, &report);
+        print_report(&name, &report);
     }
     Ok(())
 }
@@ -46,10 +46,10 @@ pub(super) async fn refresh(
     models: &ConfiguredModels,
     names: Vec<String>,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut wanted = Vec::new();
     for name in &names {
-        wanted.push(named(library, name, false).await?.name);
+        wanted.push(find_repository(library, name, false).await?.name);
     }
     if names.is_empty() {
         wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
@@ -60,7 +60,7 @@ pub(super) async fn refresh(
         let report = run(library, models, source, GuidePolicy::WhenDue).await?;
         told.push(json_of(&name, &report));
         if !json {
-            tell(&name, &report);
+            print_report(&name, &report);
         }
     }
     if json {
@@ -74,12 +74,12 @@ pub(super) async fn guide(
     models: &ConfiguredModels,
     name: &str,
     renew: bool,
-) -> Result<(), Failure> {
-    let mut repository = named(library, name, true).await?;
+) -> Result<(), CommandError> {
+    let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
         run(library, models, source, GuidePolicy::Always).await?;
-        repository = named(library, &repository.name, true).await?;
+        repository = find_repository(library, &repository.name, true).await?;
     }
     match &repository.navigation_guide {
         Some(guide) => out::line(guide.trim_end()),
@@ -89,22 +89,22 @@ pub(super) async fn guide(
 }
 
 /// Where a repository is read again.
-async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, Failure> {
+async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, CommandError> {
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
     let (root, url) = read.ok_or_else(|| {
-        Failure::Failed(format!("'{name}' came from no folder, so there is nothing to read again"))
+        CommandError::Failed(format!("'{name}' came from no folder, so there is nothing to read again"))
     })?;
     Ok(IndexSource { root: root.into(), name: name.to_owned(), url })
 }
 
-fn folder_name(root: &Path) -> Result<String, Failure> {
+fn folder_name(root: &Path) -> Result<String, CommandError> {
     let name = root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    name.ok_or_else(|| Failure::Usage(format!("{} has no name; give one with --name", root.display())))
+    name.ok_or_else(|| CommandError::Usage(format!("{} has no name; give one with --name", root.display())))
 }
 
 /// Names are arguments of tools and parts of `repository/path`.
-fn check_name(name: &str) -> Result<(), Failure> {
+fn check_name(name: &str) -> Result<(), CommandError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
@@ -113,7 +113,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let shown = gatehouse_core::names::quoted(name, 100);
-    Err(Failure::Usage(format!(
+    Err(CommandError::Usage(format!(
         "'{shown}' cannot be the name of a repository: it has at most 100 letters, digits, -, _, . and spaces, and \
          begins with a letter or a digit; give one with --name"
     )))
@@ -125,8 +125,8 @@ async fn run(
     models: &ConfiguredModels,
     source: IndexSource,
     guide: GuidePolicy,
-) -> Result<IndexRunReport, Failure> {
-    let bar = bar(&source.name);
+) -> Result<IndexRunReport, CommandError> {
+    let bar = progress_bar(&source.name);
     let progress = |IndexProgress { done, total }| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
@@ -145,11 +145,11 @@ async fn run(
     bar.finish_and_clear();
     let report = report?;
     if report.cancelled {
-        return Err(Failure::Failed(
+        return Err(CommandError::Failed(
             "interrupted; what was stored stays, and the next run goes on there".into(),
         ));
     }
-    if !settled(library).await {
+    if !wait_for_vectors(library).await {
         out::note("Not every part has its vector yet; `gatehouse status` tells how many wait.");
     }
     Ok(report)
@@ -169,7 +169,7 @@ fn json_of(repository: &str, report: &IndexRunReport) -> Value {
     })
 }
 
-fn tell(name: &str, report: &IndexRunReport) {
+fn print_report(name: &str, report: &IndexRunReport) {
     let IndexRunReport { added, updated, unchanged, removed, skipped, noted, .. } = report;
     let guide = match &report.guide {
         GuideOutcome::Unchanged => "",
@@ -179,11 +179,11 @@ fn tell(name: &str, report: &IndexRunReport) {
     out::line(format!(
         "{name}: {added} added, {updated} updated, {unchanged} unchanged, {removed} removed; {count} left out{guide}"
     ));
-    for (path, why) in skipped.named.iter().take(NAMED) {
+    for (path, why) in skipped.named.iter().take(MAX_NAMED_FILES) {
         out::line(format!("left out: {path}: {why}"));
     }
-    if count > NAMED {
-        out::line(format!("left out: {} more; --json names them", count - NAMED));
+    if count > MAX_NAMED_FILES {
+        out::line(format!("left out: {} more; --json names them", count - MAX_NAMED_FILES));
     }
     for (what, files) in &noted.counts {
         out::line(format!("{files} files: {what}"));
@@ -193,7 +193,7 @@ fn tell(name: &str, report: &IndexRunReport) {
     }
 }
 
-fn bar(name: &str) -> ProgressBar {
+fn progress_bar(name: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     let template =
         format!("indexing {} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}", name.replace(['{', '}'], ""));
@@ -204,10 +204,10 @@ fn bar(name: &str) -> ProgressBar {
 }
 
 /// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
-async fn settled(library: &DocumentLibrary) -> bool {
+async fn wait_for_vectors(library: &DocumentLibrary) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = library.wait_for_vectors(SETTLE).await;
+    let settled = library.wait_for_vectors(MAX_VECTOR_WAIT).await;
     bar.finish_and_clear();
     settled
 }

@@ -8,42 +8,43 @@ use gatehouse_core::{
 };
 use gatehouse_wire::downstream::WithheldVariable;
 
-use super::Check;
-use crate::config::{Env, ServerConfig, ServersConfig, added::AddedNow};
+use super::DoctorCheck;
+use crate::config::{Env, ServerConfig, ServersConfig, added::AddedSnapshot};
 
 /// A line for each server, and what to look at.
-pub(super) fn checks(servers: &ServersConfig, added: &AddedNow) -> Vec<Check> {
+pub(super) fn checks(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<DoctorCheck> {
     let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
-    let mut checks: Vec<Check> = all.clone().flat_map(|(name, server)| of_one(name, server)).collect();
-    checks.extend(withheld(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
-    checks.extend(added.problems.iter().map(|why| Check::warning("servers", why.clone())));
+    let mut checks: Vec<DoctorCheck> =
+        all.clone().flat_map(|(name, server)| check_server(name, server)).collect();
+    checks.extend(withheld_variables(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
+    checks.extend(added.problems.iter().map(|why| DoctorCheck::warning("servers", why.clone())));
     checks
 }
 
-fn of_one(name: &str, server: &ServerConfig) -> Vec<Check> {
+fn check_server(name: &str, server: &ServerConfig) -> Vec<DoctorCheck> {
     let (what, definition) = (format!("server {name}"), &server.definition);
-    let mut checks = vec![match found(definition) {
-        Ok(found) => Check::new(what.clone(), Ok(found)),
-        Err(why) => Check::warning(what.clone(), why),
+    let mut checks = vec![match find_program(definition) {
+        Ok(found) => DoctorCheck::new(what.clone(), Ok(found)),
+        Err(why) => DoctorCheck::warning(what.clone(), why),
     }];
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
         let why = format!(
             "it needs the environment variable {missing}, which is not set; until then it is not connected"
         );
-        checks.push(Check::warning(what.clone(), why));
+        checks.push(DoctorCheck::warning(what.clone(), why));
     }
     checks.extend(server.literals.iter().map(|name| {
         let why = format!(
             "the value of {name} stands in the file itself; write \"${{NAME}}\" and set the variable"
         );
-        Check::warning(what.clone(), why)
+        DoctorCheck::warning(what.clone(), why)
     }));
     checks
 }
 
 /// A line for each variable that is set for the host and withheld from servers that may need it.
-fn withheld(servers: &[&ServerDefinition]) -> Vec<Check> {
+fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
     let lacks = |server: &&&ServerDefinition, variable: &str| match &server.transport {
         ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => false,
@@ -58,14 +59,14 @@ fn withheld(servers: &[&ServerDefinition]) -> Vec<Check> {
                 names::quoted(&name, 64),
                 lacking.join(", ")
             );
-            checks.push(Check::warning("servers", why));
+            checks.push(DoctorCheck::warning("servers", why));
         }
     }
     checks
 }
 
 /// The program, or the address; the error says that there is no such program.
-fn found(definition: &ServerDefinition) -> Result<String, String> {
+fn find_program(definition: &ServerDefinition) -> Result<String, String> {
     let (command, cwd) = match &definition.transport {
         ServerTransport::Stdio { command, cwd, .. } => (command, cwd),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => {

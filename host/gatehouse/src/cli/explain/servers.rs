@@ -13,7 +13,7 @@ use crate::compose::{Composition, KnownServer};
 const MAX_NAMED: usize = 5;
 
 /// A tool that a name can mean.
-struct Meant {
+struct ToolCandidate {
     server: String,
     /// The server's own name for it. `None` if the server lists no such tool, or was never asked.
     tool: Option<String>,
@@ -43,14 +43,14 @@ pub(super) async fn explain(
     if !shown.is_empty() {
         return Ok(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
-    let mut meant: Vec<Meant> =
-        servers.iter().flat_map(|(name, server)| meant(exposure, name, server, tool)).collect();
+    let mut meant: Vec<ToolCandidate> =
+        servers.iter().flat_map(|(name, server)| tool_candidates(exposure, name, server, tool)).collect();
     // A tool that is there leaves out servers whose name is only the beginning of the text.
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
     }
-    let Some(first) = meant.first() else { return Err(unasked(servers)) };
-    let mut through = composition.way_to_servers(catalog).await;
+    let Some(first) = meant.first() else { return Err(unlisted_servers_note(servers)) };
+    let mut through = composition.server_tool_caller(catalog).await;
     let mut verdicts = Vec::new();
     for one in meant.iter().take(MAX_NAMED) {
         let verdict = verdict(composition, exposure, catalog, &servers[&one.server], one, through.as_deref());
@@ -74,7 +74,7 @@ pub(super) async fn explain(
 }
 
 /// Names the servers that were never asked, with a blank before the sentence. Empty if there are none.
-fn unasked(servers: &BTreeMap<String, KnownServer>) -> String {
+fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
     let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
     let named: Vec<String> = unasked
         .map(|(name, server)| match server.config.definition.missing.as_slice() {
@@ -92,7 +92,12 @@ fn unasked(servers: &BTreeMap<String, KnownServer>) -> String {
 }
 
 /// Tools of one server that a name can mean.
-fn meant(exposure: &CompiledPreset, name: &str, server: &KnownServer, tool: &str) -> Vec<Meant> {
+fn tool_candidates(
+    exposure: &CompiledPreset,
+    name: &str,
+    server: &KnownServer,
+    tool: &str,
+) -> Vec<ToolCandidate> {
     let source = SourceId::Server(name.into());
     let is = |own: &str| {
         let exposed = source.exposed_name(own).ok();
@@ -101,9 +106,9 @@ fn meant(exposure: &CompiledPreset, name: &str, server: &KnownServer, tool: &str
         let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
         own == tool || exposed == Some(tool) || renamed == Some(tool) || qualified == Some(own)
     };
-    let meant = |own| Meant { server: name.to_owned(), tool: own, asked: tool.to_owned() };
+    let meant = |own| ToolCandidate { server: name.to_owned(), tool: own, asked: tool.to_owned() };
     let listed = server.listing.iter().flat_map(|listed| &listed.listing.tools);
-    let found: Vec<Meant> =
+    let found: Vec<ToolCandidate> =
         listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(spec.name.to_string()))).collect();
     let begins = tool.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
     match found.is_empty() && begins {
@@ -118,7 +123,7 @@ fn verdict(
     exposure: &CompiledPreset,
     catalog: &Catalog,
     server: &KnownServer,
-    meant: &Meant,
+    meant: &ToolCandidate,
     through: Option<&str>,
 ) -> Result<String, String> {
     let (preset, name) = (&exposure.preset, meant.server.as_str());
@@ -182,7 +187,7 @@ async fn callable_in<'a>(
     composition: &Composition,
     presets: &'a [(&str, Result<Catalog, String>)],
     servers: &BTreeMap<String, KnownServer>,
-    meant: &[Meant],
+    meant: &[ToolCandidate],
 ) -> Vec<&'a str> {
     let mut callable = Vec::new();
     for (name, catalog) in presets {
@@ -191,8 +196,8 @@ async fn callable_in<'a>(
         else {
             continue;
         };
-        let through = composition.way_to_servers(catalog).await;
-        let can = |one: &Meant| {
+        let through = composition.server_tool_caller(catalog).await;
+        let can = |one: &ToolCandidate| {
             let shows = |entry: &ToolEntry| {
                 *entry.id.name == *one.tool.as_deref().unwrap_or_default()
                     && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::{
-    super::{Failure, Place},
+    super::{CommandError, GlobalArgs},
     install::{Installer, NewGate, installed},
     local, remote,
 };
@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Add {
+pub(in crate::cli) struct AddGateArgs {
     /// oci://registry[:port]/name[:tag][@sha256:…], or a component's file; without it, every gate that
     /// presets.toml names by such a reference and that is missing
     reference: Option<String>,
@@ -43,14 +43,14 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: AddGateArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let installer = Installer::open(place, env)?;
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
-        None => missing(&installer, &arguments).await,
+        None => install_missing(&installer, &arguments).await,
         Some(reference) if OciReference::is_oci(reference) => {
             let reference: OciReference =
-                reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+                reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
             let same = |gate: &GateConfig| {
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
             };
@@ -73,7 +73,7 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
 }
 
 /// A component that came from a registry.
-pub(super) struct Fetched {
+pub(super) struct FetchedComponent {
     /// Digest of its manifest.
     pub(super) digest: String,
     pub(super) info: ComponentInfo,
@@ -88,29 +88,31 @@ async fn fetch(
     named: bool,
     pin: Option<&str>,
     insecure: bool,
-) -> Result<Fetched, Failure> {
+) -> Result<FetchedComponent, CommandError> {
     let mut registry = remote::registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
-    bring(installer, &mut registry, reference, published, pin).await
+    fetch_component(installer, &mut registry, reference, published, pin).await
 }
 
 /// Brings what a registry says it has, unless its file is here already.
-pub(super) async fn bring(
+pub(super) async fn fetch_component(
     installer: &Installer<'_>,
     registry: &mut RegistryClient,
     reference: &OciReference,
     published: PublishedArtifact,
     pin: Option<&str>,
-) -> Result<Fetched, Failure> {
+) -> Result<FetchedComponent, CommandError> {
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
-        return Err(Failure::Failed(format!("{reference}: its SHA-256 is {sha256}, but {pin} is wanted")));
+        return Err(CommandError::Failed(format!(
+            "{reference}: its SHA-256 is {sha256}, but {pin} is wanted"
+        )));
     }
     if let Some((wasm, info)) =
         installed(&component::installed(&installer.config.state, &layer.sha256), &layer.sha256)
     {
-        return Ok(Fetched { digest: published.digest, info, wasm });
+        return Ok(FetchedComponent { digest: published.digest, info, wasm });
     }
     // Hidden by itself where standard error is not a terminal.
     let bar = ProgressBar::new(layer.size);
@@ -120,12 +122,13 @@ pub(super) async fn bring(
     let fetched = registry.fetch(layer, &|bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
     let wasm = fetched.map_err(remote::failed)?;
-    let info = ComponentInfo::read(&wasm).map_err(|why| Failure::Failed(format!("{reference} {why}")))?;
-    Ok(Fetched { digest: published.digest, info, wasm })
+    let info =
+        ComponentInfo::read(&wasm).map_err(|why| CommandError::Failed(format!("{reference} {why}")))?;
+    Ok(FetchedComponent { digest: published.digest, info, wasm })
 }
 
 /// Installs what presets.toml names and is not here: the way to share that file.
-async fn missing(installer: &Installer<'_>, arguments: &Add) -> Result<(), Failure> {
+async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> Result<(), CommandError> {
     let (mut told, mut failed) = (Vec::new(), 0);
     for (name, gate) in &installer.config.gates {
         let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
@@ -162,6 +165,6 @@ async fn missing(installer: &Installer<'_>, arguments: &Add) -> Result<(), Failu
     }
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::Failed(format!("{failed} of {} gates cannot be installed", told.len()))),
+        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be installed", told.len()))),
     }
 }

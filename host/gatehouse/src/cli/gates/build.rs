@@ -5,12 +5,12 @@ use std::{path::PathBuf, time::Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::Failure;
+use super::CommandError;
 use crate::{
     config::keys,
     out,
-    progress::Progress,
-    scaffold::{self, Component, Project},
+    progress::ProgressTicker,
+    scaffold::{self, BuiltComponent, GateProject},
     signals,
 };
 
@@ -24,23 +24,23 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let stop = signals::stop();
     tokio::select! {
         done = build(arguments) => done,
-        () = stop.cancelled() => Err(Failure::Failed("interrupted; nothing was replaced".into())),
+        () = stop.cancelled() => Err(CommandError::Failed("interrupted; nothing was replaced".into())),
     }
 }
 
-async fn build(arguments: &Arguments) -> Result<(), Failure> {
-    let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
+async fn build(arguments: &Arguments) -> Result<(), CommandError> {
+    let project = GateProject::find(&arguments.dir).map_err(CommandError::Usage)?;
     let start = Instant::now();
-    let building = Progress::start(format!("building {}", project.name));
-    let component = scaffold::build(&project).await.map_err(Failure::Failed)?;
+    let building = ProgressTicker::start(format!("building {}", project.name));
+    let component = scaffold::build(&project).await.map_err(CommandError::Failed)?;
     drop(building);
     let file = project.folder.join(format!("{}.wasm", project.name));
-    scaffold::place(&component.bytes, &file).map_err(Failure::Failed)?;
-    let Component { bytes, info } = &component;
+    scaffold::write_if_changed(&component.bytes, &file).map_err(CommandError::Failed)?;
+    let BuiltComponent { bytes, info } = &component;
     let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
     let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
     asks.sort();
@@ -61,7 +61,7 @@ async fn build(arguments: &Arguments) -> Result<(), Failure> {
         out::line("# presets.toml of the project has it: `gatehouse serve` in its folder serves it.");
         return Ok(());
     }
-    let preset = keys::written(&project.name);
+    let preset = keys::toml_key(&project.name);
     out::line(format!(
         "# To serve it, add this to a presets.toml and run `gatehouse serve --preset {preset}`:\n"
     ));

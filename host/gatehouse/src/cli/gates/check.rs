@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::Failure;
+use super::CommandError;
 use crate::{
-    check::{self, CheckStatus, Line},
+    check::{self, CheckLine, CheckStatus},
     compose::Composition,
     config::{Config, Env},
     out,
@@ -23,11 +23,11 @@ pub(crate) struct Arguments {
 }
 
 /// The gate is judged by itself: without presets.toml, without grants, under the default limits.
-pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
     let composition = Composition::new(Config::bare(env)?, env)?;
     let lines = match composition.gate_at(&arguments.file).await {
         Ok(gate) => check::run(&gate).await,
-        Err(why) => vec![Line::failed(check::IS_A_GATE, why)],
+        Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
     };
     let failed = lines.iter().filter(|line| line.verdict == CheckStatus::Failed).count();
     if arguments.json {
@@ -38,10 +38,14 @@ pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure>
     if failed == 0 {
         return Ok(());
     }
-    Err(Failure::Failed(format!("{}: {failed} of {} checks failed", arguments.file.display(), lines.len())))
+    Err(CommandError::Failed(format!(
+        "{}: {failed} of {} checks failed",
+        arguments.file.display(),
+        lines.len()
+    )))
 }
 
-fn print(line: &Line) {
+fn print(line: &CheckLine) {
     let verdict = match line.verdict {
         CheckStatus::Ok => "ok     ",
         CheckStatus::Failed => "FAILED ",

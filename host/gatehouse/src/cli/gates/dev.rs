@@ -13,18 +13,18 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
     built_in,
     compose::Composition,
     config::{Config, Env},
     out,
-    progress::Progress,
-    reload::short,
-    scaffold::{self, Project, Watch, changes},
+    progress::ProgressTicker,
+    reload::short_digest,
+    scaffold::{self, GateProject, ProjectWatcher, changes},
     signals,
 };
-use hosts::Hosts;
+use hosts::HostWatcher;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 }
 
 /// Until ctrl-c. A build that runs then ends with it.
-pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let stop = signals::stop();
     tokio::select! {
         done = watch(arguments, place, env) => done,
@@ -42,39 +42,39 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     }
 }
 
-async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
+async fn watch(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let project = GateProject::find(&arguments.dir).map_err(CommandError::Usage)?;
     let composition = place.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
     // Before the first build, so that nothing that is saved meanwhile is missed.
     let config = &composition.config;
     let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
-    let mut watch = Watch::start(&project.folder, others).map_err(Failure::Failed)?;
+    let mut watch = ProjectWatcher::start(&project.folder, others).map_err(CommandError::Failed)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
     tokio::task::block_in_place(|| composition.gates.keep_functions());
-    let mut hosts = Hosts::new(&config.state, &project.name);
+    let mut hosts = HostWatcher::new(&config.state, &project.name);
     let mut known = None;
     loop {
         match build(&project, &composition, &target).await {
-            Ok(Built { seconds, placed: false, .. }) if known.is_some() => {
+            Ok(BuildOutcome { seconds, placed: false, .. }) if known.is_some() => {
                 out::line(format!("built in {seconds:.1} s; {} is the same as before", target.display()));
             }
-            Ok(Built { listing, seconds, compiling, version, .. }) => {
-                let (target, version) = (target.display(), short(&version));
+            Ok(BuildOutcome { listing, seconds, compiling, version, .. }) => {
+                let (target, version) = (target.display(), short_digest(&version));
                 out::line(format!(
                     "built {target} in {seconds:.1} s, compiled in {compiling:.1} s: version {version}"
                 ));
-                tell(known.as_deref(), &listing);
+                print_changes(known.as_deref(), &listing);
                 known = Some(listing);
             }
             Err(why) => out::line(format!("not built, what was there stays: {why}")),
         }
         let saved = {
-            let mut changed = pin!(watch.changed());
+            let mut changed = pin!(watch.next_change());
             loop {
                 tokio::select! {
-                    saved = &mut changed => break saved.map_err(Failure::Failed)?,
-                    news = hosts.news() => news.into_iter().for_each(out::line),
+                    saved = &mut changed => break saved.map_err(CommandError::Failed)?,
+                    news = hosts.next_reports() => news.into_iter().for_each(out::line),
                 }
             }
         };
@@ -83,7 +83,7 @@ async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Fa
 }
 
 /// Returns the file from which hosts with this configuration serve the gate. Refuses to replace a shipped gate.
-fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
+fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandError> {
     let name = &project.name;
     let named = config.gates.get(name).and_then(|gate| gate.component.clone());
     if let Some(named) = named.filter(|named| !named.starts_with(&config.cache)) {
@@ -91,13 +91,13 @@ fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
     }
     let has_shipped = config.gate_folders.iter().any(|folder| built_in::is_folder(folder));
     if has_shipped && built_in::is_shipped(name) {
-        return Err(Failure::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "'{name}' is the name of a shipped gate, which this one would replace; rename the project, or name its file with `component` under [gates.{name}]"
         )));
     }
     let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
     let folder = own.ok_or_else(|| {
-        Failure::Usage(
+        CommandError::Usage(
             "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
         )
     })?;
@@ -110,7 +110,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// What became of a build.
-struct Built {
+struct BuildOutcome {
     listing: Arc<Listing>,
     /// The component's digest.
     version: String,
@@ -124,29 +124,34 @@ struct Built {
 
 /// Builds, asks the component what it offers, and only then puts it where a host serves it from, unless it
 /// is there already.
-async fn build(project: &Project, composition: &Composition, target: &Path) -> Result<Built, String> {
+async fn build(
+    project: &GateProject,
+    composition: &Composition,
+    target: &Path,
+) -> Result<BuildOutcome, String> {
     let start = Instant::now();
     let name = &project.name;
     let component = {
-        let _building = Progress::start(format!("building {name}"));
+        let _building = ProgressTicker::start(format!("building {name}"));
         scaffold::build(project).await?
     };
     let seconds = start.elapsed().as_secs_f64();
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let staged = scratch.path().join(format!("{name}.wasm"));
-    scaffold::place(&component.bytes, &staged)?;
+    scaffold::write_if_changed(&component.bytes, &staged)?;
     let start = Instant::now();
     let gate = {
-        let _compiling = Progress::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
+        let _compiling =
+            ProgressTicker::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
         composition.gate_at(&staged).await?
     };
     let compiling = start.elapsed().as_secs_f64();
     let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
-    let placed = scaffold::place(&component.bytes, target)?;
-    Ok(Built { listing, version: component.info.digest, seconds, compiling, placed })
+    let placed = scaffold::write_if_changed(&component.bytes, target)?;
+    Ok(BuildOutcome { listing, version: component.info.digest, seconds, compiling, placed })
 }
 
-fn tell(before: Option<&Listing>, now: &Listing) {
+fn print_changes(before: Option<&Listing>, now: &Listing) {
     let Some(before) = before else {
         let names: Vec<&str> = now.tools.iter().map(|tool| &*tool.name).collect();
         return out::line(format!("  tools: {}", names.join(", ")));

@@ -10,15 +10,15 @@ use gatehouse_core::{
 use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
-use super::Failure;
+use super::CommandError;
 use crate::{built_in, compose::Composition, out};
 
-pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), Failure> {
-    let told = if built_in::is(gate) || gate.exists() {
-        inspect(&composition.gate_at(gate).await.map_err(Failure::Failed)?).await
+pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), CommandError> {
+    let told = if built_in::is_built_in(gate) || gate.exists() {
+        inspect(&composition.gate_at(gate).await.map_err(CommandError::Failed)?).await
     } else {
         let name = gate.to_string_lossy();
-        inspect(&*composition.gate(&name).await.map_err(Failure::Failed)?).await
+        inspect(&*composition.gate(&name).await.map_err(CommandError::Failed)?).await
     };
     if json {
         out::json(&told)
@@ -26,7 +26,7 @@ pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> R
         print(&told)
     }
     match told["error"].as_str() {
-        Some(why) => Err(Failure::Failed(why.to_owned())),
+        Some(why) => Err(CommandError::Failed(why.to_owned())),
         None => Ok(()),
     }
 }
@@ -46,7 +46,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
     let mut told = json!({
         "name": info.name,
         "file": info.file,
-        "built_in": built_in::is(&info.file),
+        "built_in": built_in::is_built_in(&info.file),
         "bytes": info.size,
         "sha256": info.digest,
         "asks": asked,
@@ -90,7 +90,7 @@ fn exports(listing: &Listing) -> Vec<&'static str> {
 fn print(told: &Value) {
     let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
     out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
-    out::line(format!("file         {} ({} bytes)", place(told), told["bytes"]));
+    out::line(format!("file         {} ({} bytes)", component_location(told), told["bytes"]));
     out::line(format!("sha256       {}", text("sha256")));
     out::line(format!("asks for     {}", strings(&told["asks"])));
     out::line(format!("granted      {}", strings(&told["granted"])));
@@ -144,7 +144,7 @@ fn print(told: &Value) {
 }
 
 /// Where the component is, for people.
-pub(super) fn place(told: &Value) -> String {
+pub(super) fn component_location(told: &Value) -> String {
     let file = told["file"].as_str().filter(|_| told["built_in"] != true);
     file.unwrap_or("built in").to_owned()
 }

@@ -13,14 +13,14 @@ use gatehouse_files::{make_private, sweep, write_atomic};
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
-use super::super::{Failure, Place};
+use super::super::{CommandError, GlobalArgs};
 use crate::{
     built_in,
     config::{
         Config, Env, GateConfig, check_gate_name,
-        edit::{self, Change},
-        error::Text,
-        locate::Found,
+        edit::{self, ConfigEdit},
+        error::ConfigText,
+        locate::LocatedConfig,
         trust,
     },
     out,
@@ -28,7 +28,7 @@ use crate::{
 
 /// A presets.toml and what belongs to it.
 pub(super) struct Installer<'a> {
-    pub(super) text: Text,
+    pub(super) text: ConfigText,
     pub(super) config: Config,
     pub(super) env: &'a Env,
 }
@@ -48,11 +48,11 @@ pub(super) struct NewGate {
 
 impl<'a> Installer<'a> {
     /// The presets.toml of a command, as it is now; there must be one that can be written.
-    pub(super) fn open(place: &Place, env: &'a Env) -> Result<Self, Failure> {
-        let Found { text, choice } = place.found(env)?;
+    pub(super) fn open(place: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
+        let LocatedConfig { text, choice } = place.locate_config(env)?;
         if text.file.is_none() {
             let message = "there is no presets.toml to write into; name one with --config FILE";
-            return Err(Failure::Usage(message.into()));
+            return Err(CommandError::Usage(message.into()));
         }
         let mut config = Config::parse(&text, env)?;
         if let Some(folder) = &place.gates {
@@ -76,17 +76,17 @@ impl Installer<'_> {
         given: Option<&str>,
         derived: &str,
         same: impl Fn(&GateConfig) -> bool,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, CommandError> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
-        check_gate_name(name).map_err(|why| Failure::Usage(format!("{why}; give one with --name")))?;
+        check_gate_name(name).map_err(|why| CommandError::Usage(format!("{why}; give one with --name")))?;
         let mut files = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
-        let in_folder = files.any(|file| built_in::is(&file) || file.exists());
+        let in_folder = files.any(|file| built_in::is_built_in(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
             let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
-            return Err(Failure::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "there is a gate '{shown}' already, and it is granted {granted}; `--name {shown}` gives this component its place and its grants, another --name a place of its own"
             )));
         }
@@ -94,7 +94,7 @@ impl Installer<'_> {
     }
 
     /// Writes file and block, the file first, and says what there is now.
-    pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), Failure> {
+    pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), CommandError> {
         let NewGate { name, component, file, info, wasm, in_place } = gate;
         let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
         let changed = change.is_one();
@@ -138,7 +138,7 @@ impl Installer<'_> {
     }
 
     /// Writes a change of presets.toml. Who changes a trusted file by a command trusts what came of it.
-    pub(super) fn write(&self, change: Change<'_>) -> Result<(), Failure> {
+    pub(super) fn write(&self, change: ConfigEdit<'_>) -> Result<(), CommandError> {
         let written = change.write()?;
         if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
             trust::add(path, written.as_bytes())?;
@@ -147,9 +147,10 @@ impl Installer<'_> {
     }
 
     /// Puts a component in its place, whole or not at all.
-    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), Failure> {
-        let failed =
-            |error: std::io::Error| Failure::Failed(format!("{} cannot be written: {error}", file.display()));
+    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), CommandError> {
+        let failed = |error: std::io::Error| {
+            CommandError::Failed(format!("{} cannot be written: {error}", file.display()))
+        };
         let folder = file.parent().unwrap_or(Path::new("/"));
         // What is in the data folder is nobody else's business.
         let private = folder.starts_with(&self.config.state);

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{
-    Failure,
-    inspect::{inspect, place, strings},
+    CommandError,
+    inspect::{component_location, inspect, strings},
 };
 use crate::{compose::Composition, out};
 
-pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), Failure> {
+pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), CommandError> {
     let mut rows =
         vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
     let mut listed = Vec::new();
@@ -36,7 +36,7 @@ pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), Fai
         out::table(&rows)
     }
     composition.gates.misnamed().iter().for_each(out::note);
-    if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+    if broken { Err(CommandError::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
 }
 
 fn row(told: &Value) -> Vec<String> {
@@ -45,11 +45,17 @@ fn row(told: &Value) -> Vec<String> {
         Some(why) => format!("broken: {why}"),
         None => names(&told["tools"]),
     };
-    vec![text("name"), text("version"), tools, strings(&told["granted"]), from_here(place(told))]
+    vec![
+        text("name"),
+        text("version"),
+        tools,
+        strings(&told["granted"]),
+        relative_to_cwd(component_location(told)),
+    ]
 }
 
 /// A path below this folder, as one would type it here.
-fn from_here(place: String) -> String {
+fn relative_to_cwd(place: String) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| Some(Path::new(&place).strip_prefix(here).ok()?.display().to_string()));
     below.unwrap_or(place)

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 
 use super::{
-    super::Failure,
+    super::CommandError,
     install::{Installer, NewGate, installed},
 };
 use crate::config::GateConfig;
@@ -20,8 +20,8 @@ pub(super) fn new_gate(
     named: &Path,
     name: Option<&str>,
     pin: Option<&str>,
-) -> Result<NewGate, Failure> {
-    let failed = |why: String| Failure::Failed(format!("{}: {why}", named.display()));
+) -> Result<NewGate, CommandError> {
+    let failed = |why: String| CommandError::Failed(format!("{}: {why}", named.display()));
     let source = named
         .canonicalize()
         .map_err(|error| failed(format!("{error}; a reference to a registry begins with oci://")))?;
@@ -37,7 +37,7 @@ pub(super) fn new_gate(
         Err(_) => {
             let folder = installer.config.own_gate_folder();
             let folder = folder.ok_or_else(|| {
-                Failure::Usage("`gates` of presets.toml names no folder to copy the gate into".into())
+                CommandError::Usage("`gates` of presets.toml names no folder to copy the gate into".into())
             })?;
             let file = folder.join(format!("{name}.wasm"));
             replaceable(installer, &name, &file, &info.digest)?;
@@ -75,13 +75,13 @@ fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &
 }
 
 /// Somebody else's file is not written over.
-fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), Failure> {
+fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), CommandError> {
     let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
     if !file.exists() || ours || installed(file, digest).is_some() {
         return Ok(());
     }
     let shown = file.display();
-    Err(Failure::Failed(format!(
+    Err(CommandError::Failed(format!(
         "{shown} is there already and is another file; remove it, or give another --name"
     )))
 }

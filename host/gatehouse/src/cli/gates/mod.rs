@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::config::Env;
 
 #[derive(Subcommand)]
@@ -38,13 +38,13 @@ pub(super) enum Command {
         json: bool,
     },
     /// Install a gate from a registry or a file, or what presets.toml names and is missing
-    Add(add::Add),
+    Add(add::AddGateArgs),
     /// Bring gates again from the registries that they came from, and say what changed
-    Update(update::Update),
+    Update(update::UpdateGateArgs),
     /// Take a gate out of presets.toml, and delete the file that came with it
-    Remove(remove::Remove),
+    Remove(remove::RemoveGateArgs),
     /// Publish a gate to a registry
-    Push(push::Push),
+    Push(push::PushGateArgs),
     /// Make a project for a new gate, with an example that works
     New(new::Arguments),
     /// Build a gate's project with its language's tools
@@ -55,7 +55,7 @@ pub(super) enum Command {
     Dev(dev::Arguments),
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
         Command::List { json } => list::run(json, &place.compose(env)?).await,
         Command::Inspect { gate, json } => inspect::run(&gate, json, &place.compose(env)?).await,

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use clap::Args;
 
-use super::Failure;
+use super::CommandError;
 use crate::{
     config::trust,
     out,
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let Arguments { name, lang, dir } = arguments;
     let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    let files = scaffold::create(name, *lang, &folder).map_err(Failure::Usage)?;
+    let files = scaffold::create(name, *lang, &folder).map_err(CommandError::Usage)?;
     // What the operator had made here is as good as named; a change of it is trusted by `gatehouse trust`.
     let presets = folder.join("presets.toml").canonicalize();
     let presets = presets.and_then(|file| Ok((fs::read(&file)?, file)));

@@ -9,13 +9,13 @@ use gatehouse_wire::registry::{GatePackage, OciReference, RegistryAccess};
 use serde_json::{Map, json};
 
 use super::{
-    super::{Failure, Place},
+    super::{CommandError, GlobalArgs},
     remote,
 };
 use crate::{config::Env, out};
 
 #[derive(Args)]
-pub(in crate::cli) struct Push {
+pub(in crate::cli) struct PushGateArgs {
     /// The component's file
     file: PathBuf,
     /// Where it goes: oci://registry[:port]/name[:tag] [default tag: latest]
@@ -28,19 +28,19 @@ pub(in crate::cli) struct Push {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(arguments: PushGateArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let reference: OciReference =
-        arguments.reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+        arguments.reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
     if reference.digest.is_some() {
         let message = "the digest comes from what is published; leave @sha256:… away";
-        return Err(Failure::Usage(message.into()));
+        return Err(CommandError::Usage(message.into()));
     }
     let composition = place.compose(env)?;
     // It describes itself in the sandbox, without grants: what cannot do that is of no use to anybody.
     let file = &arguments.file;
-    let gate = composition.bare_gate(reference.short_name(), file).await.map_err(Failure::Failed)?;
+    let gate = composition.bare_gate(reference.short_name(), file).await.map_err(CommandError::Failed)?;
     let listing = gate.list(&Map::new()).await?;
-    let failed = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
+    let failed = |why: String| CommandError::Failed(format!("{}: {why}", file.display()));
     let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
     let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
     if info.digest != gate.info().digest {

@@ -2,7 +2,7 @@
 
 use gatehouse_wire::registry::{Credentials, OciReference, RegistryAccess, RegistryClient, RegistryError};
 
-use super::super::Failure;
+use super::super::CommandError;
 use crate::config::{Env, docker};
 
 /// The registry of a reference. The variables' password goes only to a registry that the operator `named`
@@ -13,7 +13,7 @@ pub(super) fn registry(
     named: bool,
     insecure: bool,
     env: &Env,
-) -> Result<RegistryClient, Failure> {
+) -> Result<RegistryClient, CommandError> {
     let credentials = match env.registry()?.filter(|_| named) {
         Some((user, password)) => Some(Credentials { user: user.into(), password: password.into() }),
         None => docker::credentials(&reference.registry)?,
@@ -22,7 +22,7 @@ pub(super) fn registry(
 }
 
 /// What went wrong, with the way to credentials where they could help.
-pub(super) fn failed(error: RegistryError) -> Failure {
+pub(super) fn failed(error: RegistryError) -> CommandError {
     let hint = match error.wants_credentials {
         true => {
             "; name the reference in the command and set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD, \
@@ -30,5 +30,5 @@ pub(super) fn failed(error: RegistryError) -> Failure {
         }
         false => "",
     };
-    Failure::Failed(format!("{error}{hint}"))
+    CommandError::Failed(format!("{error}{hint}"))
 }

@@ -11,18 +11,18 @@ use gatehouse_core::names::did_you_mean;
 use serde_json::json;
 
 use super::{
-    super::{Failure, Place, agreed},
+    super::{CommandError, GlobalArgs, confirm},
     install::Installer,
 };
 use crate::{
     built_in,
-    compose::Gates,
+    compose::GateRegistry,
     config::{Env, edit},
     out,
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Remove {
+pub(in crate::cli) struct RemoveGateArgs {
     /// The gate
     gate: String,
     /// Remove it without a question
@@ -33,31 +33,36 @@ pub(in crate::cli) struct Remove {
     json: bool,
 }
 
-pub(super) async fn run(arguments: &Remove, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(
+    arguments: &RemoveGateArgs,
+    place: &GlobalArgs,
+    env: &Env,
+) -> Result<(), CommandError> {
     let installer = Installer::open(place, env)?;
     let name = &arguments.gate;
     let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
     let file = file_of(&installer, name);
     if taken.is_empty() && file.is_none() {
-        return Err(Failure::Usage(nothing(&installer, name)));
+        return Err(CommandError::Usage(not_found_message(&installer, name)));
     }
     let presets = installer.text.name();
     if !arguments.json {
         taken.iter().for_each(|taken| out::line(format!("takes out    {taken} of {presets}")));
         if let Some(file) = &file {
             out::line(format!("deletes      {}", file.display()));
-        } else if let Some(stays) = stays(&installer, name) {
+        } else if let Some(stays) = remaining_file(&installer, name) {
             out::line(format!("leaves       {}", stays.display()));
         }
     }
-    if !agreed(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
-        return Err(Failure::Failed(format!("gate '{name}' was not removed; --yes removes it")));
+    if !confirm(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
+        return Err(CommandError::Failed(format!("gate '{name}' was not removed; --yes removes it")));
     }
     // The file last: while presets.toml names it, hosts want it.
     installer.write(change)?;
     if let Some(file) = &file {
-        fs::remove_file(file)
-            .map_err(|error| Failure::Failed(format!("{} cannot be deleted: {error}", file.display())))?;
+        fs::remove_file(file).map_err(|error| {
+            CommandError::Failed(format!("{} cannot be deleted: {error}", file.display()))
+        })?;
     }
     if arguments.json {
         out::json(&json!({"name": name, "taken_out": taken, "deleted": file}));
@@ -78,24 +83,24 @@ fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     let dropped = folders.map(|folder| folder.join(format!("{name}.wasm"))).find(|file| file.exists());
     let ours = match (named, dropped) {
         (Some(named), _) if from_registry => Some(named),
-        (Some(named), Some(dropped)) => Some(named).filter(|named| same(named, &dropped)),
+        (Some(named), Some(dropped)) => Some(named).filter(|named| is_same_file(named, &dropped)),
         (Some(_), None) => None,
         (None, dropped) => dropped,
     };
-    ours.filter(|file| !shared && !built_in::is(file) && file.exists())
+    ours.filter(|file| !shared && !built_in::is_built_in(file) && file.exists())
 }
 
 /// The file that the gate has and that is not deleted.
-fn stays(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
+fn remaining_file(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     installer.config.gates.get(name)?.component.clone().filter(|file| file.exists())
 }
 
-fn same(a: &Path, b: &Path) -> bool {
+fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-fn nothing(installer: &Installer<'_>, name: &str) -> String {
-    let known = Gates::names_in(&installer.config);
+fn not_found_message(installer: &Installer<'_>, name: &str) -> String {
+    let known = GateRegistry::names_in(&installer.config);
     if known.iter().any(|known| known == name) {
         return format!("gate '{name}' is built in, and no preset of {} has it", installer.text.name());
     }

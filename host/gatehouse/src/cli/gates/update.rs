@@ -13,8 +13,8 @@ use gatehouse_wire::registry::{OciReference, PublishedArtifact, RegistryAccess};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Failure, Place, agreed},
-    add::bring,
+    super::{CommandError, GlobalArgs, confirm},
+    add::fetch_component,
     install::{Installer, installed, listed},
     remote,
 };
@@ -24,7 +24,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Update {
+pub(in crate::cli) struct UpdateGateArgs {
     /// The gate [default: every gate that was added by a tag]
     gate: Option<String>,
     /// The tag to bring, instead of the one that the gate was added by
@@ -42,7 +42,7 @@ pub(in crate::cli) struct Update {
 }
 
 /// A gate that can be brought again.
-struct Origin {
+struct TaggedGate {
     name: String,
     /// What presets.toml says.
     pinned: OciReference,
@@ -50,7 +50,11 @@ struct Origin {
     tagged: OciReference,
 }
 
-pub(super) async fn run(arguments: &Update, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(
+    arguments: &UpdateGateArgs,
+    place: &GlobalArgs,
+    env: &Env,
+) -> Result<(), CommandError> {
     let origins = origins(&Installer::open(place, env)?, arguments)?;
     let (mut told, mut failed) = (Vec::new(), 0);
     for origin in origins {
@@ -76,17 +80,17 @@ pub(super) async fn run(arguments: &Update, place: &Place, env: &Env) -> Result<
     }
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::Failed(format!("{failed} of {} gates cannot be updated", told.len()))),
+        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be updated", told.len()))),
     }
 }
 
 /// The gates that are meant.
-fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>, Failure> {
+fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<TaggedGate>, CommandError> {
     let gates = &installer.config.gates;
     let from = |name: &str, tag: Option<&str>| {
         let pinned = gates.get(name)?.origin.clone()?;
         let tagged = pinned.with_tag(tag.or(pinned.tag.as_deref())?);
-        Some(Origin { name: name.to_owned(), pinned, tagged })
+        Some(TaggedGate { name: name.to_owned(), pinned, tagged })
     };
     let Some(name) = arguments.gate.as_deref() else {
         return Ok(gates.keys().filter_map(|name| from(name, None)).collect());
@@ -94,7 +98,7 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
     if let Some(origin) = from(name, arguments.tag.as_deref()) {
         return Ok(vec![origin]);
     }
-    Err(Failure::Usage(match gates.get(name).filter(|gate| !gate.shipped) {
+    Err(CommandError::Usage(match gates.get(name).filter(|gate| !gate.shipped) {
         Some(gate) if gate.origin.is_some() => format!(
             "gate '{name}' was added by its digest, which will never mean another one; name a tag with --tag"
         ),
@@ -110,8 +114,12 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
 }
 
 /// Brings one gate, if there is another one; what became of it, for programs.
-async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) -> Result<Value, Failure> {
-    let Origin { name, pinned, tagged } = origin;
+async fn update(
+    installer: &Installer<'_>,
+    origin: &TaggedGate,
+    arguments: &UpdateGateArgs,
+) -> Result<Value, CommandError> {
+    let TaggedGate { name, pinned, tagged } = origin;
     // What presets.toml names may be somebody else's choice: it gets no password that is for another registry.
     let mut registry =
         remote::registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
@@ -127,8 +135,8 @@ async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) 
         }
         return Ok(told);
     }
-    let before = before(installer, pinned, arguments.insecure).await;
-    let fetched = bring(installer, &mut registry, tagged, published, None).await?;
+    let before = current_version(installer, pinned, arguments.insecure).await;
+    let fetched = fetch_component(installer, &mut registry, tagged, published, None).await?;
     let settings = installer.config.gates.get(name).map(|gate| gate.settings.clone()).unwrap_or_default();
     let was = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
     let old = installed(&component::installed(&installer.config.state, &was), &was).map(|(_, info)| info);
@@ -167,9 +175,9 @@ async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) 
             ));
         }
     }
-    if !more.is_empty() && !agreed(arguments.yes, arguments.json, "Bring it? [y/N] ").await? {
+    if !more.is_empty() && !confirm(arguments.yes, arguments.json, "Bring it? [y/N] ").await? {
         let more = listed(&names(&more.iter().collect::<Vec<_>>()));
-        return Err(Failure::Failed(format!(
+        return Err(CommandError::Failed(format!(
             "gate '{name}' asks for more than before ({more}) and was left as it is; --yes brings it"
         )));
     }
@@ -184,7 +192,7 @@ async fn update(installer: &Installer<'_>, origin: &Origin, arguments: &Update) 
 }
 
 /// The version that is in use, where its registry still tells.
-async fn before(installer: &Installer<'_>, pinned: &OciReference, insecure: bool) -> Option<String> {
+async fn current_version(installer: &Installer<'_>, pinned: &OciReference, insecure: bool) -> Option<String> {
     let mut registry = remote::registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
     let PublishedArtifact { version, .. } = registry.find(MAX_FILE).await.ok()?;
     version

@@ -25,21 +25,21 @@ pub(super) struct ProjectFile {
 }
 
 /// What is to become of a file.
-pub(super) struct Change {
+pub(super) struct FileChange {
     pub(super) file: ProjectFile,
-    pub(super) after: After,
+    pub(super) after: PlannedContent,
 }
 
-pub(super) enum After {
+pub(super) enum PlannedContent {
     /// It says this.
     Text(String),
     /// It is gone, and so are this many folders around it where nothing else is in them.
-    Gone { folders: usize },
+    Removed { folders: usize },
 }
 
 impl ProjectFile {
     /// Looks at `name`, a path of plain names, in the folder `root`, which is canonical. The error is for people.
-    pub(super) fn look(root: &Path, name: &'static str) -> Result<Self, String> {
+    pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, String> {
         let failed = |why: String| format!("{name}: {why}; nothing was written");
         let mut path = root.to_path_buf();
         let mut parts = Path::new(name).iter().peekable();
@@ -62,25 +62,26 @@ impl ProjectFile {
                 return Err(failed(format!("{} is not a folder", path.display())));
             }
         }
-        let bytes = locate::bounded(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let bytes =
+            locate::read_bounded(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
         let text = String::from_utf8(bytes).map_err(|_| failed("is not UTF-8 text".into()))?;
         Ok(Self { path, name, text: Some(text), missing_folders: 0 })
     }
 
-    fn is_as_it_was(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         match &self.text {
-            Some(text) => locate::bounded(&self.path).is_ok_and(|bytes| bytes == text.as_bytes()),
+            Some(text) => locate::read_bounded(&self.path).is_ok_and(|bytes| bytes == text.as_bytes()),
             None => self.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound),
         }
     }
 }
 
-impl Change {
+impl FileChange {
     /// Whether the file is to be another one.
     pub(super) fn is_one(&self) -> bool {
         match &self.after {
-            After::Text(text) => self.file.text.as_ref() != Some(text),
-            After::Gone { .. } => self.file.text.is_some(),
+            PlannedContent::Text(text) => self.file.text.as_ref() != Some(text),
+            PlannedContent::Removed { .. } => self.file.text.is_some(),
         }
     }
 
@@ -89,8 +90,8 @@ impl Change {
         let plain = |text: &str| text.replace("\r\n", "\n");
         let before = self.file.text.as_deref().map(plain);
         let after = match &self.after {
-            After::Text(text) => Some(plain(text)),
-            After::Gone { .. } => None,
+            PlannedContent::Text(text) => Some(plain(text)),
+            PlannedContent::Removed { .. } => None,
         };
         let name = self.file.name;
         let header = |side: &str, text: &Option<String>| {
@@ -113,17 +114,19 @@ impl Change {
     /// Makes the change, unless the file is another one by now.
     pub(super) fn make(&self) -> Result<(), String> {
         let ProjectFile { path, name, text, .. } = &self.file;
-        if !self.file.is_as_it_was() {
+        if !self.file.is_unchanged() {
             return Err(format!("{name}: has changed meanwhile and was left alone; run the command again"));
         }
         let failed = |error: std::io::Error| format!("{name}: cannot be written: {error}");
         match &self.after {
-            After::Text(after) if text.is_some() => write_atomic(path, after.as_bytes()).map_err(failed),
-            After::Text(after) => {
+            PlannedContent::Text(after) if text.is_some() => {
+                write_atomic(path, after.as_bytes()).map_err(failed)
+            }
+            PlannedContent::Text(after) => {
                 path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
                 write_new(path, after.as_bytes()).map_err(failed)
             }
-            After::Gone { folders } => {
+            PlannedContent::Removed { folders } => {
                 fs::remove_file(path).map_err(failed)?;
                 // One that holds something else stays, and so do those around it.
                 let ours = path.ancestors().skip(1).take(*folders);

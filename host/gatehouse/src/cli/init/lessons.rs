@@ -3,24 +3,24 @@
 
 use gatehouse_core::catalog::ToolEntry;
 
-use super::section::Facts;
+use super::section::SectionContext;
 
-impl Facts<'_> {
+impl SectionContext<'_> {
     /// Groups of lines, most useful first.
     pub(super) fn lessons(&self) -> Vec<String> {
         [self.scripts(), self.large_results(), self.unlisted_tools()].into_iter().flatten().collect()
     }
 
     /// The name that clients see of a listed tool that its source declares under this name.
-    pub(super) fn shown(&self, declared: &str) -> Option<String> {
+    pub(super) fn exposed_name(&self, declared: &str) -> Option<String> {
         let is_it = |entry: &&std::sync::Arc<ToolEntry>| entry.listed && *entry.id.name == *declared;
         self.catalog.in_gate_order().into_iter().find(is_it).map(|entry| entry.name.to_string())
     }
 
     fn scripts(&self) -> Option<String> {
-        let run = self.shown("run_code")?;
+        let run = self.exposed_name("run_code")?;
         let types = self
-            .shown("tool_types")
+            .exposed_name("tool_types")
             .map_or_else(String::new, |types| format!("- `{types}` declares what scripts can call.\n"));
         Some(format!(
             "- Several calls are one `{run}` script: `return (await callMCPTool(\"server\", \"tool\", {{}})).items.length`.\n\
@@ -29,9 +29,9 @@ impl Facts<'_> {
     }
 
     fn large_results(&self) -> Option<String> {
-        let read = self.shown("get_workspace_file")?;
+        let read = self.exposed_name("get_workspace_file")?;
         let search = self
-            .shown("semantic_search")
+            .exposed_name("semantic_search")
             .map_or_else(String::new, |search| format!("- `{search}` finds stored results.\n"));
         Some(format!(
             "- Large results arrive short and are stored whole: never repeat the call.\n\
@@ -40,13 +40,15 @@ impl Facts<'_> {
     }
 
     fn unlisted_tools(&self) -> Option<String> {
-        if let (Some(search), Some(call)) = (self.shown("search_tools"), self.shown("call_tool")) {
+        if let (Some(search), Some(call)) =
+            (self.exposed_name("search_tools"), self.exposed_name("call_tool"))
+        {
             let schema = self
-                .shown("get_tool_schema")
+                .exposed_name("get_tool_schema")
                 .map_or_else(String::new, |schema| format!("- `{schema}` shows arguments.\n"));
             return Some(format!("- `{search}` finds more tools by task.\n{schema}- `{call}` calls one.\n"));
         }
-        let request = self.shown("request")?;
+        let request = self.exposed_name("request")?;
         self.catalog.entries().iter().find(|entry| *entry.id.name == *"search_tools")?;
         Some(format!(
             "- `{request}` runs every tool. Find one first: `{{\"intent\": \"QUERY\", \"action\": \"search_tools\", \

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::section::Facts;
+use super::section::SectionContext;
 
 /// What the file begins with. Agents see the description alone until they open the skill.
 pub(super) const HEAD: &str = "---\n\
@@ -14,7 +14,7 @@ pub(super) const HEAD: &str = "---\n\
 
 /// Tools of the shipped gates that need more than their description says, by the names that the gates declare, in the order
 /// in which one needs them.
-const KEPT: [(&str, &str); 4] = [
+const STORED_RESULT_TOOLS: [(&str, &str); 4] = [
     (
         "get_workspace_file",
         "brings a part of a kept result: `jq` or `json_pointer` for JSON, `lines` or `offset` for text. Ask for the part \
@@ -25,7 +25,7 @@ const KEPT: [(&str, &str); 4] = [
     ("get_artifact_context", "gives the summaries of several at once."),
 ];
 
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPT_TOOLS: [(&str, &str); 3] = [
     ("tool_types", "declares the functions that a script can call, best matches for `query` first."),
     ("save_script", "keeps a script that worked, under a name."),
     ("run_script", "runs a kept one with other `input`."),
@@ -45,24 +45,24 @@ fn scripts(run: &str) -> String {
     )
 }
 
-const FOUND: [(&str, &str); 3] = [
+const SEARCH_TOOLS: [(&str, &str); 3] = [
     ("search_tools", "finds tools by what they do; say the task in a few words, not the name of a server."),
     ("get_tool_schema", "gives the arguments of one; read it before the first call."),
     ("call_tool", "calls it. A fault names other tools that may help."),
 ];
 
-impl Facts<'_> {
+impl SectionContext<'_> {
     /// The skill: the section, then how to write scripts and how to work with kept results and with tools that are found.
     pub(super) fn skill(&self) -> String {
         let mut text = self.section();
-        if let Some(run) = self.shown("run_code") {
+        if let Some(run) = self.exposed_name("run_code") {
             text.push_str(&scripts(&run));
-            let told = self.told(&SCRIPTS);
+            let told = self.render_tools(&SCRIPT_TOOLS);
             if !told.is_empty() {
                 let _ = write!(text, "\n\n{told}");
             }
         }
-        let told = self.told(&KEPT);
+        let told = self.render_tools(&STORED_RESULT_TOOLS);
         if !told.is_empty() {
             let _ = write!(
                 text,
@@ -71,7 +71,7 @@ impl Facts<'_> {
                  {told}"
             );
         }
-        let told = self.told(&FOUND);
+        let told = self.render_tools(&SEARCH_TOOLS);
         if !told.is_empty() {
             let _ = write!(
                 text,
@@ -82,7 +82,7 @@ impl Facts<'_> {
         text.trim_end().to_owned()
     }
 
-    fn told(&self, tools: &[(&str, &str)]) -> String {
+    fn render_tools(&self, tools: &[(&str, &str)]) -> String {
         let mut told = String::new();
         for (declared, what) in tools {
             let mut entries = self.catalog.in_gate_order().into_iter();

@@ -10,7 +10,7 @@ use gatehouse_core::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use serde_json::json;
 
-use super::{Failure, UNSETTLED, bar, settled};
+use super::{CommandError, VECTORS_PENDING, progress_bar, wait_for_vectors};
 use crate::{
     compose,
     config::{Config, KnowledgeEngine},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Copy {
+pub(in crate::cli) struct CopyPagesArgs {
     /// The engine that has the pages
     #[arg(long, value_enum)]
     from: KnowledgeEngine,
@@ -34,37 +34,39 @@ pub(in crate::cli) struct Copy {
 }
 
 pub(super) async fn run(
-    arguments: Copy,
+    arguments: CopyPagesArgs,
     config: &Config,
     embedder: &Arc<dyn Embedder>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if arguments.from == arguments.to {
-        return Err(Failure::Usage("--from and --to name the same engine".into()));
+        return Err(CommandError::Usage("--from and --to name the same engine".into()));
     }
-    let on = |engine| compose::knowledge((config.knowledge.on(engine)?, None), WikiRoots::Any, embedder);
+    let on = |engine| {
+        compose::knowledge((config.knowledge.engine_config(engine)?, None), WikiRoots::Any, embedder)
+    };
     let (from, to) = (on(arguments.from)?, on(arguments.to)?);
-    let bar = bar("copying");
+    let bar = progress_bar("copying");
     let step = |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     };
     let copied = from.copy_to(&to, arguments.replace, &step).await;
     bar.finish_and_clear();
-    let told = tell(&arguments, (&from, &to), copied).await;
+    let told = print_copied(&arguments, (&from, &to), copied).await;
     from.close().await;
     to.close().await;
     told
 }
 
-async fn tell(
-    arguments: &Copy,
+async fn print_copied(
+    arguments: &CopyPagesArgs,
     (from, to): (&WikiKnowledge, &WikiKnowledge),
     copied: Result<IndexReport, Fault>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let report = copied?;
-    let settled = settled(to).await;
+    let settled = wait_for_vectors(to).await;
     if !settled {
-        out::note(UNSETTLED);
+        out::note(VECTORS_PENDING);
     }
     let (from, to) = (from.health().await?.address, to.health().await?.address);
     if arguments.json {

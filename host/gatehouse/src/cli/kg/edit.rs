@@ -4,10 +4,10 @@ use gatehouse_core::ports::{KnowledgeGraph, knowledge::PageChanges};
 use gatehouse_stores::WikiKnowledge;
 use serde_json::json;
 
-use super::{Edit, Failure};
+use super::{CommandError, EditPageArgs};
 use crate::out;
 
-pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(), Failure> {
+pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> Result<(), CommandError> {
     let changes = PageChanges {
         overview: arguments.overview,
         content: arguments.content,
@@ -15,7 +15,7 @@ pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(
         ..PageChanges::default()
     };
     if changes == PageChanges::default() {
-        return Err(Failure::Usage("nothing to change: give --overview, --content or --domains".into()));
+        return Err(CommandError::Usage("nothing to change: give --overview, --content or --domains".into()));
     }
     let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
     if arguments.json {

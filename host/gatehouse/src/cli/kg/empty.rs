@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 
-use super::{Failure, on};
+use super::{CommandError, with_graph};
 use crate::{
     compose,
     config::{Config, EngineConfig, locate},
@@ -21,17 +21,17 @@ pub(super) async fn on_pages(
     knowledge: WikiKnowledge,
     config: &Config,
     embedder: &Arc<dyn Embedder>,
-    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     let remarked = async |knowledge: &WikiKnowledge| {
         let done = work(knowledge).await;
-        remark(knowledge, config, embedder).await;
+        note_if_empty(knowledge, config, embedder).await;
         done
     };
-    on(knowledge, remarked).await
+    with_graph(knowledge, remarked).await
 }
 
-async fn remark(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
+async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
     // An engine that is down has failed the command itself.
     let Ok(health) = knowledge.health().await else { return };
     if health.pages > 0 {

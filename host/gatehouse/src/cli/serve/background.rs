@@ -10,9 +10,9 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The tasks. Dropping this aborts them.
 #[derive(Default)]
-pub(super) struct Background(JoinSet<()>);
+pub(super) struct BackgroundTasks(JoinSet<()>);
 
-impl Background {
+impl BackgroundTasks {
     pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
     }

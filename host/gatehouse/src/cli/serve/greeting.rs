@@ -14,7 +14,7 @@ use crate::{cli::presets, compose::PresetViews, out};
 pub(super) struct Greeting(Vec<(String, Option<Value>)>);
 
 impl Greeting {
-    pub(super) fn of(views: &PresetViews) -> Self {
+    pub(super) fn from_views(views: &PresetViews) -> Self {
         // The tools are for people alone.
         let person = out::is_read_by_a_person();
         let tools = |view: &PresetView| if person { json!(serve::tools(&view.catalog)) } else { Value::Null };

@@ -6,14 +6,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place, say_what_to_set, write};
+use super::{CommandError, GlobalArgs, note_missing_variables, write};
 use crate::{
-    config::{Config, Env, added::Added, edit},
+    config::{Config, Env, added::FileServerStore, edit},
     import, out,
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Add {
+pub(in crate::cli) struct AddServerArgs {
     /// What it is called here
     name: String,
     /// Where it listens, if it is no program
@@ -56,24 +56,24 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub(super) fn add(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
-    let found = place.found(env)?;
+pub(super) fn add(arguments: AddServerArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let found = place.locate_config(env)?;
     let config = place.config(env)?;
     let (name, as_json) = (arguments.name.clone(), arguments.json);
     let mut definition = definition(arguments);
-    let mut secrets = import::Secrets::default();
+    let mut secrets = import::SecretVariables::default();
     secrets.take_out(&name, "the command line", &mut definition);
-    crate::config::of_json(&config, &name, &definition, env).map_err(Failure::Usage)?;
+    crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::Usage)?;
     let file = if found.text.file.is_some() {
         let change = edit::add_servers(&found.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
         write(&config, &found.text, change)?;
         found.text.name()
     } else {
-        let added = added(config, env);
-        if added.now().servers.contains_key(&name) {
-            return Err(Failure::Usage(format!("there is a server '{name}' already")));
+        let added = added_servers(config, env);
+        if added.snapshot().servers.contains_key(&name) {
+            return Err(CommandError::Usage(format!("there is a server '{name}' already")));
         }
-        added.keep(&name, &definition)?;
+        added.store(&name, &definition)?;
         added.place()
     };
     if as_json {
@@ -82,11 +82,11 @@ pub(super) fn add(arguments: Add, place: &Place, env: &Env) -> Result<(), Failur
         out::line(format!("added server '{name}' in {file}"));
         out::line(edit::server_block(&name, &definition).trim_end());
     }
-    say_what_to_set(&secrets.named());
+    note_missing_variables(&secrets.into_variables());
     Ok(())
 }
 
-fn definition(arguments: Add) -> Map<String, Value> {
+fn definition(arguments: AddServerArgs) -> Map<String, Value> {
     let pairs = |pairs: Vec<(String, String)>| -> Map<String, Value> {
         pairs.into_iter().map(|(name, value)| (name, value.into())).collect()
     };
@@ -112,8 +112,8 @@ fn definition(arguments: Add) -> Map<String, Value> {
     keys.into_iter().filter(|(_, value)| !empty(value)).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-pub(super) fn remove(server: &str, place: &Place, env: &Env, json: bool) -> Result<(), Failure> {
-    let found = place.found(env)?;
+pub(super) fn remove(server: &str, place: &GlobalArgs, env: &Env, json: bool) -> Result<(), CommandError> {
+    let found = place.locate_config(env)?;
     let config = place.config(env)?;
     let file = if config.servers.declared.contains_key(server) {
         let change = edit::remove_server(&found.text, server, env)?;
@@ -121,12 +121,12 @@ pub(super) fn remove(server: &str, place: &Place, env: &Env, json: bool) -> Resu
         found.text.name()
     } else {
         let known: Vec<String> = config.servers.declared.keys().cloned().collect();
-        let added = added(config, env);
+        let added = added_servers(config, env);
         if !added.forget(server)? {
-            let now = added.now();
+            let now = added.snapshot();
             let known: Vec<&str> = known.iter().chain(now.servers.keys()).map(String::as_str).collect();
             let near = gatehouse_core::names::did_you_mean(server, known.iter().copied());
-            return Err(Failure::Usage(format!("there is no server '{server}'.{near}")));
+            return Err(CommandError::Usage(format!("there is no server '{server}'.{near}")));
         }
         added.place()
     };
@@ -138,6 +138,6 @@ pub(super) fn remove(server: &str, place: &Place, env: &Env, json: bool) -> Resu
     Ok(())
 }
 
-fn added(config: Config, env: &Env) -> Added {
-    Added::new(Arc::new(config), env.clone())
+fn added_servers(config: Config, env: &Env) -> FileServerStore {
+    FileServerStore::new(Arc::new(config), env.clone())
 }

@@ -9,10 +9,10 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Failure, Place, say_what_to_set, write};
+use super::{CommandError, GlobalArgs, note_missing_variables, write};
 use crate::{
-    config::{Env, added::Added, edit, locate},
-    import::{Client, Import, Imported, Place as Source},
+    config::{Env, added::FileServerStore, edit, locate},
+    import::{ImportClient, ImportContext as Source, ImportOutcome, ServerImporter},
     out,
 };
 
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Arguments {
     files: Vec<PathBuf>,
     /// The client whose files are read, in this folder too, or whose kind the named files are [default: all, by name]
     #[arg(long, value_enum)]
-    from: Option<Client>,
+    from: Option<ImportClient>,
     /// Write the servers into presets.toml; with the built-in configuration, into the data folder as `servers add` does
     #[arg(long)]
     write: bool,
@@ -34,50 +34,55 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let found = place.found(env)?;
+pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let found = place.locate_config(env)?;
     let config = Arc::new(place.config(env)?);
-    let added = Added::new(Arc::clone(&config), env.clone());
+    let added = FileServerStore::new(Arc::clone(&config), env.clone());
     let files = files(arguments)?;
-    let present = added.now();
-    present.problems.iter().for_each(out::complain);
-    let mut import = Import::new(&config, &present.servers, env);
+    let present = added.snapshot();
+    present.problems.iter().for_each(out::error);
+    let mut import = ServerImporter::new(&config, &present.servers, env);
     let (home, project) = (locate::home(), locate::project());
     for (client, file) in &files {
         let shown = file.display();
-        let text = locate::bounded(file)
-            .map_err(|error| Failure::Failed(format!("{shown} cannot be read: {error}")))?;
-        let text = String::from_utf8(text).map_err(|_| Failure::Failed(format!("{shown} is not text")))?;
+        let text = locate::read_bounded(file)
+            .map_err(|error| CommandError::Failed(format!("{shown} cannot be read: {error}")))?;
+        let text =
+            String::from_utf8(text).map_err(|_| CommandError::Failed(format!("{shown} is not text")))?;
         let source = Source { file, home: home.as_deref(), project: &project };
-        import.take(*client, &source, &text).map_err(|why| Failure::Failed(format!("{shown} {why}")))?;
+        import
+            .import_file(*client, &source, &text)
+            .map_err(|why| CommandError::Failed(format!("{shown} {why}")))?;
     }
-    let imported = import.done();
+    let imported = import.finish();
     if arguments.write && !imported.servers.is_empty() {
         let servers: BTreeMap<&str, _> =
             imported.servers.iter().map(|server| (server.name.as_str(), &server.definition)).collect();
         match found.text.file {
             Some(_) => write(&config, &found.text, edit::add_servers(&found.text, &servers, env)?)?,
-            None => added.keep_all(&servers)?,
+            None => added.store_all(&servers)?,
         }
     }
     let target = || found.text.file.as_ref().map_or_else(|| added.place(), |file| file.display().to_string());
     let written = arguments.write.then(target);
     if arguments.json {
-        out::json(&told(&imported, written))
+        out::json(&to_json(&imported, written))
     } else {
-        tell(&imported, &files, written)
+        print_imported(&imported, &files, written)
     }
     Ok(())
 }
 
 /// The files to read, each with whose it is. What lies in the working folder is read only where somebody names it.
-fn files(arguments: &Arguments) -> Result<Vec<(Client, PathBuf)>, Failure> {
+fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandError> {
     let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     if !arguments.files.is_empty() {
         let files = arguments.files.iter().map(|file| absolute(file));
-        return Ok(files.map(|file| (arguments.from.unwrap_or(Client::of_file(&file)), file)).collect());
+        return Ok(files
+            .map(|file| (arguments.from.unwrap_or(ImportClient::from_file(&file)), file))
+            .collect());
     }
-    let clients = arguments.from.map_or(Client::ALL.to_vec(), |client| vec![client]);
+    let clients = arguments.from.map_or(ImportClient::ALL.to_vec(), |client| vec![client]);
     let mut files = Vec::new();
     for client in clients {
         if let Some(local) =
@@ -92,12 +97,12 @@ fn files(arguments: &Arguments) -> Result<Vec<(Client, PathBuf)>, Failure> {
         files.extend(home.into_iter().filter(|file| file.is_file()).map(|file| (client, file)));
     }
     if files.is_empty() {
-        return Err(Failure::Failed("no file of a client was found; name one".into()));
+        return Err(CommandError::Failed("no file of a client was found; name one".into()));
     }
     Ok(files)
 }
 
-fn told(imported: &Imported, written: Option<String>) -> Value {
+fn to_json(imported: &ImportOutcome, written: Option<String>) -> Value {
     let servers = imported.servers.iter().map(|server| {
         json!({"name": server.name, "definition": server.definition, "file": server.file, "notes": server.notes})
     });
@@ -118,7 +123,7 @@ fn told(imported: &Imported, written: Option<String>) -> Value {
 }
 
 /// Blocks on standard output, all else on standard error.
-fn tell(imported: &Imported, files: &[(Client, PathBuf)], written: Option<String>) {
+fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], written: Option<String>) {
     for server in &imported.servers {
         match &written {
             Some(file) => out::line(format!("wrote server '{}' into {file}", server.name)),
@@ -135,7 +140,7 @@ fn tell(imported: &Imported, files: &[(Client, PathBuf)], written: Option<String
             "{file} has servers of other projects: {projects}. To import them, run this command in that directory."
         ));
     }
-    say_what_to_set(&imported.variables);
+    note_missing_variables(&imported.variables);
     if imported.servers.is_empty() {
         let files: Vec<String> = files.iter().map(|(_, file)| file.display().to_string()).collect();
         out::note(format!("Nothing to import in {}.", files.join(", ")));
@@ -143,7 +148,7 @@ fn tell(imported: &Imported, files: &[(Client, PathBuf)], written: Option<String
 }
 
 /// Directories of other projects by file, as far as a line has room for them.
-fn other_projects(imported: &Imported) -> BTreeMap<&Path, String> {
+fn other_projects(imported: &ImportOutcome) -> BTreeMap<&Path, String> {
     let mut by_file: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
     for (file, directory, servers) in &imported.elsewhere {
         by_file.entry(file).or_default().push(format!("{} ({servers})", directory.display()));

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
 use serde_json::{Value, json};
 
-use super::Failure;
+use super::CommandError;
 use crate::{
-    config::{Config, Env, ServerConfig, added::Added},
+    config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
 };
 
-pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), Failure> {
+pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandError> {
     let config = Arc::new(config);
-    let added = Added::new(Arc::clone(&config), env.clone()).now();
+    let added = FileServerStore::new(Arc::clone(&config), env.clone()).snapshot();
     let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
     let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
     let told: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
-    added.problems.iter().for_each(out::complain);
+    added.problems.iter().for_each(out::error);
     if json {
         out::json(&told);
         return Ok(());

@@ -9,16 +9,16 @@ use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginState, LogoutOutco
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
-    cli::agreed,
+    cli::confirm,
     compose::logins,
-    config::{Config, Env, ServerConfig, added::Added},
+    config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Login {
+pub(in crate::cli) struct LoginArgs {
     /// The server
     server: String,
     /// What to ask for, parted by spaces, instead of what presets.toml or the server says
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Login {
     json: bool,
 }
 
-pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn log_in(arguments: &LoginArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let (config, name) = (Arc::new(place.config(env)?), arguments.server.as_str());
     let server = declared(&config, name, env)?;
     let url = address(name, &server)?;
@@ -41,20 +41,20 @@ pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Resul
         settings.scopes = scopes.split_whitespace().map(str::to_owned).collect();
     }
     let logins = logins(&config);
-    let state = logins.log_in(name, &url, &settings, &Terminal(arguments)).await?;
+    let state = logins.log_in(name, &url, &settings, &TerminalDialog(arguments)).await?;
     if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {
-        out::line(format!("logged in to '{name}'; {}", told(&state, logins.now_ms())));
+        out::line(format!("logged in to '{name}'; {}", describe_login(&state, logins.now_ms())));
     }
     Ok(())
 }
 
 /// The person who runs the command.
-struct Terminal<'a>(&'a Login);
+struct TerminalDialog<'a>(&'a LoginArgs);
 
 #[async_trait]
-impl LoginDialog for Terminal<'_> {
+impl LoginDialog for TerminalDialog<'_> {
     async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool> {
         let origins = endpoints.origins.iter().map(|(name, origin)| format!("  {name:14} {origin}\n"));
         let question = format!(
@@ -64,26 +64,31 @@ impl LoginDialog for Terminal<'_> {
             self.0.server,
             origins.collect::<String>()
         );
-        if self.0.json { None } else { agreed(false, false, question).await.ok() }
+        if self.0.json { None } else { confirm(false, false, question).await.ok() }
     }
 
     fn show(&self, issuer: &Url, address: &Url) {
         let server = &self.0.server;
-        out::tell(format!(
+        out::notice(format!(
             "Logging in to '{server}' at the authorization server {issuer}\nOpen this address within five minutes:\n\n  \
              {address}\n"
         ));
         if !self.0.no_browser && !open(address.as_str()) {
-            out::tell("No browser could be opened here; open the address on this machine yourself.");
+            out::notice("No browser could be opened here; open the address on this machine yourself.");
         }
     }
 }
 
-pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) -> Result<(), Failure> {
+pub(super) async fn log_out(
+    name: &str,
+    place: &GlobalArgs,
+    env: &Env,
+    json: bool,
+) -> Result<(), CommandError> {
     // A server that is not declared any more may have left a login behind.
     let logins = logins(&place.config(env)?);
     let (revoked, why) = match logins.log_out(name).await? {
-        LogoutOutcome::NoLogin => return Err(Failure::Failed(format!("there is no login to '{name}'"))),
+        LogoutOutcome::NoLogin => return Err(CommandError::Failed(format!("there is no login to '{name}'"))),
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
@@ -115,9 +120,9 @@ impl LoginReport {
             Err(why) => why.clone(),
             Ok(LoginState::None) => format!("needs `gatehouse servers login {server}`"),
             Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) => {
-                format!("{}; run: gatehouse servers login {server}", told(state, self.now))
+                format!("{}; run: gatehouse servers login {server}", describe_login(state, self.now))
             }
-            Ok(state) => told(state, self.now),
+            Ok(state) => describe_login(state, self.now),
         }
     }
 
@@ -138,7 +143,7 @@ impl LoginReport {
 /// Every login that there is to a server that is declared now, and every one that its block says is needed.
 pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let logins = logins(config);
-    let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
+    let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).snapshot().servers;
     servers.extend(config.servers.declared.clone());
     let mut all = Vec::new();
     for (name, server) in servers {
@@ -152,7 +157,7 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
 }
 
 /// A login in a few words, at a time in milliseconds since 1970-01-01T00:00:00Z.
-fn told(state: &LoginState, now: u64) -> String {
+fn describe_login(state: &LoginState, now: u64) -> String {
     match state {
         LoginState::None => "login needed".into(),
         LoginState::Ended => "the login is not valid any more".into(),
@@ -170,17 +175,17 @@ fn told(state: &LoginState, now: u64) -> String {
     }
 }
 
-fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, Failure> {
-    let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
+fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, CommandError> {
+    let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).snapshot().servers;
     servers.extend(config.servers.declared.clone());
     servers.remove(name).ok_or_else(|| {
         let near = did_you_mean(name, servers.keys().map(String::as_str));
-        Failure::Usage(format!("there is no server '{name}'.{near}"))
+        CommandError::Usage(format!("there is no server '{name}'.{near}"))
     })
 }
 
-fn address(name: &str, server: &ServerConfig) -> Result<String, Failure> {
-    let usage = |why: String| Err(Failure::Usage(format!("server '{name}' {why}")));
+fn address(name: &str, server: &ServerConfig) -> Result<String, CommandError> {
+    let usage = |why: String| Err(CommandError::Usage(format!("server '{name}' {why}")));
     let definition = &server.definition;
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =
         &definition.transport

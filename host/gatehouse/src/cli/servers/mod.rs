@@ -12,9 +12,9 @@ pub(super) use status::states;
 
 use clap::Subcommand;
 
-use super::{Failure, Place};
+use super::{CommandError, GlobalArgs};
 use crate::{
-    config::{Config, Env, Text, edit, trust},
+    config::{Config, ConfigText, Env, edit, trust},
     out,
 };
 
@@ -44,9 +44,9 @@ pub(super) enum Command {
         json: bool,
     },
     /// Show what is held back because it changed, and approve it
-    Review(review::Review),
+    Review(review::ReviewArgs),
     /// Add a server: a program behind --, or an address
-    Add(add::Add),
+    Add(add::AddServerArgs),
     /// Remove a server, from presets.toml or from those that were added
     Remove {
         /// The server
@@ -58,7 +58,7 @@ pub(super) enum Command {
     /// Show the servers of other clients' files as presets.toml would have them, or write them into it
     Import(import::Arguments),
     /// Log in to a server that wants a login: in a browser, which is opened
-    Login(login::Login),
+    Login(login::LoginArgs),
     /// Forget the login to a server, and have its authorization server forget it too
     Logout {
         /// The server
@@ -69,7 +69,7 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
         Command::List { json } => list::list(place.config(env)?, env, json)?,
         Command::Status { json } => status::status(&place.compose(env)?, env, json).await,
@@ -87,7 +87,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
 }
 
 /// Writes presets.toml and says so. Who changes a trusted file by a command trusts what came of it.
-fn write(config: &Config, text: &Text, change: edit::Change<'_>) -> Result<(), Failure> {
+fn write(config: &Config, text: &ConfigText, change: edit::ConfigEdit<'_>) -> Result<(), CommandError> {
     let written = change.write()?;
     if let (true, Some(path)) = (config.choice.by_trust, &text.file) {
         trust::add(path, written.as_bytes())?;
@@ -96,7 +96,7 @@ fn write(config: &Config, text: &Text, change: edit::Change<'_>) -> Result<(), F
 }
 
 /// Says which variables have to be set, on standard error.
-fn say_what_to_set(variables: &[(String, String)]) {
+fn note_missing_variables(variables: &[(String, String)]) {
     for (variable, stands) in variables {
         out::note(format!("Set {variable} in the environment of the host: its value is {stands}."));
     }

@@ -12,14 +12,14 @@ use gatehouse_core::{
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::Failure;
+use super::CommandError;
 use crate::{
     compose::{Composition, HostServers},
     out,
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Review {
+pub(in crate::cli) struct ReviewArgs {
     /// Only what this server lists
     server: Option<String>,
     /// Approve something as it is now: NAME@DIGEST, as the review shows it. *@DIGEST approves all that is shown
@@ -34,18 +34,21 @@ pub(in crate::cli) struct Review {
 const ALL: &str = "*";
 
 /// Shows what waits for a review, and approves what is named by what it is now.
-pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(), Failure> {
+pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Result<(), CommandError> {
     let index = &composition.stores.tools;
     if let Some(server) = &asked.server {
         let all = composition.stores.servers.status();
         let names = || all.iter().filter_map(|server| server["name"].as_str());
         if !names().any(|name| name == server) {
             let near = names::did_you_mean(server, names());
-            return Err(Failure::Failed(format!("Unknown server: '{}'.{near}", names::quoted(server, 64))));
+            return Err(CommandError::Failed(format!(
+                "Unknown server: '{}'.{near}",
+                names::quoted(server, 64)
+            )));
         }
         for named in &asked.approve {
             let (label, digest) = named.rsplit_once('@').ok_or_else(|| {
-                Failure::Usage(format!(
+                CommandError::Usage(format!(
                     "'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it"
                 ))
             })?;
@@ -93,7 +96,7 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
 }
 
 /// Approves one change, or all that wait if their common digest is given.
-async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), Failure> {
+async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), CommandError> {
     let waits =
         index.pending_changes().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
     let named: Vec<(String, String)> = match label {
@@ -104,7 +107,7 @@ async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str)
         label => vec![(label.to_owned(), digest.to_owned())],
     };
     let changed = |label: &str| {
-        Failure::Failed(format!(
+        CommandError::Failed(format!(
             "'{label}' of server '{server}' does not wait for a review as {digest}: it changed again, or was approved. \
              `gatehouse servers review {server}` shows what waits now"
         ))
@@ -133,7 +136,7 @@ fn digest_of_all(held: &[PendingChange]) -> String {
 fn difference(held: &PendingChange) -> String {
     let PendingChange { server, digest, before, now, .. } = held;
     let label = held.label();
-    let (before, now) = (before.as_deref().map(in_lines).unwrap_or_default(), in_lines(now));
+    let (before, now) = (before.as_deref().map(pretty_json).unwrap_or_default(), pretty_json(now));
     let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
     let held_back = match (held.held_back, held.kind) {
         (false, _) => "",
@@ -144,8 +147,8 @@ fn difference(held: &PendingChange) -> String {
     let counts_as = match (&held.counts_as, &held.says) {
         (Some(counts_as), Some(says)) => format!(
             "Until you approve it, it counts as {}. The server says: {}.\n",
-            promised(counts_as),
-            promised(says)
+            promise_text(counts_as),
+            promise_text(says)
         ),
         _ => String::new(),
     };
@@ -156,7 +159,7 @@ fn difference(held: &PendingChange) -> String {
 }
 
 /// A promise in words.
-fn promised(promise: &ToolPromise) -> String {
+fn promise_text(promise: &ToolPromise) -> String {
     let mut words = promise.effect.as_str().to_owned();
     if promise.additive && promise.effect != Effect::ReadOnly {
         words.push_str(", adds only");
@@ -171,7 +174,7 @@ fn promised(promise: &ToolPromise) -> String {
 }
 
 /// A definition with a line for each value.
-fn in_lines(canonical: &str) -> String {
+fn pretty_json(canonical: &str) -> String {
     let value = serde_json::from_str::<Value>(canonical).unwrap_or_default();
     format!("{value:#}\n")
 }

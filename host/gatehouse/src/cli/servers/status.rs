@@ -3,7 +3,7 @@
 use gatehouse_core::ports::{ServerRegistry as _, servers::RefreshReport};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, login};
+use super::{CommandError, login};
 use crate::{
     compose::Composition,
     config::Env,
@@ -58,7 +58,7 @@ pub(super) async fn refresh(
     server: Option<&str>,
     force: bool,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let report = composition.stores.servers.live.refresh(server, force).await?;
     if json {
         out::json(&report);
@@ -70,11 +70,11 @@ pub(super) async fn refresh(
         if *embeddings > 0 {
             out::line(format!("{embeddings} wait for their vectors"));
         }
-        failed.iter().for_each(|(server, why)| out::complain(format!("server '{server}': {why}")));
+        failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
     }
     match report.failed.len() {
         0 => Ok(()),
-        1 => Err(Failure::Failed("a server could not be asked".into())),
-        failed => Err(Failure::Failed(format!("{failed} servers could not be asked"))),
+        1 => Err(CommandError::Failed("a server could not be asked".into())),
+        failed => Err(CommandError::Failed(format!("{failed} servers could not be asked"))),
     }
 }

@@ -9,7 +9,7 @@ use crate::compose::Composition;
 
 /// What is written down of calls.
 #[derive(Serialize)]
-pub(super) struct Ledger {
+pub(super) struct LedgerStatus {
     enabled: bool,
     address: PathBuf,
     retention_days: u32,
@@ -17,9 +17,9 @@ pub(super) struct Ledger {
     calls: u64,
 }
 
-impl Ledger {
+impl LedgerStatus {
     /// The error says why it cannot be read.
-    pub(super) async fn of(composition: &Composition) -> Result<Self, String> {
+    pub(super) async fn read(composition: &Composition) -> Result<Self, String> {
         let config = &composition.config;
         let (retention_days, address) = (config.ledger.retention_days, config.state.join("ledger.db"));
         let mut shown = Self { enabled: config.ledger.enabled, address, retention_days, tools: 0, calls: 0 };
@@ -34,7 +34,7 @@ impl Ledger {
     }
 }
 
-impl fmt::Display for Ledger {
+impl fmt::Display for LedgerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { enabled, address, retention_days, tools, calls } = self;
         if !enabled {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Something that works, or the reason why it does not.
 #[derive(Serialize)]
-pub(super) struct Part<T> {
+pub(super) struct StatusPart<T> {
     ok: bool,
     #[serde(flatten)]
     works: Option<T>,
@@ -14,7 +14,7 @@ pub(super) struct Part<T> {
     error: Option<String>,
 }
 
-impl<T> From<Result<T, String>> for Part<T> {
+impl<T> From<Result<T, String>> for StatusPart<T> {
     fn from(result: Result<T, String>) -> Self {
         match result {
             Ok(works) => Self { ok: true, works: Some(works), error: None },
@@ -23,7 +23,7 @@ impl<T> From<Result<T, String>> for Part<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Part<T> {
+impl<T: fmt::Display> fmt::Display for StatusPart<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.works, &self.error) {
             (Some(works), _) => works.fmt(f),
@@ -32,9 +32,9 @@ impl<T: fmt::Display> fmt::Display for Part<T> {
     }
 }
 
-impl<T: fmt::Display> Part<T> {
+impl<T: fmt::Display> StatusPart<T> {
     /// What works, or that it is down; `name` begins the line.
-    pub(super) fn tell(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    pub(super) fn write_line(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match &self.works {
             Some(works) => write!(f, "{name}  {works}"),
             None => write!(f, "{name}  down: {}", self.error.as_deref().unwrap_or_default()),

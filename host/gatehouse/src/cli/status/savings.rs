@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::compose::Counts;
+use crate::compose::GateCounts;
 
 /// Milliseconds of a day.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -14,7 +14,7 @@ const SAVED: &str = "tokens_saved";
 
 /// What the filter of one gate saved.
 #[derive(Serialize)]
-pub(super) struct Savings {
+pub(super) struct FilterSavings {
     tokens_today: i64,
     tokens: i64,
     /// Summaries that were used again instead of asking a language model.
@@ -23,9 +23,9 @@ pub(super) struct Savings {
     cache_lookups: i64,
 }
 
-impl Savings {
+impl FilterSavings {
     /// Takes the savings out of the counts of a gate. `None` if it keeps none.
-    pub(super) fn take(counts: &mut Counts, now_ms: u64) -> Option<Self> {
+    pub(super) fn take(counts: &mut GateCounts, now_ms: u64) -> Option<Self> {
         let tokens = counts.remove(SAVED)?;
         let tokens_today = counts.get(&format!("{SAVED}.{}", now_ms / DAY)).copied().unwrap_or_default();
         counts.retain(|name, _| !name.strip_prefix(SAVED).is_some_and(|day| day.starts_with('.')));
@@ -35,7 +35,7 @@ impl Savings {
     }
 }
 
-impl fmt::Display for Savings {
+impl fmt::Display for FilterSavings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} tokens today, {} in all", self.tokens_today, self.tokens)?;
         match self.cache_lookups {
@@ -58,10 +58,10 @@ mod tests {
             ("hit.exact", 1),
             ("written", 3),
         ];
-        let mut counts: Counts = counts.map(|(name, number)| (name.to_owned(), number)).into();
-        let savings = Savings::take(&mut counts, 2 * DAY + 5).expect("savings");
+        let mut counts: GateCounts = counts.map(|(name, number)| (name.to_owned(), number)).into();
+        let savings = FilterSavings::take(&mut counts, 2 * DAY + 5).expect("savings");
         assert_eq!(savings.to_string(), "70 tokens today, 900 in all; 25 % of 4 summaries used again");
         assert_eq!(counts.keys().collect::<Vec<_>>(), ["hit.exact", "written"]);
-        assert!(Savings::take(&mut counts, 0).is_none());
+        assert!(FilterSavings::take(&mut counts, 0).is_none());
     }
 }

@@ -11,7 +11,7 @@ use gatehouse_core::ports::{
 };
 
 use crate::{
-    cli::{Failure, servers, tools},
+    cli::{CommandError, servers, tools},
     compose::Composition,
     out,
     presence::{self, RunningHost},
@@ -19,13 +19,13 @@ use crate::{
 };
 
 /// The most tools that are shown, those with the most calls: more rows than most terminals have show nobody anything.
-const MOST_TOOLS: usize = 15;
+const MAX_TOOLS: usize = 15;
 
 /// Draws every so many seconds.
-pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), Failure> {
+pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), CommandError> {
     if !io::stdout().is_terminal() {
         let why = "--watch draws on a terminal, and standard output is none; `gatehouse status --json` tells the same once";
-        return Err(Failure::Usage(why.into()));
+        return Err(CommandError::Usage(why.into()));
     }
     let stop = signals::stop();
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
@@ -58,7 +58,7 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
         Ok(metrics) if metrics.is_empty() => lines.push("No call today.".into()),
         Ok(metrics) => {
             let calls: u64 = metrics.iter().map(|one| one.calls).sum();
-            let most: Vec<&ToolMetrics> = metrics.iter().take(MOST_TOOLS).collect();
+            let most: Vec<&ToolMetrics> = metrics.iter().take(MAX_TOOLS).collect();
             lines.push(format!("{calls} calls of {} tools today", metrics.len()));
             lines.extend(tools::busiest(&most));
         }

@@ -15,14 +15,14 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Failure, object, shape};
+use super::{CommandError, object, shape};
 use crate::{compose::Composition, out};
 
 /// Columns of the terminal that the table fits on.
 const WIDTH: usize = 80;
 
 /// Days that one can ask for.
-const MOST_DAYS: u32 = 36_500;
+const MAX_DAYS: u32 = 36_500;
 
 const HEAD: [&str; 11] =
     ["TOOL", "CALLS", "OK %", "ERRS", "LOST", "P50", "P95", "IN", "OUT", "LAST", "BY DAY"];
@@ -34,14 +34,14 @@ pub(in crate::cli) struct Arguments {
     /// Its own name for the tool [default: all]
     tool: Option<String>,
     /// Only the last N days, today included [default: all that was ever recorded]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_DAYS as i64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DAYS as i64))]
     days: Option<u32>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Result<(), CommandError> {
     let Some(ledger) = &composition.stores.ledger else {
         if arguments.json {
             out::json(&json!({"enabled": false, "metrics": [], "total_calls": 0}));
@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
         return Ok(());
     }
     if chosen.is_empty() {
-        out::line(nothing(arguments, &all));
+        out::line(no_calls_message(arguments, &all));
         return Ok(());
     }
     let within = io::stdout().is_terminal().then_some(WIDTH);
@@ -91,7 +91,7 @@ pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
 }
 
 /// Why there is nothing to show.
-fn nothing(arguments: &Arguments, all: &[ToolMetrics]) -> String {
+fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {
     let when = arguments.days.map(|days| format!(" in the last {days} days")).unwrap_or_default();
     let known: BTreeSet<&str> = all.iter().map(|one| &**one.source.name()).collect();
     let of = match (&arguments.source, &arguments.tool) {

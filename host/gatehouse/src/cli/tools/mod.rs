@@ -12,9 +12,9 @@ use clap::Subcommand;
 use gatehouse_core::{Call, CallContext, Catalog, ContentPart, SourceId};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place, call};
+use super::{CommandError, GlobalArgs, call};
 use crate::{
-    compose::{Callers, Composition},
+    compose::{AnonymousCallers, Composition},
     config::Env,
     out,
 };
@@ -32,7 +32,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "N")]
         top_k: Option<u32>,
         #[command(flatten)]
-        how: How,
+        how: ToolCommandArgs,
     },
     /// Show one tool of a server, whole
     Schema {
@@ -41,7 +41,7 @@ pub(super) enum Command {
         /// Its own name for the tool
         tool: String,
         #[command(flatten)]
-        how: How,
+        how: ToolCommandArgs,
     },
     /// Recommend tools for a task, with reasons
     Recommend {
@@ -54,7 +54,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "N")]
         top_k: Option<u32>,
         #[command(flatten)]
-        how: How,
+        how: ToolCommandArgs,
     },
     /// Call a tool of a server through the gate; `gatehouse call` calls any tool that a preset shows
     Call {
@@ -66,7 +66,7 @@ pub(super) enum Command {
         #[arg(default_value = "{}", value_name = "JSON")]
         arguments: String,
         #[command(flatten)]
-        how: How,
+        how: ToolCommandArgs,
     },
     /// Show how calls went, of all presets: of servers' tools, and of gates' tools
     Metrics(metrics::Arguments),
@@ -80,13 +80,13 @@ pub(super) enum Command {
         #[arg(long)]
         error: Option<String>,
         #[command(flatten)]
-        how: How,
+        how: ToolCommandArgs,
     },
 }
 
 /// Whose tools, and what is printed.
 #[derive(clap::Args)]
-pub(super) struct How {
+pub(super) struct ToolCommandArgs {
     /// The preset whose servers and rules count [default: the one that serve would choose, if it has the tool, else another
     /// one that has it]
     #[arg(long)]
@@ -96,7 +96,7 @@ pub(super) struct How {
     json: bool,
 }
 
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let (tool, arguments, how) = match command {
         Command::Metrics(arguments) => return metrics::run(&arguments, &place.compose(env)?).await,
         Command::Search { query, server, top_k, how } => {
@@ -116,26 +116,26 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
         Command::Call { server, tool, arguments, how } => {
             let given = call::arguments(&arguments)?;
             let arguments = json!({"server": server, "tool": tool, "arguments": given});
-            return Through::open(place, env, how.preset.as_deref(), "call_tool")
+            return ProxyTools::open(place, env, how.preset.as_deref(), "call_tool")
                 .await?
                 .call("call_tool", arguments, how.json)
                 .await;
         }
     };
-    let through = Through::open(place, env, how.preset.as_deref(), tool).await?;
+    let through = ProxyTools::open(place, env, how.preset.as_deref(), tool).await?;
     if !how.json {
-        return through.call(tool, given(arguments), false).await;
+        return through.call(tool, without_nulls(arguments), false).await;
     }
     let name = through.name(tool)?;
-    let pipeline = Arc::new(through.composition.stages(&Callers::Commands));
+    let pipeline = Arc::new(through.composition.stages(&AnonymousCallers::Commands));
     let mut context = CallContext::new(&pipeline, Arc::clone(&through.catalog), name);
     context.working_directory = std::env::current_dir().ok();
-    let reply = Call::new(context, given(arguments)).run().await?;
+    let reply = Call::new(context, without_nulls(arguments)).run().await?;
     match &reply.structured {
         Some(data) => out::json(data),
         None => out::json(&reply.content.iter().filter_map(text).collect::<Vec<_>>()),
     }
-    if reply.is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+    if reply.is_error { Err(CommandError::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
 }
 
 fn text(block: &ContentPart) -> Option<&str> {
@@ -146,7 +146,7 @@ fn text(block: &ContentPart) -> Option<&str> {
 }
 
 /// The arguments that were given.
-fn given(mut arguments: Value) -> Value {
+fn without_nulls(mut arguments: Value) -> Value {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.retain(|_, value| !value.is_null());
     }
@@ -154,23 +154,28 @@ fn given(mut arguments: Value) -> Value {
 }
 
 /// A preset's way to the tools of servers.
-struct Through {
+struct ProxyTools {
     composition: Composition,
     catalog: Arc<Catalog>,
 }
 
-impl Through {
+impl ProxyTools {
     /// Opens the preset that is named. Without a name: the one that serve would choose, if it has the tool, else another
     /// one that has it.
-    async fn open(place: &Place, env: &Env, named: Option<&str>, tool: &str) -> Result<Self, Failure> {
+    async fn open(
+        place: &GlobalArgs,
+        env: &Env,
+        named: Option<&str>,
+        tool: &str,
+    ) -> Result<Self, CommandError> {
         let composition = place.compose(env)?;
         let exposure = composition.config.select(named, env)?;
-        let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+        let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
         let mut through = Self { catalog: Arc::new(catalog), composition };
         if named.is_some() || through.find(tool).is_some() {
             return Ok(through);
         }
-        for other in through.others() {
+        for other in through.presets_with_proxy() {
             let exposure = through.composition.config.select(Some(&other), env)?;
             let Ok(catalog) = through.composition.catalog(&exposure).await else { continue };
             let chosen = std::mem::replace(&mut through.catalog, Arc::new(catalog));
@@ -181,11 +186,11 @@ impl Through {
             }
             through.catalog = chosen;
         }
-        Err(through.missing(tool))
+        Err(through.missing_tool(tool))
     }
 
     /// Presets with the gate `proxy`: those of the file first, and the one called `proxy` first among them and among the others.
-    fn others(&self) -> Vec<String> {
+    fn presets_with_proxy(&self) -> Vec<String> {
         let config = &self.composition.config;
         let has = |name: &&String| {
             gatehouse_core::CompiledPreset::compile(&config.presets, name)
@@ -204,20 +209,22 @@ impl Through {
     }
 
     /// What the preset calls a tool of the gate `proxy`.
-    fn name(&self, tool: &str) -> Result<String, Failure> {
-        self.find(tool).map(str::to_owned).ok_or_else(|| self.missing(tool))
+    fn name(&self, tool: &str) -> Result<String, CommandError> {
+        self.find(tool).map(str::to_owned).ok_or_else(|| self.missing_tool(tool))
     }
 
-    fn missing(&self, tool: &str) -> Failure {
-        let next = match self.others().as_slice() {
+    fn missing_tool(&self, tool: &str) -> CommandError {
+        let next = match self.presets_with_proxy().as_slice() {
             [] => "No preset has that gate; `gates.proxy = {}` under one gives it to it.".to_owned(),
             others => format!("With --preset it may be: {}.", others.join(", ")),
         };
         let preset = &self.catalog.preset;
-        Failure::Usage(format!("preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"))
+        CommandError::Usage(format!(
+            "preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"
+        ))
     }
 
-    async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), Failure> {
+    async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), CommandError> {
         let name = self.name(tool)?;
         call::call(&self.composition, Arc::clone(&self.catalog), &name, arguments, json).await
     }
@@ -225,7 +232,7 @@ impl Through {
 
 /// An object with what is not null.
 fn object(value: Value) -> Map<String, Value> {
-    match given(value) {
+    match without_nulls(value) {
         Value::Object(object) => object,
         _ => Map::new(),
     }

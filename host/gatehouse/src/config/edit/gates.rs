@@ -2,15 +2,15 @@
 
 use toml_edit::{DocumentMut, Item};
 
-use super::{Change, ConfigError, Env, Text, servers};
+use super::{ConfigEdit, ConfigError, ConfigText, Env, servers};
 use crate::config::keys::dotted;
 
 /// The change, and what it takes out, as TOML writes the keys. What is left must be a configuration still.
 pub(crate) fn remove_gate<'a>(
-    text: &'a Text,
+    text: &'a ConfigText,
     name: &str,
     env: &Env,
-) -> Result<(Change<'a>, Vec<String>), ConfigError> {
+) -> Result<(ConfigEdit<'a>, Vec<String>), ConfigError> {
     let mut document = servers::parsed(text)?;
     let presets: Vec<String> = document
         .get("presets")
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn removed(content: &str) -> (String, Vec<String>) {
-        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         let (change, taken) = remove_gate(&text, "weather", &Env::default()).expect("a change");
         (change.content, taken)
     }

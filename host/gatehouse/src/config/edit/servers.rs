@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Map;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::{super::nesting, Change, Config, ConfigError, Env, Text};
+use super::{super::nesting, Config, ConfigEdit, ConfigError, ConfigText, Env};
 
 /// The order in which the keys of a server are written.
 const KEYS: [&str; 14] = [
@@ -27,10 +27,10 @@ const KEYS: [&str; 14] = [
 
 /// Adds servers by name, each with the keys of `[servers.NAME]`. The result must be a configuration that has them.
 pub(crate) fn add_servers<'a>(
-    text: &'a Text,
+    text: &'a ConfigText,
     servers: &BTreeMap<&str, &Map<String, serde_json::Value>>,
     env: &Env,
-) -> Result<Change<'a>, ConfigError> {
+) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parsed(text)?;
     let shape = || text.error("was not changed: its shape leaves no place for [servers]");
     let all = document.entry("servers").or_insert_with(implicit).as_table_like_mut().ok_or_else(shape)?;
@@ -49,7 +49,11 @@ pub(crate) fn add_servers<'a>(
 }
 
 /// Takes a server out. The result must be a configuration still.
-pub(crate) fn remove_server<'a>(text: &'a Text, name: &str, env: &Env) -> Result<Change<'a>, ConfigError> {
+pub(crate) fn remove_server<'a>(
+    text: &'a ConfigText,
+    name: &str,
+    env: &Env,
+) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parsed(text)?;
     let servers = document.get_mut("servers").and_then(Item::as_table_like_mut);
     servers.and_then(|servers| servers.remove(name)).ok_or_else(|| {
@@ -71,7 +75,7 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
     document.to_string()
 }
 
-pub(super) fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
+pub(super) fn parsed(text: &ConfigText) -> Result<DocumentMut, ConfigError> {
     nesting::check(text)?;
     text.content.parse().map_err(|error: toml_edit::TomlError| {
         match toml::from_str::<toml::Table>(&text.content) {
@@ -82,15 +86,15 @@ pub(super) fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
 }
 
 pub(super) fn checked<'a>(
-    text: &'a Text,
+    text: &'a ConfigText,
     document: &DocumentMut,
     env: &Env,
-) -> Result<(Change<'a>, Config), ConfigError> {
+) -> Result<(ConfigEdit<'a>, Config), ConfigError> {
     let content = document.to_string();
-    let changed = Text { file: text.file.clone(), content };
+    let changed = ConfigText { file: text.file.clone(), content };
     let config = Config::parse(&changed, env)
         .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
-    Ok((Change { text, content: changed.content }, config))
+    Ok((ConfigEdit { text, content: changed.content }, config))
 }
 
 fn implicit() -> Item {
@@ -141,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    fn text(content: &str) -> Text {
-        Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() }
+    fn text(content: &str) -> ConfigText {
+        ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() }
     }
 
     fn git() -> Map<String, serde_json::Value> {

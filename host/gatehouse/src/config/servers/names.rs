@@ -3,7 +3,7 @@
 use gatehouse_core::names;
 use toml::Spanned;
 
-use crate::config::{ConfigError, error::Text};
+use crate::config::{ConfigError, error::ConfigText};
 
 /// The most characters of a server's name: tools carry it before their own, within 64.
 pub(crate) const MAX_SERVER_NAME: usize = 32;
@@ -45,7 +45,7 @@ pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + 
 }
 
 /// The tags, sorted, each once.
-pub(super) fn checked_tags(text: &Text, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
+pub(super) fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
     if let Some(bad) = tags.iter().find(|tag| !word(tag.get_ref())) {

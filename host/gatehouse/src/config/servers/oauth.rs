@@ -4,11 +4,14 @@ use gatehouse_core::names::quoted;
 use gatehouse_wire::login::{LoginSettings, NamedClient, NamedIssuer};
 use toml::Spanned;
 
-use super::transport::Filler;
+use super::transport::TemplateFiller;
 use crate::config::{ConfigError, raw};
 
 /// Reads the keys; errors point to the value.
-pub(super) fn read(filler: &mut Filler<'_>, given: &raw::OAuth) -> Result<LoginSettings, ConfigError> {
+pub(super) fn read(
+    filler: &mut TemplateFiller<'_>,
+    given: &raw::RawOAuth,
+) -> Result<LoginSettings, ConfigError> {
     let text = filler.text;
     if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
         return Err(text.error_at(secret.span(), "client_secret goes with client_id"));
@@ -49,7 +52,7 @@ pub(super) fn read(filler: &mut Filler<'_>, given: &raw::OAuth) -> Result<LoginS
     })
 }
 
-fn address(filler: &mut Filler<'_>, given: &Spanned<String>) -> Result<String, ConfigError> {
+fn address(filler: &mut TemplateFiller<'_>, given: &Spanned<String>) -> Result<String, ConfigError> {
     let url = filler.fill(given)?;
     // What a variable fills in later is looked at by the login.
     if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {

@@ -9,7 +9,7 @@ use gatehouse_core::{
 
 use toml::Spanned;
 
-use crate::config::{ConfigError, credentials::Credential, error::Text};
+use crate::config::{ConfigError, credentials::CredentialSpan, error::ConfigText};
 
 /// Minimum length of a redacted value. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
@@ -19,14 +19,14 @@ const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
 
 /// The values of one server's keys.
 #[derive(Default)]
-pub(super) struct Redaction {
+pub(super) struct RedactionValues {
     /// Values by the names of their variables, headers and keys of `env`.
     named: Vec<(String, String)>,
     /// Values that are redacted unless the file says which.
     credentials: Vec<String>,
 }
 
-impl Redaction {
+impl RedactionValues {
     /// Adds the value of a variable.
     pub(super) fn variable(&mut self, name: &str, value: &Secret) {
         self.named.push((name.to_owned(), value.reveal().to_owned()));
@@ -36,13 +36,13 @@ impl Redaction {
     }
 
     /// Adds the value of a header or of a key of `env`.
-    pub(super) fn named(&mut self, name: &str, value: &str) {
+    pub(super) fn add_named(&mut self, name: &str, value: &str) {
         self.named.push((name.to_owned(), value.to_owned()));
     }
 
     /// Adds the credentials of a text whose variables are filled in.
-    pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = Credential>) {
-        for Credential { range, .. } in found {
+    pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
+        for CredentialSpan { range, .. } in found {
             self.credential(&text[range]);
         }
     }
@@ -60,7 +60,7 @@ impl Redaction {
     /// If the file has another value than a boolean or a list of names, or names something that this server does not have.
     pub(super) fn secrets(
         self,
-        text: &Text,
+        text: &ConfigText,
         choice: Option<&Spanned<toml::Value>>,
     ) -> Result<Vec<Secret>, ConfigError> {
         let values = match choice.map(|choice| (choice.span(), choice.get_ref())) {
@@ -108,15 +108,15 @@ mod tests {
     use super::*;
     use crate::config::credentials::in_value;
 
-    fn redacted(redaction: Redaction) -> Vec<String> {
+    fn redacted(redaction: RedactionValues) -> Vec<String> {
         let secrets =
-            redaction.secrets(&Text { file: None, content: String::new() }, None).expect("the default");
+            redaction.secrets(&ConfigText { file: None, content: String::new() }, None).expect("the default");
         secrets.iter().map(|secret| secret.reveal().to_owned()).collect()
     }
 
     #[test]
     fn only_credentials_are_redacted() {
-        let mut redaction = Redaction::default();
+        let mut redaction = RedactionValues::default();
         for (name, value) in [
             ("GITHUB_TOKEN", "s3cret-value"),
             ("HOME", "/root/home-of-mine"),

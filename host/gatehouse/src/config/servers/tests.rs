@@ -7,9 +7,9 @@ use super::*;
 use crate::config::Config;
 
 fn parse(content: &str) -> Result<Config, String> {
-    let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+    let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
     // A variable of the list stands for any: the environment of a test is not its own.
-    let env = Env::of([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
+    let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
     Config::parse(&text, &env).map_err(|error| error.to_string())
 }
 
@@ -106,7 +106,7 @@ fn the_proxy_says_how_servers_are_connected() {
     assert_eq!(enabled, [("a", true)]);
     let turned =
         parse("[servers.b]\ncommand = \"b\"\n[servers.a]\ncommand = \"a\"\n").expect("valid").servers;
-    assert_eq!(["b", "a", "added"].map(|name| turned.place(name)), [0, 1, usize::MAX]);
+    assert_eq!(["b", "a", "added"].map(|name| turned.position(name)), [0, 1, usize::MAX]);
     let eager =
         parse(&content.replace("preconnect_servers = [\"a\"]", "lazy_connect = false")).expect("valid");
     assert!(eager.servers.declared.values().all(|server| server.definition.preconnect));

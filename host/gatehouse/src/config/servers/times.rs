@@ -5,11 +5,11 @@ use std::{ops::RangeInclusive, time::Duration};
 use gatehouse_sandbox::parse_duration;
 use toml::Spanned;
 
-use crate::config::{ConfigError, error::Text};
+use crate::config::{ConfigError, error::ConfigText};
 
 /// The time of a key; the error points to the value and says what is allowed.
 pub(super) fn time(
-    text: &Text,
+    text: &ConfigText,
     key: &str,
     given: &Spanned<toml::Value>,
     allowed: RangeInclusive<Duration>,

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use gatehouse_core::{Effect, names::quoted, tool_policy::ToolPolicy};
 use toml::Spanned;
 
-use crate::config::{ConfigError, error::Text, raw_servers::ToolRule};
+use crate::config::{ConfigError, error::ConfigText, raw_servers::ToolRule};
 
 /// Maximum tools that one block may describe; a server lists no more.
 const MAX_TOOLS: usize = gatehouse_core::source::MAX_TOOLS;
 
 /// The policies of one server, by the names of its tools; an error points to the value.
 pub(super) fn checked(
-    text: &Text,
+    text: &ConfigText,
     tools: &BTreeMap<Spanned<String>, ToolRule>,
 ) -> Result<BTreeMap<String, ToolPolicy>, ConfigError> {
     if let Some(first) = tools.keys().nth(MAX_TOOLS) {
@@ -21,7 +21,7 @@ pub(super) fn checked(
     tools.iter().map(|(name, rule)| Ok((name.get_ref().clone(), policy(text, name, rule)?))).collect()
 }
 
-fn policy(text: &Text, name: &Spanned<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
+fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
     let effect = rule.effect.as_ref().map(|word| {
         Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
             let shown = quoted(word.get_ref(), 64);
@@ -67,8 +67,8 @@ mod tests {
 
     fn policies(lines: &str) -> Result<BTreeMap<String, ToolPolicy>, String> {
         let content = format!("[servers.s]\ncommand = \"x\"\n{lines}");
-        let text = Text { file: Some("/p.toml".into()), content };
-        let config = Config::parse(&text, &Env::of([])).map_err(|error| error.to_string())?;
+        let text = ConfigText { file: Some("/p.toml".into()), content };
+        let config = Config::parse(&text, &Env::from_pairs([])).map_err(|error| error.to_string())?;
         Ok(config.servers.declared["s"].definition.tools.clone())
     }
 

@@ -10,20 +10,20 @@ use gatehouse_core::{
 use gatehouse_wire::login::LoginSettings;
 use toml::Spanned;
 
-use super::{oauth, redaction::Redaction};
+use super::{oauth, redaction::RedactionValues};
 use crate::config::{
     ConfigError, Env,
-    credentials::{self, Credential},
-    error::Text,
+    credentials::{self, CredentialSpan},
+    error::ConfigText,
     raw,
 };
 
 /// Headers that the protocol has on each request to a server.
-const OF_PROTOCOL: [&str; 5] =
+const PROTOCOL_HEADERS: [&str; 5] =
     ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
 
 /// What the keys of one server say.
-pub(super) struct Read {
+pub(super) struct ServerKeys {
     pub(super) transport: ServerTransport,
     pub(super) login: LoginSettings,
     pub(super) variables: Vec<String>,
@@ -33,29 +33,29 @@ pub(super) struct Read {
 }
 
 /// Fills templates in and remembers what came of it.
-pub(super) struct Filler<'a> {
-    pub(super) text: &'a Text,
+pub(super) struct TemplateFiller<'a> {
+    pub(super) text: &'a ConfigText,
     env: &'a Env,
     variables: Vec<String>,
     missing: Vec<String>,
-    redaction: Redaction,
+    redaction: RedactionValues,
     literals: Vec<String>,
 }
 
 /// Reads the keys; errors point to the key or value.
 pub(super) fn read(
-    text: &Text,
+    text: &ConfigText,
     name: &Spanned<String>,
-    server: raw::Server,
+    server: raw::RawServer,
     base: Option<&Path>,
     env: &Env,
-) -> Result<Read, ConfigError> {
-    let mut filler = Filler {
+) -> Result<ServerKeys, ConfigError> {
+    let mut filler = TemplateFiller {
         text,
         env,
         variables: Vec::new(),
         missing: Vec::new(),
-        redaction: Redaction::default(),
+        redaction: RedactionValues::default(),
         literals: Vec::new(),
     };
     let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
@@ -75,7 +75,7 @@ pub(super) fn read(
             return Err(text.error_at(name.span(), why));
         }
         (Some(command), None) => {
-            if matches!(asked, Some(raw::Transport::Http | raw::Transport::Sse)) {
+            if matches!(asked, Some(raw::TransportKind::Http | raw::TransportKind::Sse)) {
                 return Err(here(
                     "a command is spoken to over \"stdio\"; \"http\" and \"sse\" go with url".into(),
                 ));
@@ -98,28 +98,28 @@ pub(super) fn read(
             let url = filler.address(url)?;
             let headers = filler.headers(&server.headers)?;
             match asked {
-                Some(raw::Transport::Stdio) => {
+                Some(raw::TransportKind::Stdio) => {
                     return Err(here(
                         "a url is spoken to over \"http\" or \"sse\"; \"stdio\" goes with command".into(),
                     ));
                 }
-                Some(raw::Transport::Sse) => ServerTransport::Sse { url, headers },
-                Some(raw::Transport::Http) | None => ServerTransport::Http { url, headers },
+                Some(raw::TransportKind::Sse) => ServerTransport::Sse { url, headers },
+                Some(raw::TransportKind::Http) | None => ServerTransport::Http { url, headers },
             }
         }
     };
     let login = server.oauth.as_ref().map(|given| oauth::read(&mut filler, given.get_ref()));
     let login = login.transpose()?.unwrap_or_default();
-    let Filler { mut variables, mut missing, redaction, literals, .. } = filler;
+    let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
     for list in [&mut variables, &mut missing] {
         list.sort();
         list.dedup();
     }
-    Ok(Read { transport, login, variables, missing, secrets, literals })
+    Ok(ServerKeys { transport, login, variables, missing, secrets, literals })
 }
 
-impl Filler<'_> {
+impl TemplateFiller<'_> {
     /// The text with its variables; where one is not set, as it was typed.
     pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
         let typed = given.get_ref();
@@ -144,15 +144,15 @@ impl Filler<'_> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given.get_ref());
         self.literals(name, given.get_ref(), found);
-        self.redaction.named(name, value.reveal());
+        self.redaction.add_named(name, value.reveal());
         self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
         Ok(value)
     }
 
     /// Remembers credentials that the file itself has in this text, which messages call `place`.
-    fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = Credential>) {
-        for Credential { range, name } in found {
-            self.redaction.credentials(text, [Credential { range, name: None }]);
+    fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
+        for CredentialSpan { range, name } in found {
+            self.redaction.credentials(text, [CredentialSpan { range, name: None }]);
             let name = name.filter(|name| name != place).map(|name| format!(" ({name})"));
             self.literals.push(format!("{place}{}", name.unwrap_or_default()));
         }
@@ -161,7 +161,7 @@ impl Filler<'_> {
     fn program(
         &mut self,
         command: &Spanned<String>,
-        server: &raw::Server,
+        server: &raw::RawServer,
         base: Option<&Path>,
     ) -> Result<ServerTransport, ConfigError> {
         let mut program = self.fill(command)?;
@@ -230,7 +230,7 @@ impl Filler<'_> {
                 let why = format!("'{shown}' is not the name of a header that can be set");
                 return Err(self.text.error_at(name.span(), why));
             }
-            if OF_PROTOCOL.iter().any(|own| name.get_ref().eq_ignore_ascii_case(own)) {
+            if PROTOCOL_HEADERS.iter().any(|own| name.get_ref().eq_ignore_ascii_case(own)) {
                 let why =
                     format!("header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it");
                 return Err(self.text.error_at(name.span(), why));

@@ -9,25 +9,25 @@ use std::{
 use crate::presence;
 
 /// How often hosts are looked at; they write down what they say of themselves.
-const OFTEN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The hosts of a data folder.
-pub(super) struct Hosts {
+pub(super) struct HostWatcher {
     state: PathBuf,
     gate: String,
     /// What each said last, by process.
     known: BTreeMap<u32, String>,
 }
 
-impl Hosts {
+impl HostWatcher {
     pub(super) fn new(state: &Path, gate: &str) -> Self {
         Self { state: state.to_owned(), gate: gate.to_owned(), known: BTreeMap::new() }
     }
 
     /// Waits until a host says something new of the gate; a line each.
-    pub(super) async fn news(&mut self) -> Vec<String> {
+    pub(super) async fn next_reports(&mut self) -> Vec<String> {
         loop {
-            let now = tokio::task::block_in_place(|| self.look());
+            let now = tokio::task::block_in_place(|| self.current_reports());
             let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
             let lines: Vec<String> = news
                 .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
@@ -36,11 +36,11 @@ impl Hosts {
             if !lines.is_empty() {
                 return lines;
             }
-            tokio::time::sleep(OFTEN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    fn look(&self) -> BTreeMap<u32, String> {
+    fn current_reports(&self) -> BTreeMap<u32, String> {
         let hosts = presence::running(&self.state).into_iter();
         hosts.filter_map(|mut host| Some((host.facts.pid, host.health.gates.remove(&self.gate)?))).collect()
     }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cli::Failure,
+    cli::CommandError,
     config::{Config, Env, locate::BUILT_IN},
+    global_args::GlobalArgs,
     out,
-    place::Place,
 };
 
 /// The parts that each pinned call shares.
-pub(crate) struct Pinned {
+pub(crate) struct PinnedCommand {
     pub(crate) program: PathBuf,
     /// `--config` and, if it was given, `--gates`.
     arguments: Vec<String>,
@@ -20,10 +20,10 @@ pub(crate) struct Pinned {
     environment: Vec<(&'static str, String)>,
 }
 
-impl Pinned {
+impl PinnedCommand {
     /// Pins calls to the configuration and data that this command uses.
-    pub(crate) fn new(config: &Config, place: &Place, env: &Env) -> Result<Self, Failure> {
-        let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
+    pub(crate) fn new(config: &Config, place: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
+        let program = std::env::current_exe().map_err(|error| CommandError::Failed(error.to_string()))?;
         let file =
             config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
         if config.choice.by_trust {
@@ -54,7 +54,7 @@ impl Pinned {
     }
 
     /// A call as a line of a POSIX shell.
-    pub(crate) fn shell(&self, command: &[&str], preset: &str) -> String {
+    pub(crate) fn shell_line(&self, command: &[&str], preset: &str) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let program = self.program.display().to_string();
         let arguments = self.arguments(command, preset);

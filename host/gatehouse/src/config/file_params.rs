@@ -14,27 +14,27 @@ use serde_json::{Map, Value};
 const KEY: &str = "$file";
 
 /// The most bytes of a file.
-const MOST: u64 = 256 << 10;
+const MAX_FILE_BYTES: u64 = 256 << 10;
 
 /// How deep parameters are looked into.
-const DEEP: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Files whose text stands in parameters, with the text.
-pub(crate) type Inserted = BTreeMap<PathBuf, String>;
+pub(crate) type ParamFiles = BTreeMap<PathBuf, String>;
 
 /// Puts the text of files in their places. The error is a sentence that names the file.
 pub(super) fn insert(
     params: &mut Map<String, Value>,
     base: Option<&Path>,
-    inserted: &mut Inserted,
+    inserted: &mut ParamFiles,
 ) -> Result<(), String> {
-    params.values_mut().try_for_each(|value| within(value, base, inserted, DEEP))
+    params.values_mut().try_for_each(|value| insert_within(value, base, inserted, MAX_DEPTH))
 }
 
-fn within(
+fn insert_within(
     value: &mut Value,
     base: Option<&Path>,
-    inserted: &mut Inserted,
+    inserted: &mut ParamFiles,
     left: usize,
 ) -> Result<(), String> {
     if left == 0 {
@@ -50,14 +50,16 @@ fn within(
             Ok(())
         }
         Value::Object(object) => {
-            object.values_mut().try_for_each(|one| within(one, base, inserted, left - 1))
+            object.values_mut().try_for_each(|one| insert_within(one, base, inserted, left - 1))
         }
-        Value::Array(list) => list.iter_mut().try_for_each(|one| within(one, base, inserted, left - 1)),
+        Value::Array(list) => {
+            list.iter_mut().try_for_each(|one| insert_within(one, base, inserted, left - 1))
+        }
         _ => Ok(()),
     }
 }
 
-fn read(path: &str, base: Option<&Path>, inserted: &mut Inserted) -> Result<String, String> {
+fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<String, String> {
     let wrong = |why: &str| format!("{KEY} '{}': {why}", quoted(path, 200));
     let base = base.ok_or_else(|| wrong("the built-in presets.toml has no folder of its own"))?;
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
@@ -74,8 +76,8 @@ fn read(path: &str, base: Option<&Path>, inserted: &mut Inserted) -> Result<Stri
     if !about.is_file() {
         return Err(wrong("it is no file"));
     }
-    if about.len() > MOST {
-        return Err(wrong(&format!("it has {} bytes, the most is {MOST}", about.len())));
+    if about.len() > MAX_FILE_BYTES {
+        return Err(wrong(&format!("it has {} bytes, the most is {MAX_FILE_BYTES}", about.len())));
     }
     let text = String::from_utf8(fs::read(&real).map_err(failed)?).map_err(|_| wrong("it is not UTF-8"))?;
     inserted.insert(real, text.clone());
@@ -83,7 +85,7 @@ fn read(path: &str, base: Option<&Path>, inserted: &mut Inserted) -> Result<Stri
 }
 
 /// Whether one of the files says something else by now, or is gone.
-pub(crate) fn changed(inserted: &Inserted) -> bool {
+pub(crate) fn changed(inserted: &ParamFiles) -> bool {
     inserted.iter().any(|(file, text)| {
         let same_length =
             fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() == text.len() as u64);
@@ -97,9 +99,9 @@ mod tests {
 
     use super::*;
 
-    fn inserted(params: Value, base: Option<&Path>) -> Result<(Value, Inserted), String> {
+    fn inserted(params: Value, base: Option<&Path>) -> Result<(Value, ParamFiles), String> {
         let Value::Object(mut params) = params else { panic!("no object") };
-        let mut files = Inserted::new();
+        let mut files = ParamFiles::new();
         insert(&mut params, base, &mut files)?;
         Ok((Value::Object(params), files))
     }
@@ -130,7 +132,7 @@ mod tests {
         fs::create_dir_all(base.join("sub")).expect("made");
         fs::write(folder.path().join("secret"), "s").expect("written");
         fs::write(base.join("binary"), [0xff, 0xfe]).expect("written");
-        fs::write(base.join("large"), vec![b'x'; (MOST + 1) as usize]).expect("written");
+        fs::write(base.join("large"), vec![b'x'; (MAX_FILE_BYTES + 1) as usize]).expect("written");
         std::os::unix::fs::symlink(folder.path().join("secret"), base.join("link")).expect("linked");
         rustix::fs::mknodat(rustix::fs::CWD, base.join("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .expect("a FIFO");

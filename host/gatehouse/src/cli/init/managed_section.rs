@@ -8,7 +8,7 @@ const END: &str = "<!-- gatehouse:end -->";
 
 /// How a section came into its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SectionOrigin {
     /// The file was made for it, and so many folders for the file.
     NewFile {
         /// The innermost ones.
@@ -21,7 +21,7 @@ pub(super) enum Origin {
     },
 }
 
-impl Origin {
+impl SectionOrigin {
     fn marker(self) -> String {
         match self {
             Self::NewFile { folders } => format!("{BEGIN}new-file folders={folders} -->"),
@@ -41,14 +41,14 @@ impl Origin {
 
 /// Where the section of a text is: from its first marker to its last, without the line end after it.
 #[derive(Debug)]
-struct Section {
+struct ManagedSection {
     place: Range<usize>,
-    origin: Origin,
+    origin: SectionOrigin,
 }
 
 /// What is left of a file without its section.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum FileRemainder {
     /// Nothing that anybody else wrote; the file was made by us, and so many folders around it.
     Nothing {
         /// The innermost ones.
@@ -59,15 +59,15 @@ pub(super) enum Left {
 }
 
 /// A file that is made for a section: what stands before the section, and the section.
-pub(super) fn fresh(head: &str, body: &str, folders: usize) -> String {
-    format!("{head}{}\n", section(Origin::NewFile { folders }, body, "\n"))
+pub(super) fn new_file(head: &str, body: &str, folders: usize) -> String {
+    format!("{head}{}\n", section(SectionOrigin::NewFile { folders }, body, "\n"))
 }
 
 /// The text with its section replaced, or with one at its end where it has none. It keeps its kind of line ends. The
 /// error says what is wrong with the markers, as the rest of a sentence about the file.
-pub(super) fn put(text: &str, body: &str) -> Result<String, String> {
+pub(super) fn put_section(text: &str, body: &str) -> Result<String, String> {
     let eol = line_end(text);
-    if let Some(Section { place, origin }) = find(text)? {
+    if let Some(ManagedSection { place, origin }) = find(text)? {
         return Ok(format!("{}{}{}", &text[..place.start], section(origin, body, eol), &text[place.end..]));
     }
     let line_ends = match text.trim_start_matches('\u{feff}') {
@@ -76,33 +76,33 @@ pub(super) fn put(text: &str, body: &str) -> Result<String, String> {
         some if some.ends_with('\n') => 1,
         _ => 2,
     };
-    let section = section(Origin::Appended { line_ends }, body, eol);
+    let section = section(SectionOrigin::Appended { line_ends }, body, eol);
     Ok(format!("{text}{}{section}{eol}", eol.repeat(line_ends)))
 }
 
 /// The text as it would be had there never been a section; none where there is none. `head` is what [`fresh`] put
 /// before it.
-pub(super) fn take_out(text: &str, head: &str) -> Result<Option<Left>, String> {
-    let Some(Section { place, origin }) = find(text)? else { return Ok(None) };
+pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemainder>, String> {
+    let Some(ManagedSection { place, origin }) = find(text)? else { return Ok(None) };
     let (mut before, after) = (&text[..place.start], &text[place.end..]);
     let after = without_line_end(after, str::strip_prefix);
     Ok(Some(match origin {
-        Origin::NewFile { folders } => {
+        SectionOrigin::NewFile { folders } => {
             let eol = line_end(text);
             before = before.strip_prefix(head.replace('\n', eol).as_str()).unwrap_or(before);
             match format!("{before}{after}") {
-                left if left.is_empty() => Left::Nothing { folders },
-                left => Left::Text(left),
+                left if left.is_empty() => FileRemainder::Nothing { folders },
+                left => FileRemainder::Text(left),
             }
         }
-        Origin::Appended { line_ends } => {
+        SectionOrigin::Appended { line_ends } => {
             // What was written after the section since then is still parted from what stands before it.
             if after.is_empty() {
                 for _ in 0..line_ends {
                     before = without_line_end(before, str::strip_suffix);
                 }
             }
-            Left::Text(format!("{before}{after}"))
+            FileRemainder::Text(format!("{before}{after}"))
         }
     }))
 }
@@ -116,7 +116,7 @@ fn without_line_end<'a>(text: &'a str, strip: fn(&'a str, &'static str) -> Optio
     strip(text, "\r\n").or_else(|| strip(text, "\n")).unwrap_or(text)
 }
 
-fn section(origin: Origin, body: &str, eol: &str) -> String {
+fn section(origin: SectionOrigin, body: &str, eol: &str) -> String {
     format!("{}\n{}\n{END}", origin.marker(), body.trim()).replace('\n', eol)
 }
 
@@ -125,7 +125,7 @@ fn line_end(text: &str) -> &'static str {
     if text.matches("\r\n").count() * 2 > text.matches('\n').count() { "\r\n" } else { "\n" }
 }
 
-fn find(text: &str) -> Result<Option<Section>, String> {
+fn find(text: &str) -> Result<Option<ManagedSection>, String> {
     let (mut begins, mut ends, mut at) = (Vec::new(), Vec::new(), 0);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let marker = line.trim_start_matches('\u{feff}').trim();
@@ -138,9 +138,11 @@ fn find(text: &str) -> Result<Option<Section>, String> {
     }
     match (begins.as_slice(), ends.as_slice()) {
         ([], []) => Ok(None),
-        ([(first, start, marker)], [(last, end)]) if first < last => match Origin::parse(marker) {
-            Some(origin) => Ok(Some(Section { place: *start..*end, origin })),
-            None => Err(format!("line {first}: this marker is not as `gatehouse init` writes it; {MEND}")),
+        ([(first, start, marker)], [(last, end)]) if first < last => match SectionOrigin::parse(marker) {
+            Some(origin) => Ok(Some(ManagedSection { place: *start..*end, origin })),
+            None => {
+                Err(format!("line {first}: this marker is not as `gatehouse init` writes it; {FIX_HINT}"))
+            }
         },
         _ => {
             let begins: Vec<usize> = begins.iter().map(|(line, ..)| *line).collect();
@@ -153,7 +155,7 @@ fn find(text: &str) -> Result<Option<Section>, String> {
                 }
             };
             Err(format!(
-                "the markers of its section are broken: `gatehouse:begin` stands {}, `gatehouse:end` {}; {MEND}",
+                "the markers of its section are broken: `gatehouse:begin` stands {}, `gatehouse:end` {}; {FIX_HINT}",
                 lines(&begins),
                 lines(&ends)
             ))
@@ -161,16 +163,16 @@ fn find(text: &str) -> Result<Option<Section>, String> {
     }
 }
 
-const MEND: &str = "take the section and its markers out by hand, and run the command again";
+const FIX_HINT: &str = "take the section and its markers out by hand, and run the command again";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn restored(text: &str) -> String {
-        match take_out(text, "").expect("markers").expect("a section") {
-            Left::Text(text) => text,
-            Left::Nothing { .. } => panic!("nothing left of {text:?}"),
+        match remove_section(text, "").expect("markers").expect("a section") {
+            FileRemainder::Text(text) => text,
+            FileRemainder::Nothing { .. } => panic!("nothing left of {text:?}"),
         }
     }
 
@@ -179,9 +181,9 @@ mod tests {
         for before in
             ["", "a", "a\n", "a\n\n", "a\r\n", "a\r\nb", "a\r\n\r\n", "\u{feff}", "\u{feff}a\n", "\n"]
         {
-            let with = put(before, "one\ntwo").expect("put");
+            let with = put_section(before, "one\ntwo").expect("put");
             assert_eq!(restored(&with), before, "{with:?}");
-            let again = put(&with, "three").expect("put");
+            let again = put_section(&with, "three").expect("put");
             assert!(again.contains("three") && !again.contains("one"), "{again:?}");
             assert_eq!(restored(&again), before, "{again:?}");
         }
@@ -189,24 +191,27 @@ mod tests {
 
     #[test]
     fn a_section_is_replaced_where_it_stands_and_in_the_files_line_ends() {
-        let with = put("# Mine\r\n", "one\ntwo").expect("put");
+        let with = put_section("# Mine\r\n", "one\ntwo").expect("put");
         assert_eq!(
             with,
             "# Mine\r\n\r\n<!-- gatehouse:begin line-ends=1 -->\r\none\r\ntwo\r\n<!-- gatehouse:end -->\r\n"
         );
         let longer = format!("{with}after\r\n");
-        let again = put(&longer, "three").expect("put");
+        let again = put_section(&longer, "three").expect("put");
         assert!(again.ends_with("\r\nthree\r\n<!-- gatehouse:end -->\r\nafter\r\n"), "{again:?}");
         assert_eq!(restored(&again), "# Mine\r\n\r\nafter\r\n");
     }
 
     #[test]
     fn a_file_that_was_made_for_a_section_goes_with_it() {
-        let file = fresh("---\na: b\n---\n", "one", 2);
-        assert_eq!(take_out(&file, "---\na: b\n---\n"), Ok(Some(Left::Nothing { folders: 2 })));
-        let kept = take_out(&format!("{file}mine\n"), "---\na: b\n---\n");
-        assert_eq!(kept, Ok(Some(Left::Text("mine\n".into()))));
-        assert_eq!(take_out("mine\n", ""), Ok(None));
+        let file = new_file("---\na: b\n---\n", "one", 2);
+        assert_eq!(
+            remove_section(&file, "---\na: b\n---\n"),
+            Ok(Some(FileRemainder::Nothing { folders: 2 }))
+        );
+        let kept = remove_section(&format!("{file}mine\n"), "---\na: b\n---\n");
+        assert_eq!(kept, Ok(Some(FileRemainder::Text("mine\n".into()))));
+        assert_eq!(remove_section("mine\n", ""), Ok(None));
     }
 
     #[test]
@@ -221,9 +226,9 @@ mod tests {
             (format!("<!-- gatehouse:begin 7 -->\n{end}"), "line 1: this marker is not as"),
             (format!("<!-- gatehouse:begin-->\n{end}"), "line 1: this marker is not as"),
         ] {
-            let why = put(&text, "x").expect_err(&text);
+            let why = put_section(&text, "x").expect_err(&text);
             assert!(why.contains(told), "{why}");
-            assert_eq!(take_out(&text, ""), Err(why));
+            assert_eq!(remove_section(&text, ""), Err(why));
         }
         assert_eq!(has_section("as in `<!-- gatehouse:begin -->`\n"), Ok(false), "a mention is no marker");
     }

@@ -11,33 +11,33 @@ use super::Composition;
 
 impl Composition {
     /// A line for each thing that loaded gates lack.
-    pub(crate) async fn lacks(&self) -> Vec<String> {
+    pub(crate) async fn unmet_grants(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         let mut models = self.granted(Capability::Models).await;
         let why = match (&self.missing.answers, &self.missing.web_search) {
             (Some(why), _) => Some(why),
             (None, Some(why)) => {
-                models = self.reaching_out(models).await;
+                models = self.with_open_world_tools(models).await;
                 Some(why)
             }
             (None, None) => None,
         };
         if let (Some(why), false) = (why, models.is_empty()) {
-            lacks.push(format!("{} language models: {why}", asking(&models)));
+            lacks.push(format!("{} language models: {why}", gates_ask(&models)));
         }
         let knowledge = self.granted(Capability::Knowledge).await;
-        if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.there()) {
-            lacks.push(format!("{} the knowledge graph: {}", asking(&knowledge), fault.message));
+        if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.get()) {
+            lacks.push(format!("{} the knowledge graph: {}", gates_ask(&knowledge), fault.message));
         }
         let documents = self.granted(Capability::Documents).await;
-        if let (false, Err(fault)) = (documents.is_empty(), self.documents.there()) {
-            lacks.push(format!("{} the document repositories: {}", asking(&documents), fault.message));
+        if let (false, Err(fault)) = (documents.is_empty(), self.documents.get()) {
+            lacks.push(format!("{} the document repositories: {}", gates_ask(&documents), fault.message));
         }
         lacks
     }
 
     /// Those with a tool that says that it reaches the open world.
-    async fn reaching_out(&self, gates: Vec<String>) -> Vec<String> {
+    async fn with_open_world_tools(&self, gates: Vec<String>) -> Vec<String> {
         let loaded = self.gates.loaded().await;
         let mut reaching = Vec::new();
         for name in gates {
@@ -61,7 +61,7 @@ impl Composition {
     }
 }
 
-fn asking(gates: &[String]) -> String {
+fn gates_ask(gates: &[String]) -> String {
     match gates {
         [gate] => format!("gate {gate} asks"),
         _ => format!("gates {} ask", gates.join(", ")),

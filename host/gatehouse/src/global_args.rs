@@ -9,17 +9,17 @@ use clap::Args;
 
 use crate::{
     archive,
-    compose::{Composition, Stores},
+    compose::{Composition, HostStores},
     config::{
         Config, ConfigError, Env,
-        locate::{self, Found},
+        locate::{self, LocatedConfig},
     },
     out,
 };
 
 /// Where configuration and gates are.
 #[derive(Args)]
-pub(crate) struct Place {
+pub(crate) struct GlobalArgs {
     /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml of
     /// this folder or one above it, else the one in the XDG config home, else built-in]
     #[arg(long, global = true, value_name = "FILE")]
@@ -29,16 +29,16 @@ pub(crate) struct Place {
     pub(crate) gates: Option<PathBuf>,
     /// What was opened by this command, to be closed at its end.
     #[arg(skip)]
-    stores: Mutex<Vec<Stores>>,
+    stores: Mutex<Vec<HostStores>>,
 }
 
-impl Place {
+impl GlobalArgs {
     pub(crate) fn config(&self, env: &Env) -> Result<Config, ConfigError> {
-        self.checked(self.found(env)?, env)
+        self.check(self.locate_config(env)?, env)
     }
 
-    fn checked(&self, found: Found, env: &Env) -> Result<Config, ConfigError> {
-        let mut config = Config::of(&found.text, self.gates.as_deref(), None, env)?;
+    fn check(&self, found: LocatedConfig, env: &Env) -> Result<Config, ConfigError> {
+        let mut config = Config::from_text(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
         // What a restore that was killed left over is finished before anybody looks.
         archive::finish(&config.state)
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// The text of the configuration; says on standard error which file was passed over.
-    pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
+    pub(crate) fn locate_config(&self, env: &Env) -> Result<LocatedConfig, ConfigError> {
         let found = locate::read(self.config.as_deref(), env)?;
         if let Some(ignored) = &found.choice.ignored {
             out::warn(ignored.to_string());
@@ -61,8 +61,8 @@ impl Place {
 
     /// Composes from the file that is named, else from the presets.toml of a project, and never from another one.
     pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
-        let found = locate::of_project(self.config.as_deref(), folder, env)?;
-        self.composed(self.checked(found, env)?, env)
+        let found = locate::read_for_project(self.config.as_deref(), folder, env)?;
+        self.composed(self.check(found, env)?, env)
     }
 
     fn composed(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
@@ -71,7 +71,7 @@ impl Place {
         Ok(composition)
     }
 
-    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<Stores>> {
+    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<HostStores>> {
         gatehouse_core::lock(&self.stores)
     }
 

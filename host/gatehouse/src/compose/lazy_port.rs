@@ -28,26 +28,26 @@ use gatehouse_stores::{
 
 use crate::config::ConfigError;
 
-type Make<T> = Box<dyn Fn() -> Result<T, ConfigError> + Send + Sync>;
+type PortFactory<T> = Box<dyn Fn() -> Result<T, ConfigError> + Send + Sync>;
 
 /// Something that is there, or why it is not.
-pub(crate) struct Late<T> {
+pub(crate) struct LazyPort<T> {
     /// What a fault calls it.
     name: &'static str,
-    make: Make<T>,
+    make: PortFactory<T>,
     made: OnceLock<T>,
 }
 
 /// The knowledge graph.
-pub(crate) type Graph = Late<WikiKnowledge>;
+pub(crate) type LazyGraph = LazyPort<WikiKnowledge>;
 
 /// The documents.
-pub(crate) type Library = Late<DocumentLibrary>;
+pub(crate) type LazyLibrary = LazyPort<DocumentLibrary>;
 
 /// The artifacts.
-pub(crate) type Workspace = Late<Arc<ArtifactStore>>;
+pub(crate) type LazyWorkspace = LazyPort<Arc<ArtifactStore>>;
 
-impl<T> Late<T> {
+impl<T> LazyPort<T> {
     pub(super) fn new(
         name: &'static str,
         make: impl Fn() -> Result<T, ConfigError> + Send + Sync + 'static,
@@ -56,7 +56,7 @@ impl<T> Late<T> {
     }
 
     /// The thing itself; the fault says what is wrong with its configuration.
-    pub(crate) fn there(&self) -> Result<&T, Fault> {
+    pub(crate) fn get(&self) -> Result<&T, Fault> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
@@ -69,10 +69,10 @@ impl<T> Late<T> {
     }
 }
 
-impl Graph {
+impl LazyGraph {
     /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<Health, Fault> {
-        self.there()?.health().await
+        self.get()?.health().await
     }
 
     /// Ends the use of it for good.
@@ -83,10 +83,10 @@ impl Graph {
     }
 }
 
-impl Library {
+impl LazyLibrary {
     /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<LibraryHealth, Fault> {
-        self.there()?.health().await
+        self.get()?.health().await
     }
 
     /// Ends the use of it for good.
@@ -97,10 +97,10 @@ impl Library {
     }
 }
 
-impl Workspace {
+impl LazyWorkspace {
     /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<ArtifactHealth, Fault> {
-        self.there()?.health().await
+        self.get()?.health().await
     }
 
     /// Ends the use of it for good.
@@ -112,26 +112,26 @@ impl Workspace {
 }
 
 #[async_trait]
-impl KnowledgeGraph for Graph {
+impl KnowledgeGraph for LazyGraph {
     async fn search(
         &self,
         query: &str,
         filters: &PageFilters,
         limit: usize,
     ) -> Result<PageSearchResult, Fault> {
-        self.there()?.search(query, filters, limit).await
+        self.get()?.search(query, filters, limit).await
     }
 
     async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault> {
-        self.there()?.page(id_or_title).await
+        self.get()?.page(id_or_title).await
     }
 
     async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {
-        self.there()?.neighbors(id).await
+        self.get()?.neighbors(id).await
     }
 
     async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
-        self.there()?.upsert(drafts).await
+        self.get()?.upsert(drafts).await
     }
 
     async fn patch(
@@ -141,7 +141,7 @@ impl KnowledgeGraph for Graph {
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
-        self.there()?.patch(id, changes, wiki_dir, stamp).await
+        self.get()?.patch(id, changes, wiki_dir, stamp).await
     }
 
     async fn index(
@@ -150,11 +150,11 @@ impl KnowledgeGraph for Graph {
         options: IndexOptions,
         progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
-        self.there()?.index(root, options, progress).await
+        self.get()?.index(root, options, progress).await
     }
 
     async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
-        self.there()?.preview_upsert(drafts).await
+        self.get()?.preview_upsert(drafts).await
     }
 
     async fn preview_patch(
@@ -164,7 +164,7 @@ impl KnowledgeGraph for Graph {
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
-        self.there()?.preview_patch(id, changes, wiki_dir, stamp).await
+        self.get()?.preview_patch(id, changes, wiki_dir, stamp).await
     }
 
     async fn preview_index(
@@ -173,18 +173,18 @@ impl KnowledgeGraph for Graph {
         options: IndexOptions,
         progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault> {
-        self.there()?.preview_index(root, options, progress).await
+        self.get()?.preview_index(root, options, progress).await
     }
 
     async fn stats(&self) -> Result<EngineStatistics, Fault> {
-        self.there()?.stats().await
+        self.get()?.stats().await
     }
 }
 
 #[async_trait]
-impl DocumentReader for Library {
+impl DocumentReader for LazyLibrary {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
-        self.there()?.repositories(guides).await
+        self.get()?.repositories(guides).await
     }
 
     async fn search(
@@ -194,26 +194,26 @@ impl DocumentReader for Library {
         mode: SearchMode,
         limit: usize,
     ) -> Result<DocumentSearchResult, Fault> {
-        self.there()?.search(repository, query, mode, limit).await
+        self.get()?.search(repository, query, mode, limit).await
     }
 
     async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {
-        self.there()?.read(repository, path, lines).await
+        self.get()?.read(repository, path, lines).await
     }
 }
 
 #[async_trait]
-impl ArtifactService for Workspace {
+impl ArtifactService for LazyWorkspace {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
-        self.there()?.put(owner, draft).await
+        self.get()?.put(owner, draft).await
     }
 
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        self.there()?.info(owner, ids).await
+        self.get()?.info(owner, ids).await
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
-        self.there()?.read(owner, id, part).await
+        self.get()?.read(owner, id, part).await
     }
 
     async fn recent(
@@ -222,18 +222,18 @@ impl ArtifactService for Workspace {
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
-        self.there()?.recent(owner, filter, limit).await
+        self.get()?.recent(owner, filter, limit).await
     }
 
     async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault> {
-        self.there()?.search(owner, query, limit).await
+        self.get()?.search(owner, query, limit).await
     }
 
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault> {
-        self.there()?.change(owner, id, changes).await
+        self.get()?.change(owner, id, changes).await
     }
 
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
-        self.there()?.delete(owner, id).await
+        self.get()?.delete(owner, id).await
     }
 }
