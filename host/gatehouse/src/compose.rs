@@ -15,7 +15,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
+use gatehouse_stores::{SqliteKv, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
@@ -98,7 +98,7 @@ pub(crate) struct HostStores {
     kv: Arc<SqliteKv>,
     /// The MCP servers behind this host.
     pub(crate) servers: Arc<HostServers>,
-    pub(crate) tools: Arc<ToolBook>,
+    pub(crate) tools: Arc<ToolCatalogStore>,
     /// How calls went; none where it is switched off.
     pub(crate) ledger: Option<Arc<SqliteLedger>>,
     logins: Arc<Logins>,
@@ -155,7 +155,8 @@ impl Composition {
         let artifacts = Arc::new(artifacts::from_config(&config, &embedder));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let embeds = Some(Arc::clone(&embedder));
-        let tools = Arc::new(ToolBook::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
+        let tools =
+            Arc::new(ToolCatalogStore::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
         let ledger = ledger::from_config(&config, &clock);
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;

@@ -30,7 +30,7 @@ use gatehouse_core::{
 
 pub use self::sweep::Sweeper;
 use self::{
-    engine::{ArtifactEngine, ArtifactEngineHealth, Asker, Cap, NewArtifact, PackedText},
+    engine::{ArtifactEngine, ArtifactEngineHealth, NewArtifact, OwnerScope, PackedText, StorageLimit},
     row::ArtifactRow,
     search::SummaryTexts,
 };
@@ -38,10 +38,10 @@ use self::{
 use crate::chroma::{ArtifactsInChroma, ChromaConfig};
 #[cfg(feature = "postgres")]
 use crate::postgres::{PostgresConfig, artifacts::PostgresArtifacts};
-use crate::{embedding::Embedding, engine::EmbeddingHealth, sqlite::artifacts::SqliteArtifacts};
+use crate::{embedding::EmbeddingTask, engine::EmbeddingHealth, sqlite::artifacts::SqliteArtifacts};
 
 /// The most artifacts that one list gives, and one search.
-const MOST: usize = 100;
+const MAX_RESULTS: usize = 100;
 
 /// How long artifacts are kept, and how much they may take.
 #[derive(Debug, Clone)]
@@ -58,10 +58,10 @@ pub struct ArtifactLimits {
 pub struct ArtifactStore {
     engine: Arc<dyn ArtifactEngine>,
     embedder: Option<Arc<dyn Embedder>>,
-    embedding: Option<Embedding>,
+    embedding: Option<EmbeddingTask>,
     clock: Arc<dyn Clock>,
     ttl: Duration,
-    cap: Cap,
+    cap: StorageLimit,
 }
 
 /// How a store of artifacts is.
@@ -84,7 +84,7 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::on(Arc::new(SqliteArtifacts::new(database)), limits, clock, embedder)
+        Self::with_engine(Arc::new(SqliteArtifacts::new(database)), limits, clock, embedder)
     }
 
     /// On a PostgreSQL server, where several hosts may share one store. Reaches nothing before the first call that needs
@@ -96,18 +96,18 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::on(Arc::new(PostgresArtifacts::new(server)), limits, clock, embedder)
+        Self::with_engine(Arc::new(PostgresArtifacts::new(server)), limits, clock, embedder)
     }
 
     /// On any engine.
-    pub(crate) fn on(
+    pub(crate) fn with_engine(
         engine: Arc<dyn ArtifactEngine>,
         limits: ArtifactLimits,
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let embedding = embedder.clone().map(|embedder| embedding(embedder, &engine));
-        let cap = Cap { bytes: limits.cap, setting: limits.cap_setting };
+        let cap = StorageLimit { bytes: limits.cap, setting: limits.cap_setting };
         Self { engine, embedder, embedding, clock, ttl: limits.ttl, cap }
     }
 
@@ -126,7 +126,7 @@ impl ArtifactStore {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn health(&self) -> Result<ArtifactHealth, Fault> {
-        let model = self.embedding.as_ref().map(Embedding::vectors);
+        let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
         let store = self.engine.health(model.as_ref()).await?;
         let embedding = self.embedding.as_ref().map(|embedding| EmbeddingHealth {
             model: embedding.model().to_owned(),
@@ -150,16 +150,16 @@ impl ArtifactStore {
             }
         }
         if swept > 0 {
-            self.engine.give_back().await?;
+            self.engine.reclaim_space().await?;
         }
         Ok(swept)
     }
 
     /// Waits until the summaries that are stored now have their vectors; false where they have not, because the model
     /// fails or it takes longer than this.
-    pub async fn settle(&self, limit: Duration) -> bool {
+    pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
-            Some(embedding) => embedding.settle(limit).await,
+            Some(embedding) => embedding.wait_for_vectors(limit).await,
             None => true,
         }
     }
@@ -176,18 +176,18 @@ impl ArtifactStore {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }
 
-    fn asker(&self, owner: &Principal) -> Asker {
+    fn owner_scope(&self, owner: &Principal) -> OwnerScope {
         // No name can be spelled so that it means the local one.
         let owner = match owner {
             Principal::Local => "local".to_owned(),
             Principal::Named(name) => format!("named:{name}"),
         };
-        Asker { owner, now: self.now() }
+        OwnerScope { owner, now: self.now() }
     }
 
-    fn announce(&self) {
+    fn wake_embedding(&self) {
         if let Some(embedding) = &self.embedding {
-            embedding.announce();
+            embedding.wake();
         }
     }
 }
@@ -195,26 +195,26 @@ impl ArtifactStore {
 #[async_trait]
 impl ArtifactService for ArtifactStore {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
-        let asker = self.asker(owner);
+        let asker = self.owner_scope(owner);
         let ttl = draft.ttl.unwrap_or(self.ttl).as_millis();
         let (now, ttl) = (asker.now, i64::try_from(ttl).unwrap_or(i64::MAX));
         let work = move || {
-            let text = PackedText::of(&draft.text)?;
+            let text = PackedText::from_text(&draft.text)?;
             let row = ArtifactRow::new(draft, &text.digest, now, ttl)?;
             Ok((text, row))
         };
         let (text, row) = cpu(work).await?;
         let artifact = self.engine.put(NewArtifact { asker, text, row }, &self.cap).await?;
-        self.announce();
+        self.wake_embedding();
         Ok(artifact)
     }
 
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        self.engine.info(&self.asker(owner), ids).await
+        self.engine.info(&self.owner_scope(owner), ids).await
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
-        self.part(&self.asker(owner), id, part).await
+        self.part(&self.owner_scope(owner), id, part).await
     }
 
     async fn recent(
@@ -224,30 +224,30 @@ impl ArtifactService for ArtifactStore {
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
         let filter = ArtifactFilter { tags: filter.tags.clone(), words: filter.words.to_lowercase() };
-        self.engine.recent(&self.asker(owner), &filter, limit.clamp(1, MOST)).await
+        self.engine.recent(&self.owner_scope(owner), &filter, limit.clamp(1, MAX_RESULTS)).await
     }
 
     async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault> {
-        self.find(self.asker(owner), query, limit.clamp(1, MOST)).await
+        self.find(self.owner_scope(owner), query, limit.clamp(1, MAX_RESULTS)).await
     }
 
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault> {
-        let asker = self.asker(owner);
+        let asker = self.owner_scope(owner);
         let now = asker.now;
         let edit = Box::new(move |row: &mut ArtifactRow| row.change(changes, now));
-        let changed = self.engine.change(&asker, id, edit).await?.ok_or_else(|| unknown(id))?;
-        self.announce();
+        let changed = self.engine.change(&asker, id, edit).await?.ok_or_else(|| unknown_artifact(id))?;
+        self.wake_embedding();
         Ok(changed)
     }
 
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
-        self.engine.delete(&self.asker(owner), id).await
+        self.engine.delete(&self.owner_scope(owner), id).await
     }
 }
 
 /// What makes the vectors of summaries; nothing starts yet.
-fn embedding(embedder: Arc<dyn Embedder>, engine: &Arc<dyn ArtifactEngine>) -> Embedding {
-    Embedding::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
+fn embedding(embedder: Arc<dyn Embedder>, engine: &Arc<dyn ArtifactEngine>) -> EmbeddingTask {
+    EmbeddingTask::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
 }
 
 /// Work that takes a while without waiting, off the runtime.
@@ -259,7 +259,7 @@ async fn cpu<T: Send + 'static>(
 }
 
 /// What is said of an id that is unknown, past its time, or somebody else's: the same.
-fn unknown(id: &str) -> Fault {
+fn unknown_artifact(id: &str) -> Fault {
     let id = gatehouse_core::names::quoted(id, 80);
     Fault::not_found(format!("There is no artifact '{id}', or not any more."))
         .hint("Call the tool again that it is the result of; artifacts are kept for a while only, unless they are pinned.")

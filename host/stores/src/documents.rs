@@ -1,14 +1,14 @@
 //! Repositories of documents on an engine: names are resolved, questions embedded, answers put in order and lines cut
 //! out here, once for every engine. Nothing here reads a folder.
 
-mod beginnings;
 pub(crate) mod chunk;
 pub(crate) mod engine;
 mod lines;
 mod nearest;
+mod prefix_queries;
 mod search;
 
-pub(crate) use beginnings::Beginning;
+pub(crate) use prefix_queries::PrefixQuery;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ use self::{
 #[cfg(feature = "postgres")]
 use crate::postgres::{PostgresDocumentsConfig, documents::PostgresDocuments};
 use crate::{
-    embedding::{Embedding, Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    embedding::{EmbeddingTask, NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
     engine::EmbeddingHealth,
     nearest::nearest_names,
     sqlite::documents::SqliteDocuments,
@@ -41,7 +41,7 @@ use crate::{
 /// Repositories of documents.
 pub struct DocumentLibrary {
     engine: Arc<dyn DocumentEngine>,
-    embedding: Option<Embedding>,
+    embedding: Option<EmbeddingTask>,
     clock: Arc<dyn Clock>,
 }
 
@@ -59,7 +59,7 @@ impl DocumentLibrary {
     /// On SQLite, in this file. Opens nothing before the first call that needs it. With an embedder documents are found
     /// by meaning too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        Self::on(Arc::new(SqliteDocuments::new(database)), clock, embedder)
+        Self::with_engine(Arc::new(SqliteDocuments::new(database)), clock, embedder)
     }
 
     /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
@@ -70,18 +70,18 @@ impl DocumentLibrary {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::on(Arc::new(PostgresDocuments::new(config)), clock, embedder)
+        Self::with_engine(Arc::new(PostgresDocuments::new(config)), clock, embedder)
     }
 
     /// On any engine.
-    pub(crate) fn on(
+    pub(crate) fn with_engine(
         engine: Arc<dyn DocumentEngine>,
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let embedding = embedder.map(|embedder| {
             let store = engine.vectors().unwrap_or_else(|| Arc::new(ForeignVectors));
-            Embedding::new(embedder, store, Arc::new(ChunkTexts(Arc::clone(&engine))))
+            EmbeddingTask::new(embedder, store, Arc::new(ChunkTexts(Arc::clone(&engine))))
         });
         Self { engine, embedding, clock }
     }
@@ -91,7 +91,7 @@ impl DocumentLibrary {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn health(&self) -> Result<LibraryHealth, Fault> {
-        let model = self.embedding.as_ref().map(Embedding::vectors);
+        let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
         let store = self.engine.health(model.as_ref()).await?;
         let embedding = self.embedding.as_ref().map(|embedding| EmbeddingHealth {
             model: embedding.model().to_owned(),
@@ -113,8 +113,8 @@ impl DocumentLibrary {
     ///
     /// # Errors
     /// `not-found` with the nearest names.
-    async fn spelled(&self, repository: &str) -> Result<String, Fault> {
-        if let Some(name) = self.engine.name_of(repository).await? {
+    async fn resolve_name(&self, repository: &str) -> Result<String, Fault> {
+        if let Some(name) = self.engine.stored_name(repository).await? {
             return Ok(name);
         }
         let all: Vec<String> =
@@ -136,12 +136,12 @@ impl DocumentReader for DocumentLibrary {
         mode: SearchMode,
         limit: usize,
     ) -> Result<DocumentSearchResult, Fault> {
-        let name = self.spelled(repository).await?;
+        let name = self.resolve_name(repository).await?;
         self.find(name, query, mode, limit.max(1)).await
     }
 
     async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {
-        let name = self.spelled(repository).await?;
+        let name = self.resolve_name(repository).await?;
         match self.engine.file(&name, path).await? {
             Some(file) => lines::document(name, file, lines),
             None => {
@@ -155,7 +155,7 @@ impl DocumentReader for DocumentLibrary {
 #[async_trait]
 impl DocumentStore for DocumentLibrary {
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
-        match self.engine.name_of(repository).await? {
+        match self.engine.stored_name(repository).await? {
             Some(name) => self.engine.state(&name).await,
             None => Ok(None),
         }
@@ -169,7 +169,7 @@ impl DocumentStore for DocumentLibrary {
         let now = rfc3339(self.clock.now_ms());
         let mut state = state.clone();
         // Two that differ in case only would be one to whoever asks.
-        if let Some(name) = self.engine.name_of(name).await? {
+        if let Some(name) = self.engine.stored_name(name).await? {
             state.repository.name = name;
         }
         state.repository.created_at = Some(now.clone());
@@ -178,21 +178,21 @@ impl DocumentStore for DocumentLibrary {
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
-        let name = self.spelled(repository).await?;
+        let name = self.resolve_name(repository).await?;
         self.engine.heads(&name).await
     }
 
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
-        let name = self.spelled(repository).await?;
+        let name = self.resolve_name(repository).await?;
         self.engine.change(&name, put, remove).await?;
         if let Some(embedding) = &self.embedding {
-            embedding.announce();
+            embedding.wake();
         }
         Ok(())
     }
 
     async fn remove(&self, repository: &str) -> Result<bool, Fault> {
-        match self.engine.name_of(repository).await? {
+        match self.engine.stored_name(repository).await? {
             Some(name) => self.engine.remove(&name).await,
             None => Ok(false),
         }
@@ -200,7 +200,7 @@ impl DocumentStore for DocumentLibrary {
 
     async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
-            Some(embedding) => embedding.settle(limit).await,
+            Some(embedding) => embedding.wait_for_vectors(limit).await,
             None => true,
         }
     }
@@ -225,7 +225,7 @@ impl VectorStore for ForeignVectors {
     async fn waiting(
         &self,
         _model: &VectorModel,
-        _after: Option<&Item>,
+        _after: Option<&VectorItem>,
         _limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         Ok(Vec::new())

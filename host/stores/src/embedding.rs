@@ -25,22 +25,22 @@ use gatehouse_core::{
 };
 use tokio::time::timeout;
 
-use crate::worker::{Left, Worker};
-use pass::{EmbedWaiting, checked};
-pub(crate) use store::{Item, NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
+use crate::worker::{PassOutcome, Worker};
+use pass::{EmbeddingJob, checked};
+pub(crate) use store::{NewVector, TextSource, VectorItem, VectorModel, VectorStore, WaitingItem};
 
 /// How long the vector of a question may take: after that, words alone are the better answer.
-const QUERY_TIME: Duration = Duration::from_secs(3);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Letters of a question that are embedded.
-const QUERY_LETTERS: usize = 2_000;
+const MAX_QUERY_CHARS: usize = 2_000;
 
 /// A model that gives the items of a store their vectors.
-pub(crate) struct Embedding {
-    task: Worker<EmbedWaiting>,
+pub(crate) struct EmbeddingTask {
+    task: Worker<EmbeddingJob>,
 }
 
-impl Embedding {
+impl EmbeddingTask {
     pub(crate) fn new(
         embedder: Arc<dyn Embedder>,
         store: Arc<dyn VectorStore>,
@@ -49,17 +49,17 @@ impl Embedding {
         // The recipe is part of the name: what is embedded decides a vector as much as the model does.
         let name = format!("{} recipe {RECIPE}", embedder.model());
         let dimension = AtomicUsize::new(0);
-        Self { task: Worker::new(EmbedWaiting { embedder, name, store, texts, dimension }) }
+        Self { task: Worker::new(EmbeddingJob { embedder, name, store, texts, dimension }) }
     }
 
     /// Whose vectors these are.
     pub(crate) fn vectors(&self) -> VectorModel {
-        self.task.work().model()
+        self.task.job().model()
     }
 
     /// `provider/model`.
     pub(crate) fn model(&self) -> &str {
-        self.task.work().embedder.model()
+        self.task.job().embedder.model()
     }
 
     /// Why the model fails, where it does.
@@ -72,25 +72,25 @@ impl Embedding {
     /// # Errors
     /// The model's own, and `timed-out` after three seconds.
     async fn query(&self, text: &str) -> Result<EmbeddingVector, Fault> {
-        let text: String = text.chars().take(QUERY_LETTERS).collect();
-        let asked = self.task.work().embedder.embed(std::slice::from_ref(&text), EmbeddingPurpose::Query);
-        let Ok(answer) = timeout(QUERY_TIME, asked).await else {
-            let (model, seconds) = (self.model(), QUERY_TIME.as_secs());
+        let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
+        let asked = self.task.job().embedder.embed(std::slice::from_ref(&text), EmbeddingPurpose::Query);
+        let Ok(answer) = timeout(QUERY_TIMEOUT, asked).await else {
+            let (model, seconds) = (self.model(), QUERY_TIMEOUT.as_secs());
             let message = format!("the embedding model '{model}' did not answer within {seconds} s");
             return Err(Fault::new(FaultKind::TimedOut, message));
         };
         let vector = checked(self.model(), answer?, 1)?.pop().flatten();
         if let Some(vector) = &vector
-            && self.task.work().dimension.swap(vector.len(), Ordering::Relaxed) != vector.len()
+            && self.task.job().dimension.swap(vector.len(), Ordering::Relaxed) != vector.len()
         {
             // What is stored may have vectors of another dimension.
-            self.announce();
+            self.wake();
         }
         Ok(vector)
     }
 
     /// The vector of a question; where there is none because the model failed, what to say of it.
-    pub(crate) async fn ask(&self, text: &str) -> (Option<Vec<f32>>, Option<String>) {
+    pub(crate) async fn embed_question(&self, text: &str) -> (Option<Vec<f32>>, Option<String>) {
         if text.trim().is_empty() {
             return (None, None);
         }
@@ -98,20 +98,20 @@ impl Embedding {
             Ok(vector) => (vector, None),
             Err(fault) => {
                 tracing::warn!("a question was answered by words alone: {}", fault.message);
-                (None, Some(words_alone(&fault.message)))
+                (None, Some(words_only_note(&fault.message)))
             }
         }
     }
 
     /// Says that items may wait. Costs nothing; starts the task where it does not run yet.
-    pub(crate) fn announce(&self) {
-        self.task.ask();
+    pub(crate) fn wake(&self) {
+        self.task.request_pass();
     }
 
     /// Waits until the items that are stored now have their vectors; false where they have not, because the model
     /// fails or it takes longer than this.
-    pub(crate) async fn settle(&self, limit: Duration) -> bool {
-        self.task.wait(limit).await == Some(Ok(Left::Nothing))
+    pub(crate) async fn wait_for_vectors(&self, limit: Duration) -> bool {
+        self.task.wait(limit).await == Some(Ok(PassOutcome::Complete))
     }
 
     /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
@@ -121,6 +121,6 @@ impl Embedding {
 }
 
 /// What a search says where meaning had no part in it.
-pub(crate) fn words_alone(why: &str) -> String {
+pub(crate) fn words_only_note(why: &str) -> String {
     format!("Found by words alone: {}.", why.trim_end_matches('.'))
 }

@@ -13,33 +13,33 @@ use serde_json::{Map, Value};
 
 use crate::{
     embedding::{VectorModel, VectorStore},
-    wiki::record::{Origin, Record},
+    wiki::record::{PageOrigin, PageRecord},
 };
 
 /// Pages that an engine stores and removes together, all or none.
 #[derive(Debug, Default)]
-pub(crate) struct Writes {
+pub(crate) struct PageWrites {
     /// Ids of the pages that go.
     pub(crate) remove: Vec<String>,
     /// Pages that come, new or in the place of their older selves.
-    pub(crate) put: Vec<Record>,
+    pub(crate) put: Vec<PageRecord>,
 }
 
 /// A change of what is stored. It is worked out inside the transaction that makes it: there no other process stores
 /// pages or edits files, so that no other one can be faster, however many there are. The steps look at files, so they
 /// may block.
-pub(crate) trait Plan: Send + Sync {
+pub(crate) trait WritePlan: Send + Sync {
     /// The pages that it depends on.
     ///
     /// # Errors
     /// `not-found` where the wiki folder has gone.
-    fn scope(&self) -> Result<Scope, Fault>;
+    fn scope(&self) -> Result<PageScope, Fault>;
 
     /// The writes, where this is stored of these pages. `None` if the change must not be made any more.
     ///
     /// # Errors
     /// `invalid-arguments` where pages would be lost.
-    fn writes(&self, found: &[Head]) -> Result<Option<Writes>, Fault>;
+    fn writes(&self, found: &[PageHead]) -> Result<Option<PageWrites>, Fault>;
 
     /// Changes the page's file: last, so that it is not changed where the rest fails.
     ///
@@ -50,9 +50,9 @@ pub(crate) trait Plan: Send + Sync {
     }
 }
 
-impl dyn Plan {
+impl dyn WritePlan {
     /// The same as a step of asynchronous work.
-    pub(crate) async fn off_thread<T: Send + 'static>(
+    pub(crate) async fn run_blocking<T: Send + 'static>(
         self: &Arc<Self>,
         step: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
@@ -64,56 +64,56 @@ impl dyn Plan {
 
 /// What became of a plan.
 #[derive(Debug)]
-pub(crate) enum Applied {
+pub(crate) enum WriteOutcome {
     /// It is stored.
     Done,
     /// Nothing was: other writers were faster, and the next attempt may succeed.
-    Changed,
+    Conflict,
     /// Whether it was is not known, for this reason.
     Unknown(Fault),
 }
 
 /// Which pages are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum PageScope {
     /// Every page.
     All,
     /// Those with these ids (compared as ids are), and those that came from this wiki folder.
-    Of {
+    Matching {
         /// The ids.
         ids: Vec<String>,
-        /// As [`Origin`] has it.
+        /// As [`PageOrigin`] has it.
         root: Option<String>,
     },
 }
 
-impl Scope {
+impl PageScope {
     /// The pages with these ids.
     pub(crate) fn ids(ids: impl IntoIterator<Item = String>) -> Self {
-        Self::Of { ids: ids.into_iter().collect(), root: None }
+        Self::Matching { ids: ids.into_iter().collect(), root: None }
     }
 }
 
 /// What is known of a stored page without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct PageHead {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) hash: String,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<PageOrigin>,
 }
 
-impl Head {
+impl PageHead {
     /// What is known of a page that was read.
-    pub(crate) fn of(page: &Record) -> Self {
-        let Record { id, title, hash, origin, .. } = page.clone();
+    pub(crate) fn from_record(page: &PageRecord) -> Self {
+        let PageRecord { id, title, hash, origin, .. } = page.clone();
         Self { id, title, hash, origin }
     }
 }
 
 /// How an engine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct KnowledgeHealth {
     /// Its name, `sqlite` for example.
     pub engine: &'static str,
     /// Where it is: a file or an address, without credentials.
@@ -162,7 +162,7 @@ pub(crate) const PAGES: &str = "page";
 
 /// What is looked for.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct PageQuestion {
     pub(crate) query: SearchQuery,
     pub(crate) name: NameQuery,
     /// None where meaning has no part in it.
@@ -175,7 +175,7 @@ pub(crate) struct Question {
     pub(crate) limit: usize,
 }
 
-impl Question {
+impl PageQuestion {
     /// How many of the best in each way are looked at closely.
     pub(crate) fn pool(&self) -> usize {
         self.limit.max(MIN_CANDIDATE_POOL)
@@ -194,7 +194,7 @@ pub(crate) struct QueryVector {
 /// What may answer a question: the best by name, by words and by vector, filters before every limit, each with its
 /// scores in the other ways too. The key of one is its id.
 #[derive(Debug, Default)]
-pub(crate) struct Candidates {
+pub(crate) struct PageCandidates {
     pub(crate) scored: Vec<ScoredCandidate<String>>,
     /// Words of the question that no page holds.
     pub(crate) unmatched_terms: Vec<String>,
@@ -206,7 +206,7 @@ pub(crate) struct Candidates {
 
 /// The pages whose names answer a question, of rows of (page, name as names are compared). A beginning that more than
 /// [`MIN_CANDIDATE_POOL`] pages have tells nothing.
-pub(crate) fn named<K: Ord>(
+pub(crate) fn name_matches<K: Ord>(
     query: &NameQuery,
     rows: impl IntoIterator<Item = (K, String)>,
 ) -> BTreeMap<K, NameMatch> {
@@ -226,7 +226,7 @@ pub(crate) fn named<K: Ord>(
 /// and after. Ids come in any spelling and are compared as ids are. Faults are `unavailable` and name the engine and
 /// its address.
 #[async_trait]
-pub(crate) trait Engine: Send + Sync {
+pub(crate) trait PageEngine: Send + Sync {
     /// The name in configuration and index files.
     fn name(&self) -> &'static str;
 
@@ -234,28 +234,28 @@ pub(crate) trait Engine: Send + Sync {
     fn refs(&self) -> Map<String, Value>;
 
     /// What is known of these pages, by id.
-    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault>;
+    async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault>;
 
     /// What is stored under these ids, in any order.
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault>;
+    async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault>;
 
     /// The pages with these ids, in their order; none where there is no such page.
     async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault>;
 
     /// The ids of the pages with this title (compared as titles are), sorted.
-    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault>;
+    async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault>;
 
     /// The domains that pages have, as they are [compared](crate::wiki::ids::domain_key), sorted; of `among` only,
     /// where those are given in that form.
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault>;
 
     /// What may answer a question.
-    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault>;
+    async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault>;
 
-    /// Applies a plan in one transaction that no other writer shares: [`Plan::scope`] and [`Plan::writes`] come first,
-    /// [`Plan::finish`] last. Where it fails, nothing is stored. A page whose [version](Record::version_to_embed) changes
+    /// Applies a plan in one transaction that no other writer shares: [`WritePlan::scope`] and [`WritePlan::writes`] come first,
+    /// [`WritePlan::finish`] last. Where it fails, nothing is stored. A page whose [version](Record::version_to_embed) changes
     /// loses its vectors and waits for others.
-    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault>;
+    async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault>;
 
     /// Where it keeps the vectors of pages.
     fn vectors(&self) -> Arc<dyn VectorStore>;
@@ -264,7 +264,7 @@ pub(crate) trait Engine: Send + Sync {
     async fn stats(&self) -> Result<EngineStatistics, Fault>;
 
     /// Waits until search sees every stored page; false where that fails or takes longer than this.
-    async fn settle(&self, _limit: Duration) -> bool {
+    async fn wait_until_searchable(&self, _limit: Duration) -> bool {
         true
     }
 
@@ -275,9 +275,9 @@ pub(crate) trait Engine: Send + Sync {
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault>;
 }
 
-impl dyn Engine {
+impl dyn PageEngine {
     /// What is stored under an id.
-    pub(crate) async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
+    pub(crate) async fn record(&self, id: &str) -> Result<Option<PageRecord>, Fault> {
         Ok(self.records(&[id.to_owned()]).await?.pop())
     }
 }

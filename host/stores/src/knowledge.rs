@@ -1,16 +1,16 @@
 //! The knowledge port: a wiki on an engine. Paths are checked, folders read and edits made here, once for
 //! every engine; an engine stores and finds.
 
+mod changed_files;
 mod copy;
 mod index;
 mod linked;
-mod newer;
 mod patch;
 mod plan;
 mod replace;
 mod search;
 mod store;
-mod unfinished;
+mod unfinished_edits;
 mod write;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -32,15 +32,15 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
-    embedding::Embedding,
-    engine::{EmbeddingHealth, Engine, EngineHealth, Health, Scope},
+    embedding::EmbeddingTask,
+    engine::{EmbeddingHealth, EngineHealth, KnowledgeHealth, PageEngine, PageScope},
     nearest::nearest,
     sqlite::knowledge::SqliteEngine,
     wiki::{WikiRoots, ids, stamp},
 };
 
+use changed_files::FileChangeTracker;
 pub use linked::LinkedPage;
-use newer::NewerFiles;
 use search::PageTexts;
 
 /// Effect of a write.
@@ -65,12 +65,12 @@ pub struct KnowledgeConfig {
 
 /// A knowledge graph made of wiki pages.
 pub struct WikiKnowledge {
-    engine: Arc<dyn Engine>,
-    embedding: Option<Embedding>,
+    engine: Arc<dyn PageEngine>,
+    embedding: Option<EmbeddingTask>,
     roots: WikiRoots,
     default_root: Option<PathBuf>,
     clock: Arc<dyn Clock>,
-    newer: Arc<NewerFiles>,
+    newer: Arc<FileChangeTracker>,
 }
 
 impl WikiKnowledge {
@@ -82,7 +82,7 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
-        Self::on(Arc::new(SqliteEngine::new(database)), (roots, default_root), clock, embedder)
+        Self::with_engine(Arc::new(SqliteEngine::new(database)), (roots, default_root), clock, embedder)
     }
 
     /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
@@ -95,7 +95,7 @@ impl WikiKnowledge {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::on(Arc::new(PostgresEngine::new(server)), (roots, default_root), clock, embedder)
+        Self::with_engine(Arc::new(PostgresEngine::new(server)), (roots, default_root), clock, embedder)
     }
 
     /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
@@ -112,7 +112,7 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self, Fault> {
         let engine = Arc::new(WeaviateNeo4jEngine::new(servers)?);
-        Ok(Self::on(engine, (roots, default_root), clock, embedder))
+        Ok(Self::with_engine(engine, (roots, default_root), clock, embedder))
     }
 
     /// In memory, for tests; for the rest as [`WikiKnowledge::sqlite`].
@@ -125,19 +125,19 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let engine = crate::memory::MemoryEngine(Arc::clone(store));
-        Self::on(Arc::new(engine), (roots, default_root), clock, embedder)
+        Self::with_engine(Arc::new(engine), (roots, default_root), clock, embedder)
     }
 
-    fn on(
-        engine: Arc<dyn Engine>,
+    fn with_engine(
+        engine: Arc<dyn PageEngine>,
         (roots, default_root): (WikiRoots, Option<PathBuf>),
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let roots = roots.and(default_root.as_deref());
+        let roots = roots.with_root(default_root.as_deref());
         let embedding = embedder.map(|embedder| {
             let texts = Arc::new(PageTexts(Arc::clone(&engine)));
-            Embedding::new(embedder, engine.vectors(), texts)
+            EmbeddingTask::new(embedder, engine.vectors(), texts)
         });
         Self { engine, embedding, roots, default_root, clock, newer: Arc::default() }
     }
@@ -146,9 +146,9 @@ impl WikiKnowledge {
     ///
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
-    pub async fn health(&self) -> Result<Health, Fault> {
+    pub async fn health(&self) -> Result<KnowledgeHealth, Fault> {
         let embedding = self.embedding.as_ref();
-        let model = embedding.map(Embedding::vectors);
+        let model = embedding.map(EmbeddingTask::vectors);
         let engine = self.engine.health(model.as_ref()).await?;
         let embedding = embedding.map(|embedding| EmbeddingHealth {
             model: embedding.model().to_owned(),
@@ -156,7 +156,7 @@ impl WikiKnowledge {
             failing: engine.no_vectors.or_else(|| embedding.failing()),
         });
         let EngineHealth { address, schema, pages, waiting, .. } = engine;
-        Ok(Health { engine: self.engine.name(), address, schema, pages, waiting, embedding })
+        Ok(KnowledgeHealth { engine: self.engine.name(), address, schema, pages, waiting, embedding })
     }
 
     /// The ids of all pages, sorted.
@@ -164,15 +164,17 @@ impl WikiKnowledge {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn ids(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.engine.heads(&Scope::All).await?.into_iter().map(|page| page.id).collect())
+        Ok(self.engine.heads(&PageScope::All).await?.into_iter().map(|page| page.id).collect())
     }
 
     /// Waits until every stored page has its vector, for processes that end when their work is done. False where
     /// the model fails or it takes longer than this; the rest is made up for by whoever opens the database next.
-    pub async fn settle(&self, limit: Duration) -> bool {
+    pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
-            Some(embedding) => embedding.settle(limit).await && self.engine.settle(limit).await,
-            None => self.engine.settle(limit).await,
+            Some(embedding) => {
+                embedding.wait_for_vectors(limit).await && self.engine.wait_until_searchable(limit).await
+            }
+            None => self.engine.wait_until_searchable(limit).await,
         }
     }
 
@@ -196,7 +198,7 @@ impl WikiKnowledge {
         if let Some(page) = self.engine.pages(&ids).await?.into_iter().flatten().next() {
             return Ok(Some((page, Vec::new())));
         }
-        let mut titled = self.engine.titled(text).await?;
+        let mut titled = self.engine.ids_by_title(text).await?;
         let Some(id) = titled.first().cloned() else { return Ok(None) };
         titled.remove(0);
         let page = self.engine.pages(&[id]).await?.pop().flatten();
@@ -226,7 +228,7 @@ impl KnowledgeGraph for WikiKnowledge {
             let page = self.with_unfinished_edit(page).await?;
             return Ok(PageLookup::Found { page: Box::new(page), namesakes });
         }
-        Ok(PageLookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
+        Ok(PageLookup::Missing(nearest(id_or_title, &self.engine.heads(&PageScope::All).await?)))
     }
 
     async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault> {

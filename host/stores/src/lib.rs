@@ -31,19 +31,19 @@ pub use artifacts::{ArtifactHealth, ArtifactLimits, ArtifactStore, Sweeper, engi
 #[cfg(feature = "chroma")]
 pub use chroma::ChromaConfig;
 pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
-pub use engine::{EmbeddingHealth, Health};
+pub use engine::{EmbeddingHealth, KnowledgeHealth};
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, Times};
+pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
     copy::{DataFile, check, check_all, copy},
     kv::SqliteKv,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,
 };
-pub use tools::ToolBook;
+pub use tools::ToolCatalogStore;
 #[cfg(feature = "weaviate-neo4j")]
-pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
+pub use weaviate_neo4j::{RemoteTimeouts, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots};

@@ -14,22 +14,24 @@ use gatehouse_core::{
 };
 use serde_json::{Map, Value};
 
-use self::graph::{Graph, Indexed};
+use self::graph::{IndexedPage, PageGraph};
 use crate::{
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
-    engine::{Applied, Candidates, Engine, EngineHealth, Head, Plan, Question, Scope},
-    wiki::{ids, record::Record},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
+    engine::{
+        EngineHealth, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome, WritePlan,
+    },
+    wiki::{ids, record::PageRecord},
 };
 
 /// What engines in memory hold; those that share one are as processes that share a database.
 #[derive(Default)]
-pub struct MemoryStore(Mutex<Graph>);
+pub struct MemoryStore(Mutex<PageGraph>);
 
 /// The engine.
 pub(crate) struct MemoryEngine(pub(crate) Arc<MemoryStore>);
 
 #[async_trait]
-impl Engine for MemoryEngine {
+impl PageEngine for MemoryEngine {
     fn name(&self) -> &'static str {
         "memory"
     }
@@ -38,11 +40,11 @@ impl Engine for MemoryEngine {
         Map::new()
     }
 
-    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+    async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
         Ok(lock(&self.0.0).heads(scope))
     }
 
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let graph = lock(&self.0.0);
         Ok(ids.iter().filter_map(|id| Some(graph.pages.get(&ids::key(id))?.record.clone())).collect())
     }
@@ -52,9 +54,9 @@ impl Engine for MemoryEngine {
         Ok(ids.iter().map(|id| graph.page(id)).collect())
     }
 
-    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+    async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
         let graph = lock(&self.0.0);
-        let is_meant = |page: &&Indexed| ids::key(&page.record.title) == ids::key(title);
+        let is_meant = |page: &&IndexedPage| ids::key(&page.record.title) == ids::key(title);
         let found: BTreeSet<String> =
             graph.pages.values().filter(is_meant).map(|page| page.record.id.clone()).collect();
         Ok(found.into_iter().collect())
@@ -67,13 +69,13 @@ impl Engine for MemoryEngine {
         Ok(all.into_iter().filter(|domain| among.as_ref().is_none_or(|few| few.contains(domain))).collect())
     }
 
-    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+    async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
         lock(&self.0.0).candidates(question)
     }
 
-    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let store = Arc::clone(&self.0);
-        plan.off_thread(move |plan| lock(&store.0).apply(plan)).await
+        plan.run_blocking(move |plan| lock(&store.0).apply(plan)).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
@@ -110,13 +112,15 @@ impl VectorStore for MemoryStore {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         let graph = lock(&self.0);
         let waiting = graph.waiting(model).filter(|(item, _)| after.is_none_or(|after| *item > after));
-        let one =
-            |(item, version): (&Item, &String)| WaitingItem { item: item.clone(), version: version.clone() };
+        let one = |(item, version): (&VectorItem, &String)| WaitingItem {
+            item: item.clone(),
+            version: version.clone(),
+        };
         Ok(waiting.take(limit).map(one).collect())
     }
 

@@ -2,16 +2,16 @@
 
 use std::cmp::Reverse;
 
-use crate::{engine::Head, wiki::ids};
+use crate::{engine::PageHead, wiki::ids};
 
-const OFFERED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Longer questions are cut: comparing costs the product of both lengths.
-const COMPARED: usize = 120;
+const MAX_COMPARED_CHARS: usize = 120;
 
 /// The titles that come nearest, nearest first: those that are the same but for case or a missing prefix,
 /// then those that hold the text or are held by it, then by similarity of their spelling.
-pub(crate) fn nearest(asked: &str, pages: &[Head]) -> Vec<String> {
+pub(crate) fn nearest(asked: &str, pages: &[PageHead]) -> Vec<String> {
     let pages = pages.iter().map(|page| (page.id.as_str(), page.title.as_str()));
     nearest_of(asked, pages)
 }
@@ -23,7 +23,7 @@ pub(crate) fn nearest_names(asked: &str, names: &[String]) -> Vec<String> {
 
 /// Pairs of id and title.
 fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let asked: String = fold(asked).chars().take(COMPARED).collect();
+    let asked: String = fold(asked).chars().take(MAX_COMPARED_CHARS).collect();
     let bare = asked.split_once(['/', ':']).map_or(asked.as_str(), |(_, name)| name.trim()).to_owned();
     let mut ranked: Vec<(u8, Reverse<u64>, &str, &str)> = pages
         .map(|(id, title)| {
@@ -37,7 +37,7 @@ fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) 
     ranked.sort_unstable();
     let mut titles: Vec<String> = Vec::new();
     for (_, _, title, _) in ranked {
-        if titles.len() < OFFERED && !titles.iter().any(|other| other == title) {
+        if titles.len() < MAX_SUGGESTIONS && !titles.iter().any(|other| other == title) {
             titles.push(title.to_owned());
         }
     }
@@ -62,7 +62,7 @@ fn fold(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn pages() -> Vec<Head> {
+    fn pages() -> Vec<PageHead> {
         [
             "Principle/Org_Lib_Model_Loading",
             "Principle/Org_Lib_Model_Saving",
@@ -70,7 +70,7 @@ mod tests {
             "Heuristic/Org_Lib_Sample_Packing_Tip",
         ]
         .iter()
-        .map(|id| Head {
+        .map(|id| PageHead {
             id: (*id).to_owned(),
             title: id.split_once("Lib_").unwrap().1.to_owned(),
             hash: String::new(),

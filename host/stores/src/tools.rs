@@ -2,7 +2,7 @@
 //! state of the store than the one it holds reads it anew, so that several hosts may share one.
 
 pub(crate) mod category;
-mod known;
+mod listing_cache;
 
 use std::{
     collections::HashMap,
@@ -28,9 +28,9 @@ use gatehouse_core::{
     },
 };
 
-use self::known::KnownListings;
+use self::listing_cache::ListingCache;
 use crate::{
-    embedding::{Embedding, Item, TextSource},
+    embedding::{EmbeddingTask, TextSource, VectorItem},
     sqlite::tools::{SqliteTools, TOOLS},
 };
 
@@ -40,16 +40,16 @@ pub(crate) fn key(server: &str, tool: &str) -> String {
 }
 
 /// The index.
-pub struct ToolBook {
+pub struct ToolCatalogStore {
     store: Arc<SqliteTools>,
-    embedding: Option<Embedding>,
+    embedding: Option<EmbeddingTask>,
     clock: Arc<dyn Clock>,
-    held: Mutex<Option<Arc<Held>>>,
-    known: KnownListings,
+    held: Mutex<Option<Arc<ToolSnapshot>>>,
+    known: ListingCache,
 }
 
 /// All tools at one state of the store.
-struct Held {
+struct ToolSnapshot {
     generation: i64,
     segments: Vec<ToolSegment>,
     /// The number in the store of each tool, by its place.
@@ -59,21 +59,21 @@ struct Held {
     held_back: RowSet,
 }
 
-impl ToolBook {
+impl ToolCatalogStore {
     /// In this file, which is opened on first use. With an embedder tools are found by meaning too; calls have to be made
     /// inside a Tokio runtime, where the vectors are made in the background.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let store = Arc::new(SqliteTools::new(database));
         let texts = Arc::new(ToolTexts(Arc::clone(&store)));
-        let embedding = embedder.map(|embedder| Embedding::new(embedder, store.vectors(), texts));
-        Self { store, embedding, clock, held: Mutex::default(), known: KnownListings::default() }
+        let embedding = embedder.map(|embedder| EmbeddingTask::new(embedder, store.vectors(), texts));
+        Self { store, embedding, clock, held: Mutex::default(), known: ListingCache::default() }
     }
 
     /// Waits until the tools that are kept now have their vectors; false where they have not, because the model fails or
     /// it takes longer than this. True at once without an embedder.
-    pub async fn settle(&self, limit: Duration) -> bool {
+    pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
-            Some(embedding) => embedding.settle(limit).await,
+            Some(embedding) => embedding.wait_for_vectors(limit).await,
             None => true,
         }
     }
@@ -86,7 +86,7 @@ impl ToolBook {
         self.store.close().await;
     }
 
-    async fn tools(&self) -> Result<Arc<Held>, Fault> {
+    async fn tools(&self) -> Result<Arc<ToolSnapshot>, Fault> {
         let generation = self.store.generation().await?;
         let held = lock(&self.held).clone();
         if let Some(held) = held.filter(|held| held.generation == generation) {
@@ -94,7 +94,7 @@ impl ToolBook {
         }
         let (generation, servers) = self.store.all().await?;
         let read = move || {
-            let mut held = Held {
+            let mut held = ToolSnapshot {
                 generation,
                 segments: Vec::new(),
                 numbers: Vec::new(),
@@ -125,11 +125,11 @@ impl ToolBook {
     /// How near each tool is to a question, by its place, and what to say where meaning has no part, or not in all.
     async fn cosines(
         &self,
-        held: &Held,
+        held: &ToolSnapshot,
         question: &str,
     ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
         let Some(embedding) = &self.embedding else { return Ok((Vec::new(), None)) };
-        let (vector, why) = embedding.ask(question).await;
+        let (vector, why) = embedding.embed_question(question).await;
         let Some(vector) = vector else { return Ok((Vec::new(), why)) };
         let (near, without) = self.store.cosines(&embedding.vectors().name, vector).await?;
         let mut cosines = vec![None; held.numbers.len()];
@@ -140,27 +140,27 @@ impl ToolBook {
         }
         if without > 0 {
             // Another process may have stored them.
-            embedding.announce();
+            embedding.wake();
         }
         Ok((cosines, why))
     }
 }
 
 #[async_trait]
-impl ToolIndex for ToolBook {
+impl ToolIndex for ToolCatalogStore {
     async fn put(&self, listing: IndexedListing, force: bool) -> Result<RefreshReport, Fault> {
         let now = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
         let report = self.store.put(listing, now, force).await;
         self.known.changed();
         let report = report?;
         if let Some(embedding) = self.embedding.as_ref().filter(|_| report.embeddings > 0) {
-            embedding.announce();
+            embedding.wake();
         }
         Ok(report)
     }
 
     async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        self.known.of(&self.store, server).await
+        self.known.get(&self.store, server).await
     }
 
     async fn forget(&self, server: &str) -> Result<(), Fault> {
@@ -206,7 +206,7 @@ impl ToolIndex for ToolBook {
     }
 
     async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
-        self.store.held().await
+        self.store.pending_changes().await
     }
 
     async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
@@ -225,11 +225,11 @@ struct ToolTexts(Arc<SqliteTools>);
 
 #[async_trait]
 impl TextSource for ToolTexts {
-    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
         let of_tools = items.iter().filter(|item| item.corpus == TOOLS);
         let keys: Vec<String> = of_tools.map(|item| item.key.clone()).collect();
         let mut specs = self.0.specs(&keys).await?.into_iter();
-        let mut text = |item: &Item| {
+        let mut text = |item: &VectorItem| {
             if item.corpus == TOOLS { specs.next().flatten().map(|spec| embedded_tool(&spec)) } else { None }
         };
         Ok(items.iter().map(&mut text).collect())

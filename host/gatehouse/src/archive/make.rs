@@ -46,7 +46,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     let failed = |error: io::Error| io_message("written", target, error) + "; nothing was left there";
     // A restore stays out until this is done.
     let _locks = DataFile::ALL
-        .map(|kept| DatabaseLock::with_others(kept, &state.join(kept.file())))
+        .map(|kept| DatabaseLock::lock_shared(kept, &state.join(kept.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .map_err(|fault| fault.in_one_line())?;

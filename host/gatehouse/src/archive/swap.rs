@@ -69,7 +69,8 @@ fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
             .collect();
         return Err(format!("hosts run on {}: {}. End them first", state.display(), each.join(", ")));
     }
-    let locks = DataFile::ALL.iter().map(|kept| DatabaseLock::alone(*kept, &state.join(kept.file())));
+    let locks =
+        DataFile::ALL.iter().map(|kept| DatabaseLock::lock_exclusive(*kept, &state.join(kept.file())));
     locks.collect::<Result<_, _>>().map_err(|fault| fault.in_one_line())
 }
 

@@ -171,7 +171,7 @@ fn progress_bar(doing: &str) -> ProgressBar {
 async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = knowledge.settle(MAX_VECTOR_WAIT).await;
+    let settled = knowledge.wait_for_vectors(MAX_VECTOR_WAIT).await;
     bar.finish_and_clear();
     settled
 }

@@ -43,7 +43,7 @@ impl HostStores {
         tokio::time::sleep(FIRST_SWEEP).await;
         // What is wrong with the configuration is told to those who need artifacts.
         let Ok(store) = self.artifacts.get() else { return };
-        let _sweeper = store.keep_swept(SWEEP_INTERVAL);
+        let _sweeper = store.start_sweeping(SWEEP_INTERVAL);
         pending::<()>().await;
     }
 }

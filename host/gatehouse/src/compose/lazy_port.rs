@@ -23,7 +23,7 @@ use gatehouse_core::{
     },
 };
 use gatehouse_stores::{
-    ArtifactHealth, ArtifactStore, DocumentLibrary, Health, LibraryHealth, WikiKnowledge,
+    ArtifactHealth, ArtifactStore, DocumentLibrary, KnowledgeHealth, LibraryHealth, WikiKnowledge,
 };
 
 use crate::config::ConfigError;
@@ -71,7 +71,7 @@ impl<T> LazyPort<T> {
 
 impl LazyGraph {
     /// How it is, without changing anything.
-    pub(crate) async fn health(&self) -> Result<Health, Fault> {
+    pub(crate) async fn health(&self) -> Result<KnowledgeHealth, Fault> {
         self.get()?.health().await
     }
 

@@ -64,7 +64,7 @@ impl DocumentsConfig {
         let server = gatehouse_stores::PostgresConfig::parse(url);
         let server = server.map_err(|fault| config_error(variable, fault.in_one_line()))?;
         let tables = match tables {
-            raw::TableOwner::Found => gatehouse_stores::DocumentTables::Found,
+            raw::TableOwner::Found => gatehouse_stores::DocumentTables::Detect,
             raw::TableOwner::Own => gatehouse_stores::DocumentTables::Own,
             raw::TableOwner::Existing => gatehouse_stores::DocumentTables::Existing,
         };

@@ -123,7 +123,7 @@ impl KnowledgeConfig {
             neo4j_user: user.into(),
             neo4j_password: password.ok_or_else(|| config_error("NEO4J_PASSWORD", missing))?,
             neo4j_database: database.map(str::to_owned),
-            timing: gatehouse_stores::Timing::default(),
+            timing: gatehouse_stores::RemoteTimeouts::default(),
         })))
     }
 

@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 use super::engine::{BlockStart, PackedText, StoredText};
 
 /// Bytes of a block; one less than a character more where that is cut.
-const BLOCK: usize = 1 << 20;
+const BLOCK_BYTES: usize = 1 << 20;
 
 /// The level of zstd: what its authors chose. Higher ones take several times as long for a few per cent.
-const LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 3;
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,17 +29,17 @@ impl PackedText {
     ///
     /// # Errors
     /// `internal` where the packer fails.
-    pub(super) fn of(text: &str) -> Result<Self, Fault> {
+    pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
         let mut whole = Sha256::new();
-        let mut packer = zstd::bulk::Compressor::new(LEVEL).map_err(|error| failed(&error))?;
+        let mut packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| zstd_fault(&error))?;
         let mut start = BlockStart { characters: 0, feeds: 0 };
         let mut blocks = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            let (block, after) = rest.split_at(rest.ceil_char_boundary(BLOCK));
+            let (block, after) = rest.split_at(rest.ceil_char_boundary(BLOCK_BYTES));
             rest = after;
             whole.update(block);
-            let packed = packer.compress(block.as_bytes()).map_err(|error| failed(&error))?;
+            let packed = packer.compress(block.as_bytes()).map_err(|error| zstd_fault(&error))?;
             let digest = Sha256::digest(block).to_vec();
             blocks.push(TextBlock { start, size: block.len() as i64, digest, packed });
             start.characters += block.chars().count() as i64;
@@ -61,7 +61,7 @@ impl PackedText {
     }
 }
 
-fn failed(error: &std::io::Error) -> Fault {
+fn zstd_fault(error: &std::io::Error) -> Fault {
     Fault::internal(format!("a text could not be packed: {error}"))
 }
 
@@ -71,31 +71,31 @@ impl TextBlock {
         let mut bytes = vec![0; self.length()?];
         self.unpack(&mut bytes)?;
         if Sha256::digest(&bytes)[..] != self.digest[..] {
-            return Err(damaged());
+            return Err(damaged_text());
         }
-        String::from_utf8(bytes).map_err(|_| damaged())
+        String::from_utf8(bytes).map_err(|_| damaged_text())
     }
 
     /// Bytes when it is unpacked; a damaged number must not become an allocation of that size.
     fn length(&self) -> Result<usize, Fault> {
-        usize::try_from(self.size).ok().filter(|size| *size <= BLOCK + 3).ok_or_else(damaged)
+        usize::try_from(self.size).ok().filter(|size| *size <= BLOCK_BYTES + 3).ok_or_else(damaged_text)
     }
 
     fn unpack(&self, into: &mut [u8]) -> Result<(), Fault> {
         match zstd::bulk::decompress_to_buffer(&self.packed, into) {
             Ok(written) if written == into.len() => Ok(()),
-            Ok(_) | Err(_) => Err(damaged()),
+            Ok(_) | Err(_) => Err(damaged_text()),
         }
     }
 }
 
 impl StoredText {
     /// The whole text, checked; all blocks must be there.
-    pub(super) fn whole(&self) -> Result<String, Fault> {
+    pub(super) fn full_text(&self) -> Result<String, Fault> {
         let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
         let size = lengths.iter().sum::<usize>();
         if i64::try_from(size) != Ok(self.size) {
-            return Err(damaged());
+            return Err(damaged_text());
         }
         // Each block is unpacked into its place: no second copy.
         let mut bytes = vec![0; size];
@@ -106,9 +106,9 @@ impl StoredText {
             rest = after;
         }
         if Sha256::digest(&bytes)[..] != self.digest[..] {
-            return Err(damaged());
+            return Err(damaged_text());
         }
-        String::from_utf8(bytes).map_err(|_| damaged())
+        String::from_utf8(bytes).map_err(|_| damaged_text())
     }
 
     /// Characters from one to before another, of the blocks that hold them.
@@ -160,7 +160,7 @@ fn feed(text: &str, number: i64) -> Option<usize> {
     memchr_iter(b'\n', text.as_bytes()).nth(before)
 }
 
-fn damaged() -> Fault {
+fn damaged_text() -> Fault {
     let fault =
         Fault::unavailable("what is stored of this artifact is not what was kept: the disk damaged it");
     Fault { retryable: false, ..fault.hint("Delete it, and call the tool again that it is the result of.") }
@@ -170,11 +170,12 @@ fn damaged() -> Fault {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{super::engine::Span, *};
+    use super::{super::engine::ArtifactSpan, *};
 
     /// As an engine gives it back.
-    fn stored(text: &str, span: Span) -> StoredText {
-        let PackedText { digest, size, lines, characters, blocks } = PackedText::of(text).expect("packed");
+    fn stored(text: &str, span: ArtifactSpan) -> StoredText {
+        let PackedText { digest, size, lines, characters, blocks } =
+            PackedText::from_text(text).expect("packed");
         let starts: Vec<BlockStart> = blocks.iter().map(|block| block.start).collect();
         let blocks = blocks[span.blocks(&starts)].to_vec();
         StoredText { digest, size, lines, characters, blocks }
@@ -184,7 +185,7 @@ mod tests {
     fn long(turn: usize) -> String {
         let unit = "zeile ä🙂\r\n\nx\r";
         let mut text = "a".repeat(turn);
-        while text.len() < 2 * BLOCK + 5_000 {
+        while text.len() < 2 * BLOCK_BYTES + 5_000 {
             text.push_str(unit);
         }
         text
@@ -195,14 +196,14 @@ mod tests {
         for turn in 0..5 {
             let text = long(turn);
             let lines: Vec<&str> = text.lines().collect();
-            let whole = stored(&text, Span::Whole);
+            let whole = stored(&text, ArtifactSpan::Whole);
             assert_eq!((whole.lines, whole.characters), (lines.len() as i64, text.chars().count() as i64));
-            assert!(whole.whole().expect("whole") == text);
-            let cut = PackedText::of(&text).expect("packed").blocks[1].start;
+            assert!(whole.full_text().expect("whole") == text);
+            let cut = PackedText::from_text(&text).expect("packed").blocks[1].start;
             for from in [0, 1, cut.feeds - 2, cut.feeds - 1, cut.feeds, cut.feeds + 1, whole.lines - 1] {
                 for count in [1, 2, 5] {
                     let to = (from + count).min(whole.lines);
-                    let piece = stored(&text, Span::Lines(from, to)).lines(from, to).expect("lines");
+                    let piece = stored(&text, ArtifactSpan::Lines(from, to)).lines(from, to).expect("lines");
                     let bare = |line: &str| line.trim_end_matches('\r').to_owned();
                     let found: Vec<String> = piece.split('\n').map(bare).collect();
                     let expected: Vec<String> =
@@ -213,7 +214,10 @@ mod tests {
             for from in [0, 7, cut.characters - 2, cut.characters, whole.characters - 3] {
                 let to = from + 4;
                 let expected: String = text.chars().skip(from as usize).take(4).collect();
-                assert_eq!(stored(&text, Span::Characters(from, to)).characters(from, to), Ok(expected));
+                assert_eq!(
+                    stored(&text, ArtifactSpan::Characters(from, to)).characters(from, to),
+                    Ok(expected)
+                );
             }
         }
     }
@@ -223,21 +227,24 @@ mod tests {
         for (text, lines) in
             [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\r\n\r\n", 2)]
         {
-            assert_eq!(PackedText::of(text).expect("packed").lines, lines, "{text:?}");
+            assert_eq!(PackedText::from_text(text).expect("packed").lines, lines, "{text:?}");
         }
     }
 
     #[test]
     fn damage_is_found_in_whole_texts_and_in_pieces() {
         let text = long(0);
-        let mut stored = stored(&text, Span::Whole);
-        let other = PackedText::of(&text.replace('x', "y")).expect("packed").blocks;
+        let mut stored = stored(&text, ArtifactSpan::Whole);
+        let other = PackedText::from_text(&text.replace('x', "y")).expect("packed").blocks;
         stored.blocks[1].packed = other[1].packed.clone();
-        assert!(stored.whole().is_err() && stored.characters(BLOCK as i64, BLOCK as i64 + 1).is_err());
+        assert!(
+            stored.full_text().is_err()
+                && stored.characters(BLOCK_BYTES as i64, BLOCK_BYTES as i64 + 1).is_err()
+        );
         stored.blocks[1].packed.truncate(50);
-        assert!(stored.whole().is_err() && stored.lines(0, stored.lines).is_err());
+        assert!(stored.full_text().is_err() && stored.lines(0, stored.lines).is_err());
         stored.blocks[1].size = i64::MAX;
-        assert!(stored.whole().is_err());
+        assert!(stored.full_text().is_err());
     }
 
     proptest! {
@@ -245,7 +252,7 @@ mod tests {
 
         #[test]
         fn pages_of_any_text_put_together_are_the_text(text in "(\\PC|\r|\n){0,60}", page in 1_i64..7) {
-            let whole = stored(&text, Span::Whole);
+            let whole = stored(&text, ArtifactSpan::Whole);
             let mut together = String::new();
             let mut from = 0;
             while from < whole.characters {

@@ -22,14 +22,14 @@ pub(crate) const ARTIFACTS: &str = "artifact";
 
 /// Whose artifacts are meant, and when: what is past its time then is not there. Milliseconds since 1970.
 #[derive(Debug, Clone)]
-pub(crate) struct Asker {
+pub(crate) struct OwnerScope {
     pub(crate) owner: String,
     pub(crate) now: i64,
 }
 
 /// A text on its way to an engine, with what is to be known of it.
 pub(crate) struct NewArtifact {
-    pub(crate) asker: Asker,
+    pub(crate) asker: OwnerScope,
     pub(crate) text: PackedText,
     /// As it is where the text is new to its owner; its id is the shortest one.
     pub(crate) row: ArtifactRow,
@@ -49,12 +49,12 @@ pub(crate) struct PackedText {
 
 /// The most that artifacts may take, and where that is set, for faults.
 #[derive(Debug, Clone)]
-pub(crate) struct Cap {
+pub(crate) struct StorageLimit {
     pub(crate) bytes: u64,
     pub(crate) setting: String,
 }
 
-impl Cap {
+impl StorageLimit {
     /// Passes where artifacts take so many bytes.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ pub(crate) struct BlockStart {
 
 /// Which part of a text is wanted: what its blocks must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Span {
+pub(crate) enum ArtifactSpan {
     Whole,
     /// Characters from the first number to before the second.
     Characters(i64, i64),
@@ -87,7 +87,7 @@ pub(crate) enum Span {
     Lines(i64, i64),
 }
 
-impl Span {
+impl ArtifactSpan {
     /// The blocks that hold it.
     pub(crate) fn blocks(self, starts: &[BlockStart]) -> Range<usize> {
         let (first, end) = match self {
@@ -119,12 +119,12 @@ pub(crate) struct StoredText {
 /// What is looked for.
 #[derive(Debug)]
 pub(crate) struct ArtifactQuestion {
-    pub(crate) asker: Asker,
+    pub(crate) asker: OwnerScope,
     pub(crate) query: SearchQuery,
     /// None where meaning has no part in it, or others than the engine keep the vectors.
     pub(crate) vector: Option<QueryVector>,
     /// What these found; empty where the engine keeps them itself.
-    pub(crate) near: Vec<NearItem>,
+    pub(crate) near: Vec<NearestItem>,
     /// How many are wanted.
     pub(crate) limit: usize,
     /// How many of the best in each way are looked at closely.
@@ -134,13 +134,13 @@ pub(crate) struct ArtifactQuestion {
 /// An item that others than the engine found to be near to a question. It counts only where it is of the asker, not past
 /// its time, and still of this version.
 #[derive(Debug, Clone)]
-pub(crate) struct NearItem {
+pub(crate) struct NearestItem {
     pub(crate) key: String,
     pub(crate) version: String,
     pub(crate) cosine: f32,
 }
 
-impl NearItem {
+impl NearestItem {
     /// How near it is, where the artifact still has the summary that was compared.
     pub(crate) fn cosine_of(&self, row: &ArtifactRow) -> Option<f32> {
         (row.version_to_embed().as_ref() == Some(&self.version)).then_some(self.cosine)
@@ -194,7 +194,7 @@ pub struct ArtifactEngineHealth {
 }
 
 /// What an engine does to the row of an artifact, inside its transaction.
-pub(crate) type Edit = Box<dyn FnOnce(&mut ArtifactRow) -> Result<(), Fault> + Send>;
+pub(crate) type RowEdit = Box<dyn FnOnce(&mut ArtifactRow) -> Result<(), Fault> + Send>;
 
 /// A store for artifacts. What is past its time is not there for any method, but on disk until it is swept. Faults are
 /// `unavailable` and name the engine and its address.
@@ -205,19 +205,24 @@ pub(crate) trait ArtifactEngine: Send + Sync {
     ///
     /// # Errors
     /// `exhausted` where it does not fit all the same, or the disk is full.
-    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault>;
+    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault>;
 
     /// What is known of each, in the order of the ids.
-    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
+    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
 
     /// The blocks of a text that hold a span.
-    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault>;
+    async fn read(
+        &self,
+        asker: &OwnerScope,
+        id: &str,
+        span: ArtifactSpan,
+    ) -> Result<Option<StoredText>, Fault>;
 
     /// Those that match, newest first. The words are in lower case and compared with
     /// [what a row is found by](ArtifactRow::words).
     async fn recent(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault>;
@@ -226,16 +231,16 @@ pub(crate) trait ArtifactEngine: Send + Sync {
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault>;
 
     /// Changes the row of an artifact; none where there is no such one. A summary that changes loses its vectors.
-    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault>;
+    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault>;
 
     /// Deletes an artifact, and its text where nobody else has it.
-    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault>;
+    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault>;
 
     /// Deletes some of what is past its time by now, and says how many; 0 where none is left. Makes no database.
     async fn sweep(&self, now: i64) -> Result<u64, Fault>;
 
     /// Gives the place of what was deleted back to the disk.
-    async fn give_back(&self) -> Result<(), Fault> {
+    async fn reclaim_space(&self) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -264,21 +269,21 @@ mod tests {
         let starts =
             [(0, 0), (10, 2), (20, 2), (30, 5)].map(|(characters, feeds)| BlockStart { characters, feeds });
         for (span, blocks) in [
-            (Span::Whole, 0..4),
-            (Span::Characters(0, 10), 0..1),
-            (Span::Characters(9, 11), 0..2),
-            (Span::Characters(10, 20), 1..2),
-            (Span::Characters(35, 99), 3..4),
-            (Span::Characters(99, 99), 3..4),
-            (Span::Lines(0, 1), 0..1),
+            (ArtifactSpan::Whole, 0..4),
+            (ArtifactSpan::Characters(0, 10), 0..1),
+            (ArtifactSpan::Characters(9, 11), 0..2),
+            (ArtifactSpan::Characters(10, 20), 1..2),
+            (ArtifactSpan::Characters(35, 99), 3..4),
+            (ArtifactSpan::Characters(99, 99), 3..4),
+            (ArtifactSpan::Lines(0, 1), 0..1),
             // The second feed is in the first block, and where the third line ends is not known before the third block.
-            (Span::Lines(2, 3), 0..3),
-            (Span::Lines(3, 5), 2..3),
-            (Span::Lines(0, 99), 0..4),
+            (ArtifactSpan::Lines(2, 3), 0..3),
+            (ArtifactSpan::Lines(3, 5), 2..3),
+            (ArtifactSpan::Lines(0, 99), 0..4),
         ] {
             assert_eq!(span.blocks(&starts), blocks, "{span:?}");
         }
-        assert_eq!(Span::Whole.blocks(&[]), 0..0);
-        assert_eq!(Span::Lines(3, 9).blocks(&[]), 0..0);
+        assert_eq!(ArtifactSpan::Whole.blocks(&[]), 0..0);
+        assert_eq!(ArtifactSpan::Lines(3, 9).blocks(&[]), 0..0);
     }
 }

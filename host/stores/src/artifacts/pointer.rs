@@ -9,10 +9,10 @@ use gatehouse_core::{names, outcome::Fault};
 use serde::de::IgnoredAny;
 
 /// Keys that are shown where a pointer leads nowhere.
-const SHOWN: usize = 20;
+const MAX_SHOWN_KEYS: usize = 20;
 
 /// Letters of a key, or of a pointer, that are shown.
-const LETTERS: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// Where the value is.
 ///
@@ -24,15 +24,25 @@ pub(super) fn find(text: &str, pointer: &str) -> Result<Range<usize>, Fault> {
         return Err(Fault::invalid(format!("It is not JSON, so no pointer leads into it: {error}."))
             .hint("Read it by lines or characters."));
     }
-    let mut walk =
-        Walk { text, at: 0, tokens: &tokens, open: Vec::new(), found: None, reached: 0, end: String::new() };
+    let mut walk = JsonWalker {
+        text,
+        at: 0,
+        tokens: &tokens,
+        open: Vec::new(),
+        found: None,
+        reached: 0,
+        end: String::new(),
+    };
     walk.run();
-    let Walk { found, reached, end, .. } = walk;
+    let JsonWalker { found, reached, end, .. } = walk;
     found.ok_or_else(|| {
         let led: String = tokens[..reached].iter().map(|token| format!("/{}", escaped(token))).collect();
-        let place =
-            if reached == 0 { "the whole".to_owned() } else { format!("'{}'", names::quoted(&led, LETTERS)) };
-        let missing = names::quoted(pointer, LETTERS);
+        let place = if reached == 0 {
+            "the whole".to_owned()
+        } else {
+            format!("'{}'", names::quoted(&led, MAX_SHOWN_CHARS))
+        };
+        let missing = names::quoted(pointer, MAX_SHOWN_CHARS);
         Fault::not_found(format!("There is no '{missing}' in it: {place} is {end}."))
     })
 }
@@ -43,7 +53,7 @@ fn tokens(pointer: &str) -> Result<Vec<String>, Fault> {
         return Ok(Vec::new());
     }
     let Some(rest) = pointer.strip_prefix('/') else {
-        let message = format!("'{}' is no JSON pointer.", names::quoted(pointer, LETTERS));
+        let message = format!("'{}' is no JSON pointer.", names::quoted(pointer, MAX_SHOWN_CHARS));
         return Err(
             Fault::invalid(message).hint("It begins with '/', for example '/items/3/name'; '' is the whole.")
         );
@@ -56,12 +66,12 @@ fn escaped(token: &str) -> String {
 }
 
 /// A way through a text that is known to be JSON.
-struct Walk<'a> {
+struct JsonWalker<'a> {
     text: &'a str,
     at: usize,
     tokens: &'a [String],
     /// The containers on the way of the pointer that are not over yet.
-    open: Vec<Container<'a>>,
+    open: Vec<JsonContainer<'a>>,
     found: Option<Range<usize>>,
     /// How many tokens lead to something.
     reached: usize,
@@ -70,7 +80,7 @@ struct Walk<'a> {
 }
 
 /// An object or an array.
-struct Container<'a> {
+struct JsonContainer<'a> {
     is_object: bool,
     /// Members so far.
     members: usize,
@@ -78,7 +88,7 @@ struct Container<'a> {
     keys: Vec<Cow<'a, str>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonWalker<'a> {
     fn run(&mut self) {
         self.value();
         loop {
@@ -91,12 +101,12 @@ impl<'a> Walk<'a> {
                     if self.reached == self.open.len()
                         && let Some(over) = over
                     {
-                        self.end = over.told();
+                        self.end = over.describe();
                     }
                 }
                 b',' => self.at += 1,
                 _ => {
-                    if container.is_wanted(self.text, &mut self.at, &self.tokens[level - 1]) {
+                    if container.advance_to(self.text, &mut self.at, &self.tokens[level - 1]) {
                         self.value();
                     } else {
                         skip_value(self.text, &mut self.at);
@@ -117,7 +127,7 @@ impl<'a> Walk<'a> {
             self.found = Some(begin..self.at);
         } else if first == b'{' || first == b'[' {
             self.at += 1;
-            self.open.push(Container { is_object: first == b'{', members: 0, keys: Vec::new() });
+            self.open.push(JsonContainer { is_object: first == b'{', members: 0, keys: Vec::new() });
         } else {
             skip_value(self.text, &mut self.at);
             self.end = match first {
@@ -131,9 +141,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Container<'a> {
+impl<'a> JsonContainer<'a> {
     /// Goes to the value of the next member; says whether it is the one that is wanted.
-    fn is_wanted(&mut self, text: &'a str, at: &mut usize, token: &str) -> bool {
+    fn advance_to(&mut self, text: &'a str, at: &mut usize, token: &str) -> bool {
         self.members += 1;
         if !self.is_object {
             return token.parse() == Ok(self.members - 1) && is_number(token);
@@ -145,14 +155,14 @@ impl<'a> Container<'a> {
         // The colon.
         *at += 1;
         let wanted = key == token;
-        if self.keys.len() < SHOWN {
+        if self.keys.len() < MAX_SHOWN_KEYS {
             self.keys.push(key);
         }
         wanted
     }
 
     /// For people.
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         if !self.is_object {
             return match self.members {
                 0 => "an empty array".into(),
@@ -161,7 +171,7 @@ impl<'a> Container<'a> {
             };
         }
         let keys: Vec<String> =
-            self.keys.iter().map(|key| format!("'{}'", names::quoted(key, LETTERS))).collect();
+            self.keys.iter().map(|key| format!("'{}'", names::quoted(key, MAX_SHOWN_CHARS))).collect();
         match self.members.saturating_sub(keys.len()) {
             _ if keys.is_empty() => "an empty object".into(),
             0 => format!("an object with the keys {}", keys.join(", ")),

@@ -7,29 +7,29 @@ use gatehouse_core::{
 
 use super::{
     ArtifactStore, cpu,
-    engine::{Asker, Span, StoredText},
-    pointer, unknown,
+    engine::{ArtifactSpan, OwnerScope, StoredText},
+    pointer, unknown_artifact,
 };
 
 impl ArtifactStore {
     /// A part of a text.
     pub(super) async fn part(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         id: &str,
         part: &ArtifactPart,
     ) -> Result<ArtifactSlice, Fault> {
         let pointer = match part {
             ArtifactPart::Characters(window) => {
-                return self.window(asker, id, *window, Unit::Characters).await;
+                return self.window(asker, id, *window, WindowUnit::Characters).await;
             }
-            ArtifactPart::Lines(window) => return self.window(asker, id, *window, Unit::Lines).await,
+            ArtifactPart::Lines(window) => return self.window(asker, id, *window, WindowUnit::Lines).await,
             ArtifactPart::Whole => None,
             ArtifactPart::Pointer(pointer) => Some(pointer.clone()),
         };
-        let stored = self.stored(asker, id, Span::Whole).await?;
+        let stored = self.load_text(asker, id, ArtifactSpan::Whole).await?;
         let work = move || {
-            let mut text = stored.whole()?;
+            let mut text = stored.full_text()?;
             if let Some(pointer) = pointer {
                 let value = pointer::find(&text, &pointer)?;
                 text.truncate(value.end);
@@ -41,21 +41,21 @@ impl ArtifactStore {
         cpu(work).await
     }
 
-    async fn stored(&self, asker: &Asker, id: &str, span: Span) -> Result<StoredText, Fault> {
-        self.engine.read(asker, id, span).await?.ok_or_else(|| unknown(id))
+    async fn load_text(&self, asker: &OwnerScope, id: &str, span: ArtifactSpan) -> Result<StoredText, Fault> {
+        self.engine.read(asker, id, span).await?.ok_or_else(|| unknown_artifact(id))
     }
 
     /// A part that is counted in units of the text.
     async fn window(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         id: &str,
         window: TextRange,
-        unit: Unit,
+        unit: WindowUnit,
     ) -> Result<ArtifactSlice, Fault> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (from, to) = (number(window.offset), number(window.offset.saturating_add(window.count)));
-        let stored = self.stored(asker, id, unit.span(from, to)).await?;
+        let stored = self.load_text(asker, id, unit.span(from, to)).await?;
         let total = unit.total(&stored);
         let (from, to) = (from.min(total), to.min(total));
         let text =
@@ -67,16 +67,16 @@ impl ArtifactStore {
 
 /// What a window counts in.
 #[derive(Debug, Clone, Copy)]
-enum Unit {
+enum WindowUnit {
     Characters,
     Lines,
 }
 
-impl Unit {
-    fn span(self, from: i64, to: i64) -> Span {
+impl WindowUnit {
+    fn span(self, from: i64, to: i64) -> ArtifactSpan {
         match self {
-            Self::Characters => Span::Characters(from, to),
-            Self::Lines => Span::Lines(from, to),
+            Self::Characters => ArtifactSpan::Characters(from, to),
+            Self::Lines => ArtifactSpan::Lines(from, to),
         }
     }
 

@@ -11,8 +11,8 @@ use gatehouse_core::{
 use sha2::{Digest as _, Sha256};
 
 /// Hexadecimal digits of the shortest ids, and of the longest, which are whole digests.
-const SHORTEST: usize = 12;
-const LONGEST: usize = 64;
+const MIN_ID_DIGITS: usize = 12;
+const MAX_ID_DIGITS: usize = 64;
 
 /// Bytes of a summary.
 const MAX_SUMMARY: usize = 64 * 1024;
@@ -61,7 +61,7 @@ impl ArtifactRow {
             expires: Some(now.saturating_add(ttl)),
             ttl,
         };
-        row.summarise(summary)?;
+        row.set_summary(summary)?;
         row.tag(tags)?;
         Ok(row)
     }
@@ -69,7 +69,7 @@ impl ArtifactRow {
     /// The ids that an artifact with this digest may have, the one that is preferred first.
     pub(crate) fn ids(digest: &[u8]) -> impl Iterator<Item = String> + use<> {
         let digits = hexadecimal(digest);
-        (SHORTEST..=LONGEST)
+        (MIN_ID_DIGITS..=MAX_ID_DIGITS)
             .step_by(4)
             .map(move |length| format!("{ID_PREFIX}{}", &digits[..length.min(digits.len())]))
     }
@@ -97,7 +97,7 @@ impl ArtifactRow {
     /// # Errors
     /// `invalid-arguments` where the summary is too long, or a tag is none or too many.
     pub(super) fn change(&mut self, changes: ArtifactChanges, now: i64) -> Result<(), Fault> {
-        self.summarise(changes.summary)?;
+        self.set_summary(changes.summary)?;
         match changes.pinned {
             Some(true) => self.expires = None,
             Some(false) => self.expires = Some(now.saturating_add(self.ttl)),
@@ -106,7 +106,7 @@ impl ArtifactRow {
         self.tag(changes.add_tags)
     }
 
-    fn summarise(&mut self, summary: Option<String>) -> Result<(), Fault> {
+    fn set_summary(&mut self, summary: Option<String>) -> Result<(), Fault> {
         let Some(summary) = summary else { return Ok(()) };
         self.summary = Some(bounded("summary", summary, MAX_SUMMARY)?);
         Ok(())

@@ -12,29 +12,29 @@ use gatehouse_core::{
 
 use super::{
     ArtifactStore,
-    engine::{ARTIFACTS, ArtifactEngine, ArtifactQuestion, Asker},
+    engine::{ARTIFACTS, ArtifactEngine, ArtifactQuestion, OwnerScope},
 };
 use crate::{
-    embedding::{Item, TextSource},
+    embedding::{TextSource, VectorItem},
     engine::QueryVector,
 };
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
-const QUESTION: usize = 16 * 1024;
+const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 impl ArtifactStore {
     /// Those whose summaries answer best. Where meaning has no part in it, words alone answer, and the log says why.
     pub(super) async fn find(
         &self,
-        asker: Asker,
+        asker: OwnerScope,
         text: &str,
         limit: usize,
     ) -> Result<Vec<ArtifactHit>, Fault> {
-        let text = &text[..text.floor_char_boundary(QUESTION)];
+        let text = &text[..text.floor_char_boundary(MAX_QUESTION_BYTES)];
         let mut vector = None;
         if let Some(embedding) = &self.embedding {
             let model = embedding.vectors().name;
-            vector = embedding.ask(text).await.0.map(|values| QueryVector { model, values });
+            vector = embedding.embed_question(text).await.0.map(|values| QueryVector { model, values });
         }
         let (query, pool) = (SearchQuery::new(text), limit.max(MIN_CANDIDATE_POOL));
         let question = Arc::new(ArtifactQuestion { asker, query, vector, near: Vec::new(), limit, pool });
@@ -46,7 +46,7 @@ impl ArtifactStore {
             && let Some(embedding) = &self.embedding
         {
             // Another process may have stored them.
-            embedding.announce();
+            embedding.wake();
         }
         let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
         let mut artifacts: HashMap<String, Artifact> =
@@ -70,11 +70,12 @@ pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
 
 #[async_trait]
 impl TextSource for SummaryTexts {
-    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
         let of_artifacts = items.iter().filter(|item| item.corpus == ARTIFACTS);
         let keys: Vec<String> = of_artifacts.map(|item| item.key.clone()).collect();
         let mut texts = self.0.texts_to_embed(&keys).await?.into_iter();
-        let mut text = |item: &Item| if item.corpus == ARTIFACTS { texts.next().flatten() } else { None };
+        let mut text =
+            |item: &VectorItem| if item.corpus == ARTIFACTS { texts.next().flatten() } else { None };
         Ok(items.iter().map(&mut text).collect())
     }
 }

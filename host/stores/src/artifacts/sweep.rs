@@ -13,7 +13,7 @@ impl ArtifactStore {
     /// Sweeps now and again after each pause, until the handle is dropped. Has to be called inside a Tokio runtime. What
     /// fails is logged, and tried again.
     #[must_use = "the task ends when its handle is dropped"]
-    pub fn keep_swept(self: &Arc<Self>, pause: Duration) -> Sweeper {
+    pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
         let store = Arc::clone(self);
         Sweeper(tokio::spawn(async move {
             loop {

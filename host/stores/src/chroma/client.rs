@@ -15,19 +15,19 @@ use super::ChromaConfig;
 const COLLECTION: &str = "mcp_artifacts";
 
 /// Where collections are.
-const COLLECTIONS: &str = "api/v2/tenants/default_tenant/databases/default_database/collections";
+const COLLECTIONS_PATH: &str = "api/v2/tenants/default_tenant/databases/default_database/collections";
 
 /// Largest answer that is read, in bytes: some 200,000 ids.
-const ANSWER: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// Letters of a cause in a message.
-const SHOWN: usize = 300;
+const MAX_CAUSE_CHARS: usize = 300;
 
 /// What to do when it cannot be reached.
 const HINT: &str = "Start ChromaDB, or correct MCP_GATEWAY_CHROMA_URL; it is tried again by itself.";
 
 /// ChromaDB.
-pub(super) struct Chroma {
+pub(super) struct ChromaClient {
     config: ChromaConfig,
     clients: HttpClients,
     breaker: CircuitBreaker<String>,
@@ -36,14 +36,14 @@ pub(super) struct Chroma {
 }
 
 /// An entry that is near to a question.
-pub(super) struct Neighbour {
+pub(super) struct VectorMatch {
     pub(super) id: String,
     pub(super) version: String,
     /// 1 minus the cosine.
     pub(super) distance: f32,
 }
 
-impl Chroma {
+impl ChromaClient {
     pub(super) fn new(config: ChromaConfig) -> Self {
         let connect = config.request;
         let clients = HttpClients::new(move |builder| builder.connect_timeout(connect));
@@ -63,9 +63,11 @@ impl Chroma {
             "get_or_create": true,
             "configuration": {"hnsw": {"space": "cosine"}},
         });
-        let answer = self.sent("", &body).await?;
-        let id =
-            answer["id"].as_str().ok_or_else(|| self.misshapen("has no id of the collection"))?.to_owned();
+        let answer = self.send_ok("", &body).await?;
+        let id = answer["id"]
+            .as_str()
+            .ok_or_else(|| self.malformed_answer("has no id of the collection"))?
+            .to_owned();
         *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
         Ok(id)
     }
@@ -79,7 +81,7 @@ impl Chroma {
     ) -> Result<(), Fault> {
         let collection = self.collection().await?;
         let body = json!({"ids": ids, "embeddings": vectors, "metadatas": about});
-        self.sent(&format!("/{collection}/upsert"), &body).await.map(|_| ())
+        self.send_ok(&format!("/{collection}/upsert"), &body).await.map(|_| ())
     }
 
     /// Those that a filter lets pass and are nearest to a vector.
@@ -88,7 +90,7 @@ impl Chroma {
         vector: &[f32],
         filter: &Value,
         limit: usize,
-    ) -> Result<Vec<Neighbour>, Fault> {
+    ) -> Result<Vec<VectorMatch>, Fault> {
         let collection = self.collection().await?;
         let body = json!({
             "query_embeddings": [vector],
@@ -96,16 +98,16 @@ impl Chroma {
             "where": filter,
             "include": ["metadatas", "distances"],
         });
-        let answer = self.sent(&format!("/{collection}/query"), &body).await?;
+        let answer = self.send_ok(&format!("/{collection}/query"), &body).await?;
         let column = |name: &str| answer[name][0].as_array().map(Vec::as_slice);
         let (Some(ids), Some(distances), Some(about)) =
             (column("ids"), column("distances"), column("metadatas"))
         else {
-            return Err(self.misshapen("is no list of what is near"));
+            return Err(self.malformed_answer("is no list of what is near"));
         };
         let neighbour = |((id, distance), about): ((&Value, &Value), &Value)| {
             let (id, version) = (id.as_str()?.to_owned(), about["version"].as_str()?.to_owned());
-            Some(Neighbour { id, version, distance: distance.as_f64()? as f32 })
+            Some(VectorMatch { id, version, distance: distance.as_f64()? as f32 })
         };
         Ok(ids.iter().zip(distances).zip(about).filter_map(neighbour).collect())
     }
@@ -114,19 +116,19 @@ impl Chroma {
     pub(super) async fn ids(&self, filter: &Value) -> Result<Vec<String>, Fault> {
         let collection = self.collection().await?;
         let body = json!({"where": filter, "include": []});
-        let answer = self.sent(&format!("/{collection}/get"), &body).await?;
-        let ids = answer["ids"].as_array().ok_or_else(|| self.misshapen("is no list of ids"))?;
+        let answer = self.send_ok(&format!("/{collection}/get"), &body).await?;
+        let ids = answer["ids"].as_array().ok_or_else(|| self.malformed_answer("is no list of ids"))?;
         Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
     }
 
     /// Removes those with these ids.
     pub(super) async fn delete(&self, ids: &[String]) -> Result<(), Fault> {
         let collection = self.collection().await?;
-        self.sent(&format!("/{collection}/delete"), &json!({"ids": ids})).await.map(|_| ())
+        self.send_ok(&format!("/{collection}/delete"), &json!({"ids": ids})).await.map(|_| ())
     }
 
     /// One request that has to succeed.
-    async fn sent(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+    async fn send_ok(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         self.breaker.check().map_err(|(cause, wait)| {
             self.unavailable(&format!("{cause}; next try in {} s", wait.as_secs_f64().ceil()))
         })?;
@@ -140,7 +142,7 @@ impl Chroma {
         let answer: Value = match serde_json::from_slice(&bytes) {
             Ok(answer) => answer,
             Err(_) if !status.is_success() => Value::from(String::from_utf8_lossy(&bytes)),
-            Err(error) => return Err(self.misshapen(&format!("is not JSON: {error}"))),
+            Err(error) => return Err(self.malformed_answer(&format!("is not JSON: {error}"))),
         };
         if status.is_success() {
             return Ok(answer);
@@ -164,14 +166,14 @@ impl Chroma {
 
     async fn answer(&self, path: &str, body: &Value) -> Result<(StatusCode, Vec<u8>), String> {
         let url =
-            self.config.base.join(&format!("{COLLECTIONS}{path}")).map_err(|error| error.to_string())?;
+            self.config.base.join(&format!("{COLLECTIONS_PATH}{path}")).map_err(|error| error.to_string())?;
         let client = self.clients.for_url(&url).map_err(|fault| fault.message)?;
         let request = client.request(Method::POST, url).header(header::CONTENT_TYPE, "application/json");
         let response = request.body(body.to_string()).send().await.map_err(|error| plain_cause(&error))?;
         let status = response.status();
-        let bytes = read_body(response, ANSWER).await.map_err(|error| match error {
+        let bytes = read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
-                format!("its answer is larger than {} MiB", ANSWER >> 20)
+                format!("its answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20)
             }
             BodyError::Broken(error, _) => plain_cause(&error),
         })?;
@@ -184,12 +186,12 @@ impl Chroma {
         fault
     }
 
-    fn misshapen(&self, what: &str) -> Fault {
+    fn malformed_answer(&self, what: &str) -> Fault {
         self.unavailable(&format!("its answer {what}; this may be no ChromaDB"))
     }
 
     fn unavailable(&self, cause: &str) -> Fault {
         let address = self.config.base.as_str().trim_end_matches('/');
-        Fault::unavailable(format!("ChromaDB at {address}: {}", quoted(cause, SHOWN))).hint(HINT)
+        Fault::unavailable(format!("ChromaDB at {address}: {}", quoted(cause, MAX_CAUSE_CHARS))).hint(HINT)
     }
 }

@@ -16,21 +16,21 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::{ChromaConfig, client::Chroma};
+use super::{ChromaConfig, client::ChromaClient};
 use crate::{
     artifacts::engine::{
-        ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, Asker, Cap, Edit,
-        NearItem, NewArtifact, Span, StoredText, item_prefix,
+        ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
+        NearestItem, NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText, item_prefix,
     },
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
 };
 
 /// Ids that are compared, and removed, together.
-const COMPARED: usize = 500;
+const ID_BATCH: usize = 500;
 
 /// The vectors.
 struct ChromaVectors {
-    chroma: Chroma,
+    chroma: ChromaClient,
     engine: Arc<dyn ArtifactEngine>,
 }
 
@@ -45,19 +45,19 @@ pub(crate) struct ArtifactsInChroma {
 impl ArtifactsInChroma {
     /// Reaches nothing yet.
     pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
-        let vectors = ChromaVectors { chroma: Chroma::new(config), engine: Arc::clone(&engine) };
+        let vectors = ChromaVectors { chroma: ChromaClient::new(config), engine: Arc::clone(&engine) };
         Self { engine, vectors: Arc::new(vectors), outdated: AtomicBool::new(true) }
     }
 }
 
 impl ChromaVectors {
     /// The model under whose name the engine notes what is stored.
-    async fn noted(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
+    async fn engine_model(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
         let collection = self.chroma.collection().await?;
         Ok(VectorModel { name: format!("{} in ChromaDB {collection}", model.name), dimension: None })
     }
 
-    async fn nearest(&self, question: &ArtifactQuestion) -> Result<Option<Vec<NearItem>>, Fault> {
+    async fn nearest(&self, question: &ArtifactQuestion) -> Result<Option<Vec<NearestItem>>, Fault> {
         let Some(vector) = &question.vector else { return Ok(None) };
         let store = self.engine.identity().await?;
         let owner = item_prefix(&question.asker.owner);
@@ -65,18 +65,18 @@ impl ChromaVectors {
             {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
         ]});
         let near = self.chroma.nearest(&vector.values, &filter, question.pool).await?;
-        let item = |near: super::client::Neighbour| {
+        let item = |near: super::client::VectorMatch| {
             let key = key_of(&near.id, &store)?.to_owned();
-            Some(NearItem { key, version: near.version, cosine: 1.0 - near.distance })
+            Some(NearestItem { key, version: near.version, cosine: 1.0 - near.distance })
         };
         Ok(Some(near.into_iter().filter_map(item).collect()))
     }
 
     /// Removes the vectors of what the engine does not have any more.
-    async fn forget_gone(&self) -> Result<(), Fault> {
+    async fn remove_stale_vectors(&self) -> Result<(), Fault> {
         let store = self.engine.identity().await?;
         let ids = self.chroma.ids(&json!({"store": {"$eq": store}})).await?;
-        for ids in ids.chunks(COMPARED) {
+        for ids in ids.chunks(ID_BATCH) {
             let keys: Vec<String> =
                 ids.iter().map(|id| key_of(id, &store).unwrap_or_default().to_owned()).collect();
             let there = self.engine.texts_to_embed(&keys).await?;
@@ -103,15 +103,15 @@ impl VectorStore for ChromaVectors {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
-        let noted = self.noted(model).await?;
+        let noted = self.engine_model(model).await?;
         self.engine.vectors().waiting(&noted, after, limit).await
     }
 
     async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let (noted, store) = (self.noted(model).await?, self.engine.identity().await?);
+        let (noted, store) = (self.engine_model(model).await?, self.engine.identity().await?);
         let (mut ids, mut values, mut about): (Vec<String>, Vec<&Vec<f32>>, Vec<Value>) = Default::default();
         for new in &vectors {
             // What the model has nothing to say about is noted, and not stored.
@@ -132,21 +132,26 @@ impl VectorStore for ChromaVectors {
 
 #[async_trait]
 impl ArtifactEngine for ArtifactsInChroma {
-    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
+    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
         self.engine.put(new, cap).await
     }
 
-    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         self.engine.info(asker, ids).await
     }
 
-    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault> {
+    async fn read(
+        &self,
+        asker: &OwnerScope,
+        id: &str,
+        span: ArtifactSpan,
+    ) -> Result<Option<StoredText>, Fault> {
         self.engine.read(asker, id, span).await
     }
 
     async fn recent(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
@@ -174,11 +179,11 @@ impl ArtifactEngine for ArtifactsInChroma {
         Ok(found)
     }
 
-    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault> {
+    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         self.engine.change(asker, id, edit).await
     }
 
-    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault> {
+    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
         let deleted = self.engine.delete(asker, id).await?;
         self.outdated.fetch_or(deleted, Ordering::Relaxed);
         Ok(deleted)
@@ -193,7 +198,7 @@ impl ArtifactEngine for ArtifactsInChroma {
         // Where nothing was ever stored, nothing is reached or made.
         if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
             self.outdated.store(false, Ordering::Relaxed);
-            if let Err(fault) = self.vectors.forget_gone().await {
+            if let Err(fault) = self.vectors.remove_stale_vectors().await {
                 self.outdated.store(true, Ordering::Relaxed);
                 tracing::warn!("vectors of artifacts that are gone stay for now: {}", fault.message);
             }
@@ -201,8 +206,8 @@ impl ArtifactEngine for ArtifactsInChroma {
         Ok(0)
     }
 
-    async fn give_back(&self) -> Result<(), Fault> {
-        self.engine.give_back().await
+    async fn reclaim_space(&self) -> Result<(), Fault> {
+        self.engine.reclaim_space().await
     }
 
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
@@ -219,7 +224,7 @@ impl ArtifactEngine for ArtifactsInChroma {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
         let Some(model) = model else { return self.engine.health(None).await };
-        match self.vectors.noted(model).await {
+        match self.vectors.engine_model(model).await {
             Ok(noted) => self.engine.health(Some(&noted)).await,
             Err(fault) => {
                 let health = self.engine.health(None).await?;

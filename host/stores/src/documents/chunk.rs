@@ -7,20 +7,20 @@ use gatehouse_core::{outcome::Fault, ports::documents::NewFile};
 use sha2::{Digest as _, Sha256};
 
 use super::engine::{CHUNKS, DocumentEngine};
-use crate::embedding::{Item, TextSource};
+use crate::embedding::{TextSource, VectorItem};
 
 /// Letters of the headings of a document, and of its beginning, that are kept to judge it by.
-const ABSTRACT: usize = 2_000;
+const MAX_ABSTRACT_CHARS: usize = 2_000;
 
 /// Letters of a heading that are embedded: hostile ones are longer than the text below them.
-const HEADING: usize = 300;
+const MAX_HEADING_CHARS: usize = 300;
 
 /// The number of the recipe: what is embedded of a chunk in another way has another version.
-const RECIPE: u8 = 1;
+const EMBED_TEXT_VERSION: u8 = 1;
 
 /// The text that stands for a chunk: the headings that lead to it, and its text.
 pub(crate) fn text_to_embed(heading: &str, text: &str) -> String {
-    match beginning(heading, HEADING) {
+    match first_chars(heading, MAX_HEADING_CHARS) {
         "" => text.to_owned(),
         heading => format!("{heading}\n{text}"),
     }
@@ -29,8 +29,8 @@ pub(crate) fn text_to_embed(heading: &str, text: &str) -> String {
 /// Which text a chunk has, as a name of 32 characters: others have others.
 pub(crate) fn version(heading: &str, text: &str) -> String {
     let mut hash = Sha256::new();
-    hash.update([RECIPE]);
-    hash.update(beginning(heading, HEADING));
+    hash.update([EMBED_TEXT_VERSION]);
+    hash.update(first_chars(heading, MAX_HEADING_CHARS));
     hash.update([0]);
     hash.update(text);
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
@@ -39,10 +39,10 @@ pub(crate) fn version(heading: &str, text: &str) -> String {
 /// The headings of a document and how it begins.
 pub(crate) fn abstract_of(file: &NewFile) -> String {
     let headings = file.headings.join("\n");
-    format!("{}\n{}", beginning(&headings, ABSTRACT), beginning(&file.text, ABSTRACT))
+    format!("{}\n{}", first_chars(&headings, MAX_ABSTRACT_CHARS), first_chars(&file.text, MAX_ABSTRACT_CHARS))
 }
 
-fn beginning(text: &str, letters: usize) -> &str {
+fn first_chars(text: &str, letters: usize) -> &str {
     text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -51,11 +51,11 @@ pub(super) struct ChunkTexts(pub(super) Arc<dyn DocumentEngine>);
 
 #[async_trait]
 impl TextSource for ChunkTexts {
-    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
         let keys: Vec<String> =
             items.iter().filter(|item| item.corpus == CHUNKS).map(|item| item.key.clone()).collect();
         let mut texts = self.0.chunk_texts(&keys).await?.into_iter();
-        let mut text = |item: &Item| if item.corpus == CHUNKS { texts.next().flatten() } else { None };
+        let mut text = |item: &VectorItem| if item.corpus == CHUNKS { texts.next().flatten() } else { None };
         Ok(items.iter().map(&mut text).collect())
     }
 }

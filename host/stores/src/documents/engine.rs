@@ -10,7 +10,7 @@ use gatehouse_core::{
     search::{NameQuery, ScoredCandidate, SearchQuery},
 };
 
-use super::beginnings::Beginning;
+use super::prefix_queries::PrefixQuery;
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::QueryVector,
@@ -26,7 +26,7 @@ pub(crate) struct DocumentQuestion {
     pub(crate) repository: String,
     pub(crate) query: SearchQuery,
     /// Words that a document answers by a longer word; empty for a question that asks for whole words.
-    pub(crate) beginnings: Vec<Beginning>,
+    pub(crate) beginnings: Vec<PrefixQuery>,
     /// Compared with the path, the file's name and its stem.
     pub(crate) name: NameQuery,
     /// None where meaning has no part in it.
@@ -101,9 +101,9 @@ pub(crate) trait DocumentEngine: Send + Sync {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault>;
 
     /// How a repository is spelled that is called so: exactly so, or else without regard to case.
-    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+    async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
         let names = self.repositories(false).await?.into_iter().map(|repository| repository.name);
-        Ok(spelled(repository, names))
+        Ok(match_name(repository, names))
     }
 
     /// One repository with its guide.
@@ -149,7 +149,7 @@ pub(crate) trait DocumentEngine: Send + Sync {
 }
 
 /// The name that is meant of these: the same one, or else the first that differs in case only.
-pub(crate) fn spelled(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
+pub(crate) fn match_name(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let folded = asked.to_lowercase();
     let mut found = None;
     for name in names {

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use gatehouse_core::{outcome::Fault, ports::documents::FileHead};
 
 /// Paths that are offered.
-const OFFERED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Paths whose spelling is compared letter by letter: those that share the most pairs of letters.
-const COMPARED: usize = 200;
+const MAX_COMPARED_PATHS: usize = 200;
 
 /// Letters that are compared: it costs the product of both lengths.
-const LETTERS: usize = 120;
+const MAX_COMPARED_CHARS: usize = 120;
 
 /// What is said where a repository has no such path.
 pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
@@ -27,30 +27,30 @@ pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileH
 /// The paths that come nearest, nearest first: those with the same file name, then those whose file name begins or ends
 /// with the one asked for, then by similarity of file name and path.
 fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
-    let asked = Folded::of(asked);
+    let asked = FoldedPath::from_path(asked);
     let mut rough: Vec<(u8, Reverse<u32>, usize)> = heads
         .iter()
         .enumerate()
         .map(|(at, head)| {
-            let path = Folded::of(&head.path);
-            (path.class(&asked), Reverse(path.shared(&asked)), at)
+            let path = FoldedPath::from_path(&head.path);
+            (path.class(&asked), Reverse(path.shared_pairs(&asked)), at)
         })
         .collect();
-    if rough.len() > COMPARED {
-        rough.select_nth_unstable(COMPARED);
-        rough.truncate(COMPARED);
+    if rough.len() > MAX_COMPARED_PATHS {
+        rough.select_nth_unstable(MAX_COMPARED_PATHS);
+        rough.truncate(MAX_COMPARED_PATHS);
     }
     let close = |(class, _, at): (u8, _, usize)| {
         let path = &heads[at].path;
-        (class, Reverse(Folded::of(path).similarity(&asked)), path)
+        (class, Reverse(FoldedPath::from_path(path).similarity(&asked)), path)
     };
     let mut ranked: Vec<_> = rough.into_iter().map(close).collect();
     ranked.sort_unstable();
-    ranked.into_iter().take(OFFERED).map(|(_, _, path)| path.clone()).collect()
+    ranked.into_iter().take(MAX_SUGGESTIONS).map(|(_, _, path)| path.clone()).collect()
 }
 
 /// A path in lower case, cut at its end: the file's name says the most.
-struct Folded {
+struct FoldedPath {
     path: String,
     /// Where the file's name begins.
     name: usize,
@@ -58,12 +58,15 @@ struct Folded {
     pairs: u64,
 }
 
-impl Folded {
-    fn of(path: &str) -> Self {
+impl FoldedPath {
+    fn from_path(path: &str) -> Self {
         let path = path.trim().trim_matches('/');
         let letters = path.chars().count();
-        let path: String =
-            path.chars().skip(letters.saturating_sub(LETTERS)).flat_map(char::to_lowercase).collect();
+        let path: String = path
+            .chars()
+            .skip(letters.saturating_sub(MAX_COMPARED_CHARS))
+            .flat_map(char::to_lowercase)
+            .collect();
         let name = path.rfind('/').map_or(0, |slash| slash + 1);
         let pairs = path.as_bytes()[name..]
             .windows(2)
@@ -93,7 +96,7 @@ impl Folded {
     }
 
     /// How many pairs of letters both names hold, less those that only one does; never below 0.
-    fn shared(&self, asked: &Self) -> u32 {
+    fn shared_pairs(&self, asked: &Self) -> u32 {
         let both = (self.pairs & asked.pairs).count_ones() * 2;
         both.saturating_sub((self.pairs ^ asked.pairs).count_ones())
     }

@@ -14,27 +14,27 @@ use gatehouse_core::{
 
 use super::{
     DocumentLibrary,
-    beginnings::beginnings,
     engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion, FixedVectors, StoredFile},
     lines,
+    prefix_queries::prefix_queries,
 };
-use crate::{embedding::words_alone, engine::QueryVector};
+use crate::{embedding::words_only_note, engine::QueryVector};
 
 /// The most documents that one search gives.
-const MOST: usize = 1_000;
+const MAX_RESULTS: usize = 1_000;
 
 /// Hits of which the text is looked at, to say where the answer stands and how well it fits; the others are judged by
 /// their beginnings.
-const JUDGED: usize = 10;
+const MAX_JUDGED_HITS: usize = 10;
 
 /// Tokens that those hits have together at most.
-const READ: u32 = 500_000;
+const MAX_READ_TOKENS: u32 = 500_000;
 
 /// Minimum score of a hit: the weakest one would be shown with the score 0.00.
 const MIN_SCORE: f64 = 0.01;
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
-const QUESTION: usize = 16 * 1024;
+const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 impl DocumentLibrary {
     /// Searches the repository of this exact name.
@@ -45,8 +45,8 @@ impl DocumentLibrary {
         mode: SearchMode,
         limit: usize,
     ) -> Result<DocumentSearchResult, Fault> {
-        let text = &text[..text.floor_char_boundary(QUESTION)];
-        let limit = limit.min(MOST);
+        let text = &text[..text.floor_char_boundary(MAX_QUESTION_BYTES)];
+        let limit = limit.min(MAX_RESULTS);
         let (vector, mut notes) = match mode {
             SearchMode::Text => (None, Vec::new()),
             SearchMode::Semantic => self.vector(text).await?,
@@ -62,7 +62,7 @@ impl DocumentLibrary {
         });
         let mut found = self.engine.candidates(&question).await?;
         if mode == SearchMode::Text && !found.answers_by_words() {
-            let longer = DocumentQuestion::by_beginnings(&question);
+            let longer = DocumentQuestion::by_prefixes(&question);
             let by_beginnings = match &longer {
                 Some(longer) => Some(self.engine.candidates(longer).await?),
                 None => None,
@@ -70,7 +70,7 @@ impl DocumentLibrary {
             if let (Some(longer), Some(by_beginnings)) = (longer, by_beginnings)
                 && by_beginnings.answers_by_words()
             {
-                notes.push(beginnings_note(&found.unmatched_terms));
+                notes.push(prefix_note(&found.unmatched_terms));
                 found = DocumentCandidates { unmatched_terms: found.unmatched_terms, ..by_beginnings };
                 question = longer;
             }
@@ -80,7 +80,7 @@ impl DocumentLibrary {
             && let Some(embedding) = &self.embedding
         {
             // Another process may have stored them.
-            embedding.announce();
+            embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
         let mut facts: HashMap<String, DocumentCandidate> =
@@ -94,12 +94,12 @@ impl DocumentLibrary {
         let ranked: Vec<_> =
             fuse(matching_candidates(scored)).into_iter().filter(answers).take(limit).collect();
         let mut hits = Vec::new();
-        let mut left = READ;
+        let mut left = MAX_READ_TOKENS;
         for ranked in ranked {
             let Some(found) = facts.remove(&ranked.key) else { continue };
             let DocumentCandidate { tokens, mut best, abstract_text, .. } = found;
             let mut passage = String::new();
-            if hits.len() < JUDGED && tokens <= left {
+            if hits.len() < MAX_JUDGED_HITS && tokens <= left {
                 left -= tokens;
                 let read = self.passage(&question.repository, &ranked.key, &judge).await?;
                 if let Some((lines, text)) = read {
@@ -143,9 +143,9 @@ impl DocumentLibrary {
     /// The question as a vector that the stored ones can be compared with; where there is none, what to say of it.
     async fn vector(&self, text: &str) -> Result<(Option<QueryVector>, Vec<String>), Fault> {
         let Some(embedding) = &self.embedding else {
-            return Ok((None, vec![words_alone("no embedding model is configured")]));
+            return Ok((None, vec![words_only_note("no embedding model is configured")]));
         };
-        let (values, failed) = embedding.ask(text).await;
+        let (values, failed) = embedding.embed_question(text).await;
         let Some(values) = values else { return Ok((None, failed.into_iter().collect())) };
         if let Some(stored) = self.engine.fixed_vectors().await?
             && stored.dimension != values.len()
@@ -158,8 +158,8 @@ impl DocumentLibrary {
 
 impl DocumentQuestion {
     /// The same question, for words that begin with its words. `None` if they are too short for that.
-    fn by_beginnings(&self) -> Option<Arc<Self>> {
-        let beginnings = beginnings(&self.query);
+    fn by_prefixes(&self) -> Option<Arc<Self>> {
+        let beginnings = prefix_queries(&self.query);
         if beginnings.is_empty() {
             return None;
         }
@@ -176,7 +176,7 @@ impl DocumentCandidates {
 }
 
 /// Note of a search whose hits have longer words than the question.
-fn beginnings_note(words: &[String]) -> String {
+fn prefix_note(words: &[String]) -> String {
     format!(
         "No document has the whole word {}; these have words that begin like it.",
         words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" or ")
@@ -198,7 +198,7 @@ fn waiting_note(documents: usize) -> String {
 fn other_dimension(stored: &FixedVectors, model: &str, dimension: usize) -> String {
     let makers = stored.likely_models.join(" or ");
     let makers = if makers.is_empty() { String::new() } else { format!(", such as {makers} makes them") };
-    words_alone(&format!(
+    words_only_note(&format!(
         "the stored vectors have {} dimensions{makers}, and those of '{model}' have {dimension}; configure the model \
          that made them",
         stored.dimension

@@ -19,19 +19,19 @@ use gatehouse_core::{
 use tokio::time::timeout;
 
 use super::store::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
-use crate::worker::{Left, Work};
+use crate::worker::{PassOutcome, WorkerJob};
 
 /// Items that are embedded and stored together.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 /// How long one batch may take. Providers have limits of their own; this one is for those that forgot.
-const BATCH_TIME: Duration = Duration::from_secs(300);
+const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The pause after a failure, the first time and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// What the task works with.
-pub(super) struct EmbedWaiting {
+pub(super) struct EmbeddingJob {
     pub(super) embedder: Arc<dyn Embedder>,
     /// The name under which its vectors are stored.
     pub(super) name: String,
@@ -42,23 +42,23 @@ pub(super) struct EmbedWaiting {
 }
 
 #[async_trait]
-impl Work for EmbedWaiting {
+impl WorkerJob for EmbeddingJob {
     /// What fails would be asked by every change.
-    const PATIENT: bool = true;
+    const KEEPS_PAUSE: bool = true;
 
     fn pauses(&self) -> (Duration, Duration) {
         PAUSES
     }
 
-    async fn pass(&self) -> Result<Left, Fault> {
-        let (mut after, mut first) = (None, Ok(Left::Nothing));
+    async fn pass(&self) -> Result<PassOutcome, Fault> {
+        let (mut after, mut first) = (None, Ok(PassOutcome::Complete));
         loop {
-            let batch = self.store.waiting(&self.model(), after.as_ref(), BATCH).await?;
+            let batch = self.store.waiting(&self.model(), after.as_ref(), BATCH_SIZE).await?;
             let Some(last) = batch.last() else { break };
             after = Some(last.item.clone());
             if let Err(fault) = self.embed(batch).await {
                 tracing::warn!(model = self.name, "texts wait for their vectors: {}", fault.message);
-                if stops(fault.kind) {
+                if stops_pass(fault.kind) {
                     return Err(fault);
                 }
                 first = first.and(Err(fault));
@@ -68,7 +68,7 @@ impl Work for EmbedWaiting {
     }
 }
 
-impl EmbedWaiting {
+impl EmbeddingJob {
     /// Whose vectors these are.
     pub(super) fn model(&self) -> VectorModel {
         let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
@@ -83,17 +83,17 @@ impl EmbedWaiting {
         let there = batch.into_iter().zip(texts).filter_map(|(waiting, text)| Some((waiting, text?)));
         let (batch, texts): (Vec<_>, Vec<String>) = there.unzip();
         match self.vectors(&texts).await {
-            Ok(made) => self.keep(batch, made).await,
-            Err(fault) if stops(fault.kind) || batch.len() == 1 => Err(fault),
+            Ok(made) => self.store_vectors(batch, made).await,
+            Err(fault) if stops_pass(fault.kind) || batch.len() == 1 => Err(fault),
             Err(_) => {
                 let mut first = Ok(());
                 for (waiting, text) in batch.into_iter().zip(texts) {
                     let done = match self.vectors(std::slice::from_ref(&text)).await {
-                        Ok(made) => self.keep(vec![waiting], made).await,
+                        Ok(made) => self.store_vectors(vec![waiting], made).await,
                         Err(fault) => Err(fault),
                     };
                     match done {
-                        Err(fault) if stops(fault.kind) => return Err(fault),
+                        Err(fault) if stops_pass(fault.kind) => return Err(fault),
                         other => first = first.and(other),
                     }
                 }
@@ -107,7 +107,7 @@ impl EmbedWaiting {
             return Ok(Vec::new());
         }
         let model = self.embedder.model();
-        match timeout(BATCH_TIME, self.embedder.embed(texts, EmbeddingPurpose::Document)).await {
+        match timeout(BATCH_TIMEOUT, self.embedder.embed(texts, EmbeddingPurpose::Document)).await {
             Ok(answer) => checked(model, answer?, texts.len()),
             Err(_) => Err(Fault::new(
                 FaultKind::TimedOut,
@@ -116,7 +116,11 @@ impl EmbedWaiting {
         }
     }
 
-    async fn keep(&self, batch: Vec<WaitingItem>, vectors: Vec<EmbeddingVector>) -> Result<(), Fault> {
+    async fn store_vectors(
+        &self,
+        batch: Vec<WaitingItem>,
+        vectors: Vec<EmbeddingVector>,
+    ) -> Result<(), Fault> {
         if let Some(vector) = vectors.iter().flatten().next() {
             self.dimension.store(vector.len(), Ordering::Relaxed);
         }
@@ -127,7 +131,7 @@ impl EmbedWaiting {
 }
 
 /// Faults that the next text would meet as well.
-fn stops(kind: FaultKind) -> bool {
+fn stops_pass(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut | FaultKind::Denied | FaultKind::Exhausted)
 }
 

@@ -6,7 +6,7 @@ use gatehouse_core::outcome::Fault;
 
 /// Something that has a vector.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Item {
+pub(crate) struct VectorItem {
     pub(crate) corpus: String,
     /// Names it within its corpus.
     pub(crate) key: String,
@@ -15,7 +15,7 @@ pub(crate) struct Item {
 /// An item that waits for its vector.
 #[derive(Debug, Clone)]
 pub(crate) struct WaitingItem {
-    pub(crate) item: Item,
+    pub(crate) item: VectorItem,
     /// Of its text; another text has another one.
     pub(crate) version: String,
 }
@@ -23,7 +23,7 @@ pub(crate) struct WaitingItem {
 /// A vector to be stored.
 #[derive(Debug, Clone)]
 pub(crate) struct NewVector {
-    pub(crate) item: Item,
+    pub(crate) item: VectorItem,
     /// Of the text that was embedded; the vector is dropped where the item has another by now.
     pub(crate) version: String,
     /// None where the model has nothing to say.
@@ -46,7 +46,7 @@ pub(crate) trait VectorStore: Send + Sync {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault>;
 
@@ -58,5 +58,5 @@ pub(crate) trait VectorStore: Send + Sync {
 #[async_trait]
 pub(crate) trait TextSource: Send + Sync {
     /// The text of each item, in their order; none where it is gone.
-    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault>;
+    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault>;
 }

@@ -3,10 +3,10 @@
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::IndexReport};
 
-use super::{WikiKnowledge, plan::Clear, store::Pages};
+use super::{WikiKnowledge, plan::ClearMode, store::PagesToStore};
 use crate::{
-    engine::{Head, Scope},
-    wiki::record::Record,
+    engine::{PageHead, PageScope},
+    wiki::record::PageRecord,
 };
 
 impl WikiKnowledge {
@@ -34,10 +34,10 @@ impl WikiKnowledge {
             return Err(Fault::invalid(format!("the engine '{name}' holds {held} pages already"))
                 .hint("Nothing was changed. With --replace they are removed first."));
         }
-        let clear = if replace { Clear::All } else { Clear::No };
+        let clear = if replace { ClearMode::All } else { ClearMode::No };
         let records = self.records(step).await?;
         let pages = records.len();
-        let report = other.store(Pages::Given(records), clear).await?;
+        let report = other.store(PagesToStore::Given(records), clear).await?;
         if report.added as usize != pages {
             let name = to.name();
             let fault = Fault::internal(format!(
@@ -50,12 +50,12 @@ impl WikiKnowledge {
     }
 
     /// Every page, whole.
-    async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<Record>, Fault> {
-        let heads = self.engine.heads(&Scope::All).await?;
+    async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<PageRecord>, Fault> {
+        let heads = self.engine.heads(&PageScope::All).await?;
         let all = heads.len() as u64;
         let mut records = Vec::with_capacity(heads.len());
         step(0, all);
-        for (done, Head { id, .. }) in (1..).zip(heads) {
+        for (done, PageHead { id, .. }) in (1..).zip(heads) {
             let Some(record) = self.engine.record(&id).await? else {
                 return Err(Fault::unavailable(format!("page '{id}' was removed while the graph was read"))
                     .hint("Nothing was copied. Copy again while nothing else writes to the source."));

@@ -14,16 +14,16 @@ use tokio::sync::mpsc;
 
 use super::{
     WikiKnowledge, WriteMode,
-    plan::{Clear, would_lose},
-    store::Pages,
+    plan::{ClearMode, pages_would_be_lost},
+    store::PagesToStore,
 };
 use crate::{
-    engine::Scope,
+    engine::PageScope,
     wiki::{
         IndexFile, WikiRoots,
-        folder::{self, Folder},
+        folder::{self, WikiFolder},
         index_file,
-        record::{Origin, is_in_store_alone},
+        record::{PageOrigin, is_in_store_alone},
         rfc3339,
     },
 };
@@ -43,17 +43,17 @@ impl WikiKnowledge {
         let persist = options.persist_path;
         let (root, save_to, mut folder) = read(self.roots.clone(), root, persist, progress).await?;
         let clear = match (options.clear_existing, options.accept_loss) {
-            (false, _) => Clear::No,
-            (true, true) => Clear::All,
+            (false, _) => ClearMode::No,
+            (true, true) => ClearMode::All,
             (true, false) => {
-                self.nothing_has_vanished(&root).await?;
-                Clear::Filed
+                self.check_no_files_vanished(&root).await?;
+                ClearMode::Filed
             }
         };
         let (skipped, unknown_edges) =
             (std::mem::take(&mut folder.skipped), std::mem::take(&mut folder.unknown_edges));
         let (pages, root_name) = (folder.records.len() as u64, folder.root.clone());
-        let pages_of_folder = Pages::Folder(Mutex::new(folder));
+        let pages_of_folder = PagesToStore::Folder(Mutex::new(folder));
         let report = match mode {
             WriteMode::Apply => self.store(pages_of_folder, clear).await?,
             WriteMode::Preview => self.preview_store(&pages_of_folder, clear).await?,
@@ -61,19 +61,20 @@ impl WikiKnowledge {
         if let Some(path) = save_to.filter(|_| mode == WriteMode::Apply) {
             let created_at = rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
-            blocking(move || file.write(&path)).await?;
+            run_blocking(move || file.write(&path)).await?;
         }
-        Ok(IndexReport { skipped, unknown_edges: unknown_edges.told(), ..report })
+        Ok(IndexReport { skipped, unknown_edges: unknown_edges.into_list(), ..report })
     }
 
     /// Refuses where stored pages of other folders came from files that are no longer there; with them it names those
     /// that the engine looks for again inside its transaction, which never had one.
-    async fn nothing_has_vanished(&self, indexed: &Path) -> Result<(), Fault> {
-        let heads = self.engine.heads(&Scope::All).await?;
+    async fn check_no_files_vanished(&self, indexed: &Path) -> Result<(), Fault> {
+        let heads = self.engine.heads(&PageScope::All).await?;
         let indexed = indexed.to_owned();
-        let vanished = blocking(move || {
-            let is_gone =
-                |origin: &Origin| !Path::new(&origin.root).join(&origin.file).try_exists().unwrap_or(false);
+        let vanished = run_blocking(move || {
+            let is_gone = |origin: &PageOrigin| {
+                !Path::new(&origin.root).join(&origin.file).try_exists().unwrap_or(false)
+            };
             let lost = heads.into_iter().filter(|page| match &page.origin {
                 Some(origin) if Path::new(&origin.root) == indexed => false,
                 Some(origin) => is_in_store_alone(&page.hash) || is_gone(origin),
@@ -83,7 +84,7 @@ impl WikiKnowledge {
         });
         let vanished = vanished.await?;
         let vanished: Vec<&str> = vanished.iter().map(String::as_str).collect();
-        if vanished.is_empty() { Ok(()) } else { Err(would_lose(&vanished)) }
+        if vanished.is_empty() { Ok(()) } else { Err(pages_would_be_lost(&vanished)) }
     }
 }
 
@@ -93,7 +94,7 @@ async fn read(
     root: PathBuf,
     persist: Option<PathBuf>,
     progress: OnPageProgress<'_>,
-) -> Result<(PathBuf, Option<PathBuf>, Folder), Fault> {
+) -> Result<(PathBuf, Option<PathBuf>, WikiFolder), Fault> {
     let (steps, mut heard) = mpsc::unbounded_channel();
     let work = move || {
         let root = roots.resolve(&root)?;
@@ -109,7 +110,7 @@ async fn read(
     while let Some((done, total)) = heard.recv().await {
         progress(done, total);
     }
-    reading.await.unwrap_or_else(|_| Err(unfinished()))
+    reading.await.unwrap_or_else(|_| Err(aborted()))
 }
 
 /// Where an index file may be written; asked before anything is indexed.
@@ -120,13 +121,13 @@ fn writable(roots: &WikiRoots, path: &Path) -> Result<PathBuf, Fault> {
 }
 
 /// Runs work that touches files where it may block.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(unfinished()))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(aborted()))
 }
 
-pub(super) fn unfinished() -> Fault {
+pub(super) fn aborted() -> Fault {
     Fault::internal("reading the wiki ended without an answer")
         .hint("This is a mistake in gatehouse; its log on stderr says where.")
 }

@@ -11,7 +11,7 @@ use super::WikiKnowledge;
 use crate::wiki::ids;
 
 /// Records that are read at a time: what is held of texts is dropped before the next are read.
-const AT_ONCE: usize = 200;
+const RECORD_BATCH: usize = 200;
 
 /// A page by what it is linked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl WikiKnowledge {
         let ids = self.ids().await?;
         let stored: HashMap<String, &String> = ids.iter().map(|id| (ids::key(id), id)).collect();
         let mut pages = Vec::with_capacity(ids.len());
-        for some in ids.chunks(AT_ONCE) {
+        for some in ids.chunks(RECORD_BATCH) {
             for record in self.engine.records(some).await? {
                 let (mut links, mut unresolved) = (Vec::new(), Vec::new());
                 for PageLink { edge, target } in record.links {

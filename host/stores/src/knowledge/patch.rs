@@ -11,9 +11,9 @@ use gatehouse_core::{
     ports::knowledge::{PageChanges, PatchReport},
 };
 
-use super::{WikiKnowledge, WriteMode, index::blocking};
+use super::{WikiKnowledge, WriteMode, index::run_blocking};
 use crate::{
-    engine::{Head, Scope},
+    engine::{PageHead, PageScope},
     nearest::nearest,
     wiki::{
         WikiRoots,
@@ -21,15 +21,15 @@ use crate::{
         edit,
         file::{FileEdit, changed_meanwhile},
         folder, ids,
-        record::{Origin, Record, file_hash},
-        text::{self, Unread},
+        record::{PageOrigin, PageRecord, file_hash},
+        text::{self, ReadError},
         validate,
     },
 };
 
 /// An edit that is ready to be stored.
 struct PreparedEdit {
-    after: Record,
+    after: PageRecord,
     file: Option<FileEdit>,
     changed: Vec<&'static str>,
     /// The unknown edges of the page, as far as it was read anew.
@@ -50,12 +50,12 @@ impl WikiKnowledge {
         let changes = validate::changes(changes)?;
         let mut stored = self.engine.record(&id).await?;
         if let Some(page) = &stored
-            && self.complete_edit(&Head::of(page)).await
+            && self.complete_edit(&PageHead::from_record(page)).await
         {
             stored = self.engine.record(&id).await?;
         }
         let Some(before) = stored else {
-            let near = nearest(&id, &self.engine.heads(&Scope::All).await?);
+            let near = nearest(&id, &self.engine.heads(&PageScope::All).await?);
             return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
                 [] => "Nothing is indexed yet: kg_index reads a wiki folder.".to_owned(),
                 _ => format!("Nearest titles: {}.", near.join(", ")),
@@ -63,7 +63,8 @@ impl WikiKnowledge {
         };
         let date = stamp.then(|| self.now());
         let (roots, old) = (self.roots.clone(), before.clone());
-        let prepared = blocking(move || prepare(&roots, wiki_dir.as_deref(), &old, &changes, date)).await?;
+        let prepared =
+            run_blocking(move || prepare(&roots, wiki_dir.as_deref(), &old, &changes, date)).await?;
         let PreparedEdit { after, file, changed, unknown } = prepared;
         let mut unknown_edges = UnknownEdges::default();
         unknown_edges.note(&after.id, &unknown);
@@ -71,10 +72,10 @@ impl WikiKnowledge {
             id: after.id.clone(),
             changed: changed.iter().map(|field| (*field).to_owned()).collect(),
             file: file.as_ref().and(after.origin.as_ref()).map(path_of),
-            kept_file: kept_file(&before, &after, file.is_some()),
+            kept_file: unchanged_file(&before, &after, file.is_some()),
             last_updated: after.last_updated.clone(),
             unresolved_links: Vec::new(),
-            unknown_edges: unknown_edges.told(),
+            unknown_edges: unknown_edges.into_list(),
         };
         // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
         // was removed meanwhile.
@@ -87,46 +88,46 @@ impl WikiKnowledge {
 }
 
 /// The page's file, where the page changed and its file did not.
-fn kept_file(before: &Record, after: &Record, rewritten: bool) -> Option<String> {
+fn unchanged_file(before: &PageRecord, after: &PageRecord, rewritten: bool) -> Option<String> {
     let origin = before.origin.as_ref().filter(|_| !rewritten && before != after)?;
     Some(path_of(origin))
 }
 
 /// The absolute path of a page's file.
-pub(super) fn path_of(origin: &Origin) -> String {
+pub(super) fn path_of(origin: &PageOrigin) -> String {
     Path::new(&origin.root).join(&origin.file).display().to_string()
 }
 
 fn prepare(
     roots: &WikiRoots,
     wiki_dir: Option<&Path>,
-    page: &Record,
+    page: &PageRecord,
     changes: &PageChanges,
     date: Option<String>,
 ) -> Result<PreparedEdit, Fault> {
-    match touchable(roots, wiki_dir, page)? {
-        Some((origin, path)) => in_file(origin, &path, page, changes, date.as_deref()),
-        None => Ok(in_store(page, changes, date)),
+    match editable_file(roots, wiki_dir, page)? {
+        Some((origin, path)) => prepare_file_edit(origin, &path, page, changes, date.as_deref()),
+        None => Ok(prepare_store_edit(page, changes, date)),
     }
 }
 
 /// The file of a page, canonical, where the page came from one that may be touched.
-fn touchable<'a>(
+fn editable_file<'a>(
     roots: &WikiRoots,
     wiki_dir: Option<&Path>,
-    page: &'a Record,
-) -> Result<Option<(&'a Origin, PathBuf)>, Fault> {
+    page: &'a PageRecord,
+) -> Result<Option<(&'a PageOrigin, PathBuf)>, Fault> {
     let asked = wiki_dir.map(|dir| roots.resolve(dir)).transpose()?;
     let Some(origin) = &page.origin else {
         return match asked {
             None => Ok(None),
-            Some(dir) => Err(elsewhere(page, "does not come from a file", &dir)),
+            Some(dir) => Err(wrong_folder(page, "does not come from a file", &dir)),
         };
     };
     if let Some(dir) = &asked
         && dir.as_path() != Path::new(&origin.root)
     {
-        return Err(elsewhere(page, &format!("was indexed from '{}'", origin.root), dir));
+        return Err(wrong_folder(page, &format!("was indexed from '{}'", origin.root), dir));
     }
     let path = Path::new(&origin.root).join(&origin.file);
     match roots.resolve(&path) {
@@ -137,23 +138,23 @@ fn touchable<'a>(
     }
 }
 
-fn elsewhere(page: &Record, from: &str, asked: &Path) -> Fault {
+fn wrong_folder(page: &PageRecord, from: &str, asked: &Path) -> Fault {
     Fault::invalid(format!("page '{}' {from}, not in '{}'", page.id, asked.display()))
         .hint("Leave wiki_dir out, or index that folder first with kg_index.")
 }
 
-fn in_file(
-    origin: &Origin,
+fn prepare_file_edit(
+    origin: &PageOrigin,
     path: &Path,
-    page: &Record,
+    page: &PageRecord,
     changes: &PageChanges,
     date: Option<&str>,
 ) -> Result<PreparedEdit, Fault> {
     let root = Path::new(&origin.root);
     let text = text::read_text(root, path).map_err(|unread| match unread {
-        Unread::Outside => Fault::denied(format!("'{}' leads out of its wiki folder", path.display()))
+        ReadError::Outside => Fault::denied(format!("'{}' leads out of its wiki folder", path.display()))
             .hint("Replace the link by the file itself."),
-        Unread::Because(reason) => Fault::invalid(format!("wiki file '{}' {reason}", path.display()))
+        ReadError::Invalid(reason) => Fault::invalid(format!("wiki file '{}' {reason}", path.display()))
             .hint("Mend the file, index its folder again with kg_index, then repeat the edit."),
     })?;
     let file = folder::page_file(&origin.file).filter(|_| file_hash(text.as_bytes()) == page.hash);
@@ -171,20 +172,20 @@ fn in_file(
         return Err(Fault::invalid(format!("page '{}' would be larger than a wiki file may be", page.id))
             .hint("Split the page and link its parts with 'related'."));
     }
-    let (after, unknown) = Record::from_file(&origin.root, &file, &edited.text);
+    let (after, unknown) = PageRecord::from_file(&origin.root, &file, &edited.text);
     let (path, before, after_text) = (path.to_owned(), text.into_bytes(), edited.text.into_bytes());
     let file = FileEdit::new(path, before, after_text);
     Ok(PreparedEdit { after, file: Some(file), changed: edited.changed, unknown })
 }
 
 /// New content is read as that of a file: what it says of overview, domains, sources and links counts.
-fn in_store(page: &Record, changes: &PageChanges, date: Option<String>) -> PreparedEdit {
+fn prepare_store_edit(page: &PageRecord, changes: &PageChanges, date: Option<String>) -> PreparedEdit {
     let before = page.parsed();
     let new_content = changes.content.as_ref().filter(|content| **content != page.content);
     let said = new_content.map(|content| page.with_content(content));
     let unknown = said.as_ref().map(|said| said.unknown_edges.clone()).unwrap_or_default();
     let content = said.as_ref().map_or_else(|| page.content.clone(), |said| said.content.clone());
-    let target = edit::Target::of(changes, &before, said);
+    let target = edit::EditTarget::new(changes, &before, said);
     let mut after = page.clone();
     let mut changed = Vec::new();
     fn set<T: PartialEq>(field: &mut T, new: T, name: &'static str, changed: &mut Vec<&'static str>) {

@@ -8,16 +8,16 @@ use gatehouse_core::{
 };
 
 use crate::{
-    engine::Head,
+    engine::PageHead,
     wiki::{
         ids,
-        record::{Origin, Record, is_in_store_alone},
+        record::{PageOrigin, PageRecord, is_in_store_alone},
     },
 };
 
 /// What goes before pages are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Clear {
+pub(super) enum ClearMode {
     /// Nothing.
     #[default]
     No,
@@ -30,16 +30,16 @@ pub(super) enum Clear {
 /// The wiki folder that pages are all of: what else is stored of it goes.
 #[derive(Clone, Copy)]
 pub(super) struct WholeFolder<'a> {
-    /// As [`Origin`] has it.
+    /// As [`PageOrigin`] has it.
     pub(super) root: &'a str,
     /// Files that exist but could not be read; their stored pages stay.
     pub(super) unreadable: &'a [String],
 }
 
 /// Pages that come and go.
-pub(super) struct Changes {
+pub(super) struct RecordChanges {
     pub(super) remove: Vec<String>,
-    pub(super) put: Vec<Record>,
+    pub(super) put: Vec<PageRecord>,
     pub(super) report: IndexReport,
 }
 
@@ -48,22 +48,22 @@ pub(super) struct Changes {
 /// # Errors
 /// `invalid-arguments` where pages would go for good.
 pub(super) fn changes(
-    records: &[Record],
+    records: &[PageRecord],
     folder: Option<WholeFolder<'_>>,
-    clear: Clear,
-    found: &[Head],
-) -> Result<Changes, Fault> {
+    clear: ClearMode,
+    found: &[PageHead],
+) -> Result<RecordChanges, Fault> {
     let mut report = IndexReport::default();
-    let mut known: HashMap<String, (&str, Option<&Origin>)> = HashMap::new();
+    let mut known: HashMap<String, (&str, Option<&PageOrigin>)> = HashMap::new();
     match clear {
-        Clear::No => {
+        ClearMode::No => {
             known.extend(found.iter().map(|page| (ids::key(&page.id), (&*page.hash, page.origin.as_ref()))));
         }
-        Clear::Filed => nothing_is_lost(found, folder)?,
-        Clear::All => {}
+        ClearMode::Filed => check_no_pages_lost(found, folder)?,
+        ClearMode::All => {}
     }
     // Of two with one key the later counts.
-    let mut put: BTreeMap<String, &Record> = BTreeMap::new();
+    let mut put: BTreeMap<String, &PageRecord> = BTreeMap::new();
     let mut taken_over: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for record in records {
         report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
@@ -84,48 +84,48 @@ pub(super) fn changes(
         }
         put.insert(record.key(), record);
     }
-    let named: HashSet<String> = records.iter().map(Record::key).collect();
+    let named: HashSet<String> = records.iter().map(PageRecord::key).collect();
     let present: HashSet<&str> = records
         .iter()
         .filter_map(|record| Some(&*record.origin.as_ref()?.file))
         .chain(folder.iter().flat_map(|folder| folder.unreadable).map(String::as_str))
         .collect();
-    let goes = |page: &&Head| match (&page.origin, folder) {
+    let goes = |page: &&PageHead| match (&page.origin, folder) {
         _ if named.contains(&ids::key(&page.id)) => false,
-        _ if clear != Clear::No => true,
+        _ if clear != ClearMode::No => true,
         (Some(origin), Some(folder)) => origin.root == folder.root && !present.contains(&*origin.file),
         _ => false,
     };
     let remove: Vec<String> = found.iter().filter(goes).map(|page| page.id.clone()).collect();
-    let removed = if clear == Clear::No { remove.len() } else { found.len() };
+    let removed = if clear == ClearMode::No { remove.len() } else { found.len() };
     report.removed = u32::try_from(removed).unwrap_or(u32::MAX);
     let owned = |(from, pages): (Option<&str>, BTreeSet<&str>)| TakenOverPages {
         from: from.map(str::to_owned),
         pages: pages.into_iter().map(str::to_owned).collect(),
     };
     report.taken_over = taken_over.into_iter().map(owned).collect();
-    Ok(Changes { remove, put: put.into_values().cloned().collect(), report })
+    Ok(RecordChanges { remove, put: put.into_values().cloned().collect(), report })
 }
 
 /// Refuses where a stored page says what no file says: a caller wrote it, or changed it in the store alone. Pages of
 /// the folder that is indexed do not count: indexing makes them what the folder says anyway.
-fn nothing_is_lost(found: &[Head], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
-    let is_lost = |page: &&Head| match &page.origin {
+fn check_no_pages_lost(found: &[PageHead], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
+    let is_lost = |page: &&PageHead| match &page.origin {
         None => true,
         Some(origin) => {
             is_in_store_alone(&page.hash) && indexed.is_none_or(|folder| folder.root != origin.root)
         }
     };
     let lost: Vec<&str> = found.iter().filter(is_lost).map(|page| &*page.id).collect();
-    if lost.is_empty() { Ok(()) } else { Err(would_lose(&lost)) }
+    if lost.is_empty() { Ok(()) } else { Err(pages_would_be_lost(&lost)) }
 }
 
 /// The fault for pages that would go for good; nothing was changed.
-pub(super) fn would_lose(pages: &[&str]) -> Fault {
-    const SHOWN: usize = 5;
+pub(super) fn pages_would_be_lost(pages: &[&str]) -> Fault {
+    const MAX_SHOWN_PAGES: usize = 5;
     let (noun, brings) = if pages.len() == 1 { ("page", "it") } else { ("pages", "them") };
-    let named = pages.iter().take(SHOWN).map(|id| ids::shorten(id)).collect::<Vec<_>>().join(", ");
-    let more = pages.len().saturating_sub(SHOWN);
+    let named = pages.iter().take(MAX_SHOWN_PAGES).map(|id| ids::shorten(id)).collect::<Vec<_>>().join(", ");
+    let more = pages.len().saturating_sub(MAX_SHOWN_PAGES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let count = pages.len();
     Fault::invalid(format!(

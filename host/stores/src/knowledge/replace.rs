@@ -9,33 +9,33 @@ use gatehouse_core::{
 
 use super::{
     WikiKnowledge,
-    index::{blocking, unfinished},
-    store::{ATTEMPTS, links, outrun},
+    index::{aborted, run_blocking},
+    store::{MAX_ATTEMPTS, links, too_many_conflicts},
 };
 use crate::{
-    engine::{Applied, Engine, Head, Plan, Scope, Writes},
-    wiki::{file::FileEdit, record::Record},
-    worker::let_others_finish,
+    engine::{PageEngine, PageHead, PageScope, PageWrites, WriteOutcome, WritePlan},
+    wiki::{file::FileEdit, record::PageRecord},
+    worker::back_off,
 };
 
 /// Storing a page in the place of another one, together with its file.
-struct Replacing {
-    before: Record,
-    after: Record,
+struct ReplacePlan {
+    before: PageRecord,
+    after: PageRecord,
     file: Option<FileEdit>,
 }
 
-impl Plan for Replacing {
-    fn scope(&self) -> Result<Scope, Fault> {
-        Ok(Scope::ids([self.after.id.clone()]))
+impl WritePlan for ReplacePlan {
+    fn scope(&self) -> Result<PageScope, Fault> {
+        Ok(PageScope::ids([self.after.id.clone()]))
     }
 
-    fn writes(&self, found: &[Head]) -> Result<Option<Writes>, Fault> {
-        if found != [Head::of(&self.before)] {
+    fn writes(&self, found: &[PageHead]) -> Result<Option<PageWrites>, Fault> {
+        if found != [PageHead::from_record(&self.before)] {
             return Ok(None);
         }
         let put = if self.before == self.after { Vec::new() } else { vec![self.after.clone()] };
-        Ok(Some(Writes { put, ..Writes::default() }))
+        Ok(Some(PageWrites { put, ..PageWrites::default() }))
     }
 
     fn finish(&self) -> Result<(), Fault> {
@@ -43,14 +43,14 @@ impl Plan for Replacing {
     }
 }
 
-impl Replacing {
+impl ReplacePlan {
     /// Ends the edit of the file.
-    async fn end(self: &Arc<Self>, how: fn(&FileEdit)) -> Result<(), Fault> {
+    async fn end_edit(self: &Arc<Self>, how: fn(&FileEdit)) -> Result<(), Fault> {
         if self.file.is_none() {
             return Ok(());
         }
         let replacing = Arc::clone(self);
-        blocking(move || {
+        run_blocking(move || {
             replacing.file.iter().for_each(how);
             Ok(())
         })
@@ -62,52 +62,52 @@ impl WikiKnowledge {
     /// Stores a page in the place of another and changes its file: both or neither.
     pub(super) async fn replace(
         &self,
-        before: Record,
-        after: Record,
+        before: PageRecord,
+        after: PageRecord,
         file: Option<FileEdit>,
     ) -> Result<Vec<UnresolvedLink>, Fault> {
         let links = links(std::slice::from_ref(&after));
-        self.put_in_place_of(before, after, file).await?;
-        Ok(self.reported(IndexReport::default(), links).await?.unresolved_links)
+        self.replace_page(before, after, file).await?;
+        Ok(self.finish_report(IndexReport::default(), links).await?.unresolved_links)
     }
 
     /// The same without a report.
-    pub(super) async fn put_in_place_of(
+    pub(super) async fn replace_page(
         &self,
-        before: Record,
-        after: Record,
+        before: PageRecord,
+        after: PageRecord,
         file: Option<FileEdit>,
     ) -> Result<(), Fault> {
         // Done to its end even if nobody waits for it any more: a file is changed by it.
-        let work = replace(Arc::clone(&self.engine), Arc::new(Replacing { before, after, file }));
-        tokio::spawn(work).await.unwrap_or_else(|_| Err(unfinished()))
+        let work = replace(Arc::clone(&self.engine), Arc::new(ReplacePlan { before, after, file }));
+        tokio::spawn(work).await.unwrap_or_else(|_| Err(aborted()))
     }
 }
 
-async fn replace(engine: Arc<dyn Engine>, replacing: Arc<Replacing>) -> Result<(), Fault> {
-    let Replacing { before, after, file } = &*replacing;
+async fn replace(engine: Arc<dyn PageEngine>, replacing: Arc<ReplacePlan>) -> Result<(), Fault> {
+    let ReplacePlan { before, after, file } = &*replacing;
     let (id, has_file) = (&after.id, file.is_some());
-    for attempt in 0..ATTEMPTS {
-        let_others_finish(attempt).await;
+    for attempt in 0..MAX_ATTEMPTS {
+        back_off(attempt).await;
         let done = engine.apply(Arc::clone(&replacing) as _).await;
-        if let Ok(Applied::Done) = done {
-            return replacing.end(FileEdit::settle).await;
+        if let Ok(WriteOutcome::Done) = done {
+            return replacing.end_edit(FileEdit::mark_stored).await;
         }
         let now = match done {
             // Lost with the answer on its way: the page itself says what became of it.
-            Ok(Applied::Unknown(_)) => engine.record(id).await.ok(),
+            Ok(WriteOutcome::Unknown(_)) => engine.record(id).await.ok(),
             _ => None,
         };
         if has_file && now.as_ref().is_some_and(|now| now.as_ref() == Some(after)) {
-            return replacing.end(FileEdit::settle).await;
+            return replacing.end_edit(FileEdit::mark_stored).await;
         }
-        replacing.end(FileEdit::revert).await?;
+        replacing.end_edit(FileEdit::revert).await?;
         match done {
             Err(fault) => return Err(fault),
-            Ok(Applied::Unknown(fault)) if has_file && now.is_none() => {
-                return Err(undecided(fault, id));
+            Ok(WriteOutcome::Unknown(fault)) if has_file && now.is_none() => {
+                return Err(unknown_outcome(fault, id));
             }
-            Ok(Applied::Unknown(fault)) => return Err(fault),
+            Ok(WriteOutcome::Unknown(fault)) => return Err(fault),
             Ok(_) if engine.record(id).await?.as_ref() == Some(before) => {}
             Ok(_) => {
                 return Err(Fault::invalid(format!("page '{id}' has changed meanwhile"))
@@ -115,11 +115,11 @@ async fn replace(engine: Arc<dyn Engine>, replacing: Arc<Replacing>) -> Result<(
             }
         }
     }
-    Err(outrun())
+    Err(too_many_conflicts())
 }
 
 /// The fault where the store was lost before it said whether it keeps the page.
-fn undecided(fault: Fault, id: &str) -> Fault {
+fn unknown_outcome(fault: Fault, id: &str) -> Fault {
     let message =
         format!("{}; whether the stored page '{id}' changed is not known, its file did not", fault.message);
     let hint = "Index the wiki folder again when the server is back: the page follows its file.";

@@ -15,14 +15,14 @@ use gatehouse_core::{
 
 use super::WikiKnowledge;
 use crate::{
-    embedding::{Item, TextSource},
-    engine::{Engine, PAGES, QueryVector, Question},
+    embedding::{TextSource, VectorItem},
+    engine::{PAGES, PageEngine, PageQuestion, QueryVector},
     nearest::nearest_names,
-    wiki::{ids, record::Record},
+    wiki::{ids, record::PageRecord},
 };
 
 /// Unknown domains of a search that are told; each is compared with all that there are.
-const UNKNOWN_TOLD: usize = 5;
+const MAX_UNKNOWN_DOMAINS: usize = 5;
 
 impl WikiKnowledge {
     pub(super) async fn find(
@@ -33,13 +33,13 @@ impl WikiKnowledge {
     ) -> Result<PageSearchResult, Fault> {
         let (vector, failed) = match &self.embedding {
             Some(embedding) => {
-                let (vector, failed) = embedding.ask(text).await;
+                let (vector, failed) = embedding.embed_question(text).await;
                 let model = embedding.vectors().name;
                 (vector.map(|values| QueryVector { model, values }), failed)
             }
             None => (None, None),
         };
-        let question = Arc::new(Question {
+        let question = Arc::new(PageQuestion {
             query: SearchQuery::new(text),
             name: NameQuery::new(text),
             vector,
@@ -53,7 +53,7 @@ impl WikiKnowledge {
             && let Some(embedding) = &self.embedding
         {
             // Another process may have stored them.
-            embedding.announce();
+            embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
         let ranked = fuse(matching_candidates(found.scored));
@@ -75,7 +75,7 @@ impl WikiKnowledge {
         let keys: Vec<String> = asked.iter().map(|domain| ids::domain_key(domain)).collect();
         let known: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
         let unknown = asked.iter().filter(|domain| !known.contains(&ids::domain_key(domain)));
-        let unknown: Vec<&String> = unknown.take(UNKNOWN_TOLD).collect();
+        let unknown: Vec<&String> = unknown.take(MAX_UNKNOWN_DOMAINS).collect();
         if unknown.is_empty() {
             return Ok(Vec::new());
         }
@@ -124,16 +124,16 @@ fn waiting_note(pages: usize) -> String {
 }
 
 /// The texts of pages, for those that wait for their vectors.
-pub(super) struct PageTexts(pub(super) Arc<dyn Engine>);
+pub(super) struct PageTexts(pub(super) Arc<dyn PageEngine>);
 
 #[async_trait]
 impl TextSource for PageTexts {
-    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
         let pages: Vec<String> =
             items.iter().filter(|item| item.corpus == PAGES).map(|item| item.key.clone()).collect();
         let records = self.0.records(&pages).await?;
         let mut texts: HashMap<String, String> =
-            records.iter().map(|record: &Record| (record.key(), record.text_to_embed())).collect();
+            records.iter().map(|record: &PageRecord| (record.key(), record.text_to_embed())).collect();
         Ok(items.iter().map(|item| texts.remove(&item.key)).collect())
     }
 }

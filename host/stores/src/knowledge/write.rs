@@ -11,23 +11,25 @@ use gatehouse_core::{
     ports::knowledge::{IndexReport, PageChanges, PageDraft, PageLocation, PageType},
 };
 
-use super::{WikiKnowledge, WriteMode, index::blocking, patch::path_of, plan::Clear, store::Pages};
+use super::{
+    WikiKnowledge, WriteMode, index::run_blocking, patch::path_of, plan::ClearMode, store::PagesToStore,
+};
 use crate::wiki::{
     WikiRoots,
     edges::UnknownEdges,
     edit,
-    file::{already_there, check_new, create},
+    file::{check_new, create, file_exists},
     folder::{self, PageFile},
-    record::{Record, draft_id},
+    record::{PageRecord, draft_id},
     validate,
 };
 
 /// Longest name of a file that is made, in bytes.
-const LONGEST_NAME: usize = 240;
+const MAX_FILE_NAME_BYTES: usize = 240;
 
 /// A page with the file that was made for it.
 struct NewFile {
-    record: Record,
+    record: PageRecord,
     path: PathBuf,
     unknown: Vec<String>,
 }
@@ -43,15 +45,15 @@ impl WikiKnowledge {
         let (mut edited, mut fresh, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         for draft in drafts {
             match self.engine.record(&draft_id(&draft)).await? {
-                Some(page) if page.origin.is_some() && self.may_touch(&page).await? => edited.push(draft),
+                Some(page) if page.origin.is_some() && self.may_edit_file(&page).await? => edited.push(draft),
                 Some(_) => rest.push(draft),
                 None => fresh.push(draft),
             }
         }
         let (roots, default, now) = (self.roots.clone(), self.default_root.clone(), self.now());
         let date = now.clone();
-        let made = blocking(move || {
-            let Some(wiki) = home(&roots, default) else { return Ok((Vec::new(), fresh)) };
+        let made = run_blocking(move || {
+            let Some(wiki) = default_wiki(&roots, default) else { return Ok((Vec::new(), fresh)) };
             make_files(&roots, &wiki, fresh, &date, mode)
         });
         let (made, left) = made.await?;
@@ -66,22 +68,22 @@ impl WikiKnowledge {
             records.push(page.record.clone());
         }
         for draft in left.into_iter().chain(rest) {
-            let (record, unknown) = Record::from_draft(draft, now.clone());
+            let (record, unknown) = PageRecord::from_draft(draft, now.clone());
             unknown_edges.note(&record.id, &unknown);
             report.written.push(PageLocation { page: record.id.clone(), file: None });
             records.push(record);
         }
         if !records.is_empty() {
-            let pages = Pages::Given(records);
+            let pages = PagesToStore::Given(records);
             let stored = match mode {
-                WriteMode::Apply => self.store(pages, Clear::No).await,
-                WriteMode::Preview => self.preview_store(&pages, Clear::No).await,
+                WriteMode::Apply => self.store(pages, ClearMode::No).await,
+                WriteMode::Preview => self.preview_store(&pages, ClearMode::No).await,
             };
             let stored = match stored {
                 Ok(stored) => stored,
                 Err(fault) if mode == WriteMode::Preview => return Err(fault),
                 Err(fault) => {
-                    blocking(move || remove(made)).await?;
+                    run_blocking(move || remove(made)).await?;
                     return Err(fault);
                 }
             };
@@ -90,16 +92,16 @@ impl WikiKnowledge {
         for draft in edited {
             self.edit_page(draft, &mut report, mode).await?;
         }
-        let mut edges = unknown_edges.told();
+        let mut edges = unknown_edges.into_list();
         edges.append(&mut report.unknown_edges);
         edges.sort();
         Ok(IndexReport { unknown_edges: edges, ..report })
     }
 
     /// Whether a page's file may be touched.
-    async fn may_touch(&self, page: &Record) -> Result<bool, Fault> {
+    async fn may_edit_file(&self, page: &PageRecord) -> Result<bool, Fault> {
         let (roots, page) = (self.roots.clone(), page.clone());
-        blocking(move || {
+        run_blocking(move || {
             let Some(origin) = &page.origin else { return Ok(false) };
             Ok(roots.resolve(&Path::new(&origin.root).join(&origin.file)).is_ok())
         })
@@ -131,21 +133,21 @@ impl WikiKnowledge {
 
 /// What a draft says; an empty list says nothing.
 fn changes(draft: PageDraft) -> PageChanges {
-    fn said<T>(list: Vec<T>) -> Option<Vec<T>> {
+    fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
         Some(list).filter(|list| !list.is_empty())
     }
     PageChanges {
         overview: Some(draft.overview).filter(|text| !text.is_empty()),
         content: Some(draft.content),
-        domains: said(draft.domains),
-        sources: said(draft.sources),
-        links: said(draft.links),
+        domains: unless_empty(draft.domains),
+        sources: unless_empty(draft.sources),
+        links: unless_empty(draft.links),
     }
 }
 
 /// The wiki in which new pages get their files: the one that gatehouse was started with, or the only allowed folder
 /// where that is a wiki of the kind with a folder for each type. Of several folders none is the obvious one.
-fn home(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
+fn default_wiki(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
     let only = match roots {
         WikiRoots::Only(roots) if roots.len() == 1 => roots.first().cloned(),
         _ => None,
@@ -175,7 +177,7 @@ fn make_files(
             match mode {
                 WriteMode::Apply => create(roots, &path, edited.text.as_bytes())?,
                 WriteMode::Preview if made.iter().any(|page| page.path == path) => {
-                    return Err(already_there(&path));
+                    return Err(file_exists(&path));
                 }
                 WriteMode::Preview => check_new(roots, &path)?,
             }
@@ -183,7 +185,7 @@ fn make_files(
         });
         match done {
             Ok(text) => {
-                let (record, unknown) = Record::from_file(&root, &file, &text);
+                let (record, unknown) = PageRecord::from_file(&root, &file, &text);
                 made.push(NewFile { record, path, unknown });
             }
             Err(fault) => {
@@ -201,7 +203,7 @@ fn make_files(
 fn file_of(draft: &PageDraft) -> Option<PageFile> {
     let stem = draft.title.replace(' ', "_");
     let file = folder::page_file(&format!("{}/{stem}.md", draft.page_type.folder()))?;
-    (stem.len() <= LONGEST_NAME).then_some(file)
+    (stem.len() <= MAX_FILE_NAME_BYTES).then_some(file)
 }
 
 /// Takes files back that were made for pages which could not be stored.

@@ -9,41 +9,44 @@ use gatehouse_core::{
 };
 
 use crate::{
-    embedding::{Item, VectorModel},
-    engine::{Applied, Candidates, Head, PAGES, Plan, QueryVector, Question, Scope, Writes, named},
-    sqlite::cut,
-    wiki::{edges, ids, record::Record},
+    embedding::{VectorItem, VectorModel},
+    engine::{
+        PAGES, PageCandidates, PageHead, PageQuestion, PageScope, PageWrites, QueryVector, WriteOutcome,
+        WritePlan, name_matches,
+    },
+    sqlite::tokenizer,
+    wiki::{edges, ids, record::PageRecord},
 };
 
 /// How much a word counts in title, overview, domains, content, and as a piece of another script.
 const WEIGHTS: [f64; 5] = [6.0, 3.0, 2.0, 1.0, 1.0];
 
 #[derive(Default)]
-pub(super) struct Graph {
+pub(super) struct PageGraph {
     /// By key.
-    pub(super) pages: BTreeMap<String, Indexed>,
+    pub(super) pages: BTreeMap<String, IndexedPage>,
     /// The version of what is embedded.
-    pub(super) items: BTreeMap<Item, String>,
+    pub(super) items: BTreeMap<VectorItem, String>,
     /// By item and model.
-    pub(super) vectors: HashMap<(Item, String), Option<Vec<f32>>>,
+    pub(super) vectors: HashMap<(VectorItem, String), Option<Vec<f32>>>,
 }
 
 /// A page with what it is found by.
-pub(super) struct Indexed {
-    pub(super) record: Record,
+pub(super) struct IndexedPage {
+    pub(super) record: PageRecord,
     /// How often each word occurs, weighed by where.
     words: HashMap<String, f64>,
     length: f64,
 }
 
-impl Indexed {
-    fn of(record: &Record) -> Result<Self, Fault> {
+impl IndexedPage {
+    fn from_record(record: &PageRecord) -> Result<Self, Fault> {
         let domains = record.domains.join(", ");
         let texts = [&record.title, &record.overview, &domains, &record.content];
         let parted = texts.map(|text| format!("{} {}", script::separate_scripts(text), variants(text)));
         let unfit = |error| Fault::internal(format!("a page cannot be cut into words: {error}"));
-        let mut fields = cut::cut(&parted).map_err(unfit)?;
-        fields.push(cut::pieces(&texts.map(String::as_str)).split(' ').map(str::to_owned).collect());
+        let mut fields = tokenizer::tokenize(&parted).map_err(unfit)?;
+        fields.push(tokenizer::pieces(&texts.map(String::as_str)).split(' ').map(str::to_owned).collect());
         let mut words: HashMap<String, f64> = HashMap::new();
         let length = fields.iter().map(Vec::len).sum::<usize>() as f64;
         for (field, weight) in fields.into_iter().zip(WEIGHTS) {
@@ -54,7 +57,7 @@ impl Indexed {
         Ok(Self { record: record.clone(), words, length })
     }
 
-    fn passes(&self, question: &Question) -> bool {
+    fn matches_filters(&self, question: &PageQuestion) -> bool {
         let domains: Vec<String> = self.record.domains.iter().map(|domain| ids::domain_key(domain)).collect();
         (question.types.is_empty() || question.types.contains(&self.record.page_type))
             && (question.domains.is_empty() || question.domains.iter().any(|domain| domains.contains(domain)))
@@ -62,30 +65,30 @@ impl Indexed {
 }
 
 /// The words of a question with how much each says, and those that no page holds.
-struct WeighedTerms {
+struct WeightedWords {
     terms: Vec<(String, f64)>,
     unmatched: Vec<String>,
 }
 
-fn page_item(key: &str) -> Item {
-    Item { corpus: PAGES.to_owned(), key: key.to_owned() }
+fn page_item(key: &str) -> VectorItem {
+    VectorItem { corpus: PAGES.to_owned(), key: key.to_owned() }
 }
 
-impl Graph {
-    pub(super) fn heads(&self, scope: &Scope) -> Vec<Head> {
+impl PageGraph {
+    pub(super) fn heads(&self, scope: &PageScope) -> Vec<PageHead> {
         let keys: BTreeSet<String> = match scope {
-            Scope::All => BTreeSet::new(),
-            Scope::Of { ids, .. } => ids.iter().map(|id| ids::key(id)).collect(),
+            PageScope::All => BTreeSet::new(),
+            PageScope::Matching { ids, .. } => ids.iter().map(|id| ids::key(id)).collect(),
         };
-        let is_meant = |(key, page): &(&String, &Indexed)| match scope {
-            Scope::All => true,
-            Scope::Of { root, .. } => {
+        let is_meant = |(key, page): &(&String, &IndexedPage)| match scope {
+            PageScope::All => true,
+            PageScope::Matching { root, .. } => {
                 let from = page.record.origin.as_ref().map(|origin| &origin.root);
                 keys.contains(*key) || root.is_some() && from == root.as_ref()
             }
         };
-        let mut heads: Vec<Head> =
-            self.pages.iter().filter(is_meant).map(|(_, page)| Head::of(&page.record)).collect();
+        let mut heads: Vec<PageHead> =
+            self.pages.iter().filter(is_meant).map(|(_, page)| PageHead::from_record(&page.record)).collect();
         heads.sort_by(|a, b| a.id.cmp(&b.id));
         heads
     }
@@ -95,7 +98,7 @@ impl Graph {
         let links = self.pages.iter().flat_map(|(key, page)| {
             page.record.links.iter().filter_map(move |link| {
                 let (target, _) = self.pages.get_key_value(&ids::key(&link.target))?;
-                let (kept, inverse) = edges::kept(page.record.page_type, link);
+                let (kept, inverse) = edges::stored_edge(page.record.page_type, link);
                 Some(if inverse { (&**target, kept, &**key) } else { (&**key, kept, &**target) })
             })
         });
@@ -119,10 +122,12 @@ impl Graph {
         Some(record.into_page(PageNeighbor::deduplicate(near)))
     }
 
-    pub(super) fn apply(&mut self, plan: &dyn Plan) -> Result<Applied, Fault> {
+    pub(super) fn apply(&mut self, plan: &dyn WritePlan) -> Result<WriteOutcome, Fault> {
         let found = self.heads(&plan.scope()?);
-        let Some(Writes { remove, put }) = plan.writes(&found)? else { return Ok(Applied::Changed) };
-        let put = put.iter().map(Indexed::of).collect::<Result<Vec<_>, _>>()?;
+        let Some(PageWrites { remove, put }) = plan.writes(&found)? else {
+            return Ok(WriteOutcome::Conflict);
+        };
+        let put = put.iter().map(IndexedPage::from_record).collect::<Result<Vec<_>, _>>()?;
         plan.finish()?;
         for id in &remove {
             let key = ids::key(id);
@@ -137,10 +142,10 @@ impl Graph {
             }
             self.pages.insert(key, page);
         }
-        Ok(Applied::Done)
+        Ok(WriteOutcome::Done)
     }
 
-    fn waits(&self, item: &Item, model: &VectorModel) -> bool {
+    fn is_waiting(&self, item: &VectorItem, model: &VectorModel) -> bool {
         match self.vectors.get(&(item.clone(), model.name.clone())) {
             None => true,
             Some(vector) => {
@@ -150,8 +155,8 @@ impl Graph {
         }
     }
 
-    pub(super) fn waiting(&self, model: &VectorModel) -> impl Iterator<Item = (&Item, &String)> {
-        self.items.iter().filter(|(item, _)| self.waits(item, model))
+    pub(super) fn waiting(&self, model: &VectorModel) -> impl Iterator<Item = (&VectorItem, &String)> {
+        self.items.iter().filter(|(item, _)| self.is_waiting(item, model))
     }
 
     fn cosine(&self, key: &str, vector: &QueryVector) -> Option<f32> {
@@ -160,15 +165,15 @@ impl Graph {
     }
 
     /// How much each word says, and the words that no page holds.
-    fn weights(&self, question: &Question) -> Result<WeighedTerms, Fault> {
+    fn weights(&self, question: &PageQuestion) -> Result<WeightedWords, Fault> {
         let query = &question.query;
         let whole = [query.words.clone(), query.joined.clone()].concat();
         let unfit = |error| Fault::internal(format!("a question cannot be cut into words: {error}"));
-        let forms = cut::cut(&whole).map_err(unfit)?;
+        let forms = tokenizer::tokenize(&whole).map_err(unfit)?;
         let holding =
             |word: &String| self.pages.values().filter(|page| page.words.contains_key(word)).count();
         let occurs = |forms: &[String], any: bool| {
-            let holds = |page: &Indexed| {
+            let holds = |page: &IndexedPage| {
                 let mut forms = forms.iter().map(|form| page.words.contains_key(form));
                 if any { forms.any(|holds| holds) } else { forms.all(|holds| holds) }
             };
@@ -183,17 +188,17 @@ impl Graph {
             let (all, holding) = (self.pages.len() as f64, holding(&word) as f64);
             (word, (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln())
         };
-        Ok(WeighedTerms {
+        Ok(WeightedWords {
             terms: terms.into_iter().map(weight).collect(),
             unmatched: unmatched.cloned().collect(),
         })
     }
 
-    pub(super) fn candidates(&self, question: &Question) -> Result<Candidates, Fault> {
-        let WeighedTerms { terms, unmatched } = self.weights(question)?;
+    pub(super) fn candidates(&self, question: &PageQuestion) -> Result<PageCandidates, Fault> {
+        let WeightedWords { terms, unmatched } = self.weights(question)?;
         let average =
             self.pages.values().map(|page| page.length).sum::<f64>() / self.pages.len().max(1) as f64;
-        let bm25 = |page: &Indexed| -> f64 {
+        let bm25 = |page: &IndexedPage| -> f64 {
             let long = 1.2 * (0.25 + 0.75 * page.length / average.max(1.0));
             let share = |(word, weight): &(String, f64)| {
                 let occurs = page.words.get(word).copied().unwrap_or_default();
@@ -201,15 +206,17 @@ impl Graph {
             };
             terms.iter().map(share).sum()
         };
-        let passing: Vec<(&String, &Indexed)> =
-            self.pages.iter().filter(|(_, page)| page.passes(question)).collect();
+        let passing: Vec<(&String, &IndexedPage)> =
+            self.pages.iter().filter(|(_, page)| page.matches_filters(question)).collect();
         let names = passing.iter().flat_map(|(_, page)| {
-            let Record { id, title, .. } = &page.record;
+            let PageRecord { id, title, .. } = &page.record;
             let stem = id.split_once('/').map_or(id.as_str(), |(_, stem)| stem);
             [title.as_str(), id, stem].map(|name| (id.clone(), name_key(name)))
         });
-        let by_name =
-            named(&question.name, names.filter(|(_, name)| question.name.matches_key(name) != NameMatch::No));
+        let by_name = name_matches(
+            &question.name,
+            names.filter(|(_, name)| question.name.matches_key(name) != NameMatch::No),
+        );
         let scored = passing.iter().map(|(key, page)| ScoredCandidate {
             key: page.record.id.clone(),
             name: by_name.get(&page.record.id).copied().unwrap_or(NameMatch::No),
@@ -220,7 +227,7 @@ impl Graph {
             let dimension = Some(vector.values.len());
             self.waiting(&VectorModel { name: vector.model.clone(), dimension }).count()
         });
-        Ok(Candidates {
+        Ok(PageCandidates {
             scored: scored.collect(),
             unmatched_terms: unmatched,
             without_vector,

@@ -8,7 +8,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 /// Parameters of libpq that its client here does not have; they are named in the error, others are not, since
 /// a password with a `?` in it would look like one.
-const NOT_HERE: [&str; 12] = [
+const UNSUPPORTED_PARAMETERS: [&str; 12] = [
     "sslcert",
     "sslkey",
     "sslpassword",
@@ -27,16 +27,16 @@ const NOT_HERE: [&str; 12] = [
 #[derive(Clone)]
 pub struct PostgresConfig {
     pub(super) client: tokio_postgres::Config,
-    pub(super) tls: Tls,
+    pub(super) tls: TlsMode,
     /// `host:port/database`.
     pub(super) address: String,
     /// How long things may take.
-    pub times: Times,
+    pub times: PostgresTimeouts,
 }
 
 /// Whether the connection is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tls {
+pub(super) enum TlsMode {
     /// It is not.
     Off,
     /// It is, and the server proves its name to these roots, or to those of the operating system.
@@ -45,7 +45,7 @@ pub(super) enum Tls {
 
 /// How long things may take before they count as failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct PostgresTimeouts {
     /// Until a connection stands, password included.
     pub connect: Duration,
     /// Until a statement has answered.
@@ -60,7 +60,7 @@ pub struct Times {
     pub longest_pause: Duration,
 }
 
-impl Default for Times {
+impl Default for PostgresTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -102,7 +102,7 @@ impl PostgresConfig {
             match parameter.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", value)) => roots = Some(decoded(value)?),
-                Some((name, _)) if NOT_HERE.contains(&name) => {
+                Some((name, _)) if UNSUPPORTED_PARAMETERS.contains(&name) => {
                     return Err(unreadable(&format!("gatehouse does not have its parameter '{name}'")));
                 }
                 _ => kept.push(parameter),
@@ -115,14 +115,14 @@ impl PostgresConfig {
             client.host("localhost");
         }
         let tls = tls(mode, roots.map(PathBuf::from), is_local(&client))?;
-        client.ssl_mode(if tls == Tls::Off { SslMode::Disable } else { SslMode::Require });
+        client.ssl_mode(if tls == TlsMode::Off { SslMode::Disable } else { SslMode::Require });
         if client.get_application_name().is_none() {
             client.application_name("gatehouse");
         }
         // A server that vanished is noticed while nothing is asked, and while a long answer is awaited.
         client.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(Duration::from_secs(30));
         let address = address(&client);
-        Ok(Self { client, tls, address, times: Times::default() })
+        Ok(Self { client, tls, address, times: PostgresTimeouts::default() })
     }
 
     /// `host:port/database`.
@@ -148,12 +148,12 @@ fn decoded(value: &str) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|_| unreadable("sslrootcert is not UTF-8"))
 }
 
-fn tls(mode: Option<&str>, roots: Option<PathBuf>, local: bool) -> Result<Tls, Fault> {
+fn tls(mode: Option<&str>, roots: Option<PathBuf>, local: bool) -> Result<TlsMode, Fault> {
     match mode {
-        Some("disable") => Ok(Tls::Off),
-        Some("require" | "verify-ca" | "verify-full") => Ok(Tls::Verified(roots)),
-        None | Some("allow" | "prefer") if local => Ok(Tls::Off),
-        None | Some("allow" | "prefer") => Ok(Tls::Verified(roots)),
+        Some("disable") => Ok(TlsMode::Off),
+        Some("require" | "verify-ca" | "verify-full") => Ok(TlsMode::Verified(roots)),
+        None | Some("allow" | "prefer") if local => Ok(TlsMode::Off),
+        None | Some("allow" | "prefer") => Ok(TlsMode::Verified(roots)),
         Some(_) => Err(unreadable(
             "sslmode is not one of disable, allow, prefer, require, verify-ca and verify-full",
         )),
@@ -244,7 +244,7 @@ mod tests {
             "/d?host=/run/postgresql",
             "localhost/d?sslmode=prefer",
         ] {
-            assert_eq!(parse(&format!("postgres://u@{url}")).tls, Tls::Off, "{url}");
+            assert_eq!(parse(&format!("postgres://u@{url}")).tls, TlsMode::Off, "{url}");
         }
         for url in [
             "db.example/d",
@@ -255,11 +255,11 @@ mod tests {
             "localhost/d?hostaddr=10.0.0.1",
         ] {
             let config = parse(&format!("postgres://u@{url}"));
-            assert_eq!(config.tls, Tls::Verified(None), "{url}");
+            assert_eq!(config.tls, TlsMode::Verified(None), "{url}");
             assert_eq!(config.client.get_ssl_mode(), SslMode::Require);
         }
-        assert_eq!(parse("postgres://u@db.example/d?sslmode=disable").tls, Tls::Off);
+        assert_eq!(parse("postgres://u@db.example/d?sslmode=disable").tls, TlsMode::Off);
         let roots = parse("postgres://u@db.example/d?sslrootcert=/etc/my%20ca.pem&sslmode=verify-full").tls;
-        assert_eq!(roots, Tls::Verified(Some("/etc/my ca.pem".into())));
+        assert_eq!(roots, TlsMode::Verified(Some("/etc/my ca.pem".into())));
     }
 }

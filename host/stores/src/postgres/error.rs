@@ -100,7 +100,7 @@ impl StoreError {
             Self::Silent(_) => {
                 (self.to_string(), "Check the server and the network; nothing was changed.", true)
             }
-            Self::Server(error) => of_server(error),
+            Self::Server(error) => explain_server_error(error),
         };
         let mut fault = Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint);
         fault.retryable = retryable;
@@ -114,8 +114,8 @@ fn ends_connection(code: &SqlState) -> bool {
 }
 
 /// Plain words, what to do about it, and whether it passes by itself.
-fn of_server(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
-    let Some(server) = error.as_db_error() else { return of_connection(error) };
+fn explain_server_error(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
+    let Some(server) = error.as_db_error() else { return explain_connection_error(error) };
     let code = server.code();
     let (words, hint, retryable) =
         if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code) {
@@ -159,7 +159,7 @@ fn of_server(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
     (format!("{words} ({})", bounded(server.message(), code.code())), hint, retryable)
 }
 
-fn of_connection(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
+fn explain_connection_error(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
     let hint = "Start the server, or correct DATABASE_URL.";
     if error.is_closed() {
         return ("the connection was lost".into(), "Try again; nothing was changed.", true);

@@ -9,15 +9,15 @@ mod documents;
 
 use std::time::Duration;
 
-use super::{error::StoreError, session::Session};
+use super::{error::StoreError, session::PostgresSession};
 
 /// Tables that have versions of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct SchemaPart {
     /// Its row in `gatehouse.schema_version`.
     pub(super) name: &'static str,
     /// The part whose tables these build on.
-    pub(super) needs: Option<&'static Part>,
+    pub(super) needs: Option<&'static SchemaPart>,
     /// How long whoever writes waits for others that do, and for each statement; none where that is short.
     pub(super) patience: Option<Duration>,
     /// Those who write take turns by this number.
@@ -27,7 +27,7 @@ pub(super) struct Part {
 }
 
 /// The knowledge graph.
-pub(super) const KNOWLEDGE: Part = Part {
+pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     name: "knowledge",
     needs: None,
     patience: None,
@@ -115,7 +115,7 @@ pub(super) const KNOWLEDGE: Part = Part {
 
 /// Documents. They share items and the reading of words with the knowledge graph, so its tables come with them, and may
 /// stay empty.
-pub(super) const DOCUMENTS: Part = Part {
+pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
     name: "documents",
     needs: Some(&KNOWLEDGE),
     // As long as a few batches of another host take. An edit of a page does not wait for them.
@@ -125,7 +125,7 @@ pub(super) const DOCUMENTS: Part = Part {
 };
 
 /// Artifacts, which share items and the reading of words as documents do.
-pub(super) const ARTIFACTS: Part = Part {
+pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
     name: "artifacts",
     needs: Some(&KNOWLEDGE),
     patience: None,
@@ -134,7 +134,7 @@ pub(super) const ARTIFACTS: Part = Part {
 };
 
 /// Vectors, where the server has pgvector; `{vector}` is the schema that pgvector is in.
-pub(super) const VECTORS: Part = Part {
+pub(super) const VECTORS: SchemaPart = SchemaPart {
     name: "knowledge_vectors",
     needs: Some(&KNOWLEDGE),
     patience: None,
@@ -173,7 +173,7 @@ pub(super) const VECTORS: Part = Part {
     ],
 };
 
-impl Part {
+impl SchemaPart {
     /// The version of tables that have seen every step.
     pub(super) const fn latest(&self) -> i64 {
         self.steps.len() as i64
@@ -187,13 +187,14 @@ impl Part {
     }
 
     /// The version of the tables there; none where this part has never been stored.
-    pub(super) async fn version(&self, db: &Session) -> Result<Option<i64>, StoreError> {
+    pub(super) async fn version(&self, db: &PostgresSession) -> Result<Option<i64>, StoreError> {
         let there = db.one("SELECT to_regclass('gatehouse.schema_version') IS NOT NULL", &[]).await?;
         if !there.try_get::<_, bool>(0)? {
             return Ok(None);
         }
-        let row =
-            db.maybe("SELECT version FROM gatehouse.schema_version WHERE part = $1", &[&self.name]).await?;
+        let row = db
+            .query_opt("SELECT version FROM gatehouse.schema_version WHERE part = $1", &[&self.name])
+            .await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
@@ -204,7 +205,7 @@ impl Part {
     }
 
     /// Brings the tables up to date; writes nothing where they are. `vector` stands for the schema of pgvector.
-    pub(super) async fn migrate(&self, db: &Session, vector: Option<&str>) -> Result<(), StoreError> {
+    pub(super) async fn migrate(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
         loop {
             let found = self.version(db).await?.unwrap_or(0);
             self.check(found)?;
@@ -225,7 +226,7 @@ impl Part {
     }
 
     /// The next step, inside a transaction that holds the lock.
-    async fn step(&self, db: &Session, vector: Option<&str>) -> Result<(), StoreError> {
+    async fn step(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
         db.batch(
             "DO $$ BEGIN
                 IF to_regnamespace('gatehouse') IS NULL THEN CREATE SCHEMA gatehouse; END IF;

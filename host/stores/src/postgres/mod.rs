@@ -17,5 +17,5 @@ mod tls;
 mod vectors;
 mod words;
 
-pub use address::{PostgresConfig, Times};
+pub use address::{PostgresConfig, PostgresTimeouts};
 pub use documents::{DocumentTables, PostgresDocumentsConfig};

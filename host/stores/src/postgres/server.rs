@@ -15,32 +15,32 @@ use gatehouse_core::outcome::Fault;
 use gatehouse_net::{Backoff, CircuitBreaker};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{PostgresConfig, error::StoreError, migrations::Part, session::Session, tls};
+use super::{PostgresConfig, error::StoreError, migrations::SchemaPart, session::PostgresSession, tls};
 
 /// How many connections there are at most.
-const CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 
 /// A database on a server, reached or not yet.
-pub(super) struct Server {
-    shared: Arc<Shared>,
+pub(super) struct PostgresServer {
+    shared: Arc<PostgresState>,
 }
 
 /// The tables that a server is used for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Tables {
+pub(super) enum ServerTables {
     /// Ours, which are brought up to date before they are used.
-    Own(Part),
+    Own(SchemaPart),
     /// Those of another program: nothing there is ever changed.
     Foreign,
 }
 
 /// What a server and its sessions know.
-pub(super) struct Shared {
+pub(super) struct PostgresState {
     /// Whose server it is, for faults.
     subject: &'static str,
     pub(super) config: PostgresConfig,
-    pub(super) tables: Tables,
-    reached: Mutex<Option<Connector>>,
+    pub(super) tables: ServerTables,
+    reached: Mutex<Option<ConnectionPool>>,
     breaker: CircuitBreaker<Fault>,
     /// Whether the tables are up to date.
     ready: AtomicBool,
@@ -49,16 +49,16 @@ pub(super) struct Shared {
 }
 
 #[derive(Clone)]
-struct Connector {
+struct ConnectionPool {
     pool: Pool,
     tls: MakeRustlsConnect,
 }
 
-impl Server {
+impl PostgresServer {
     /// A server that will be reached, and its tables brought up to date, when it is needed.
-    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: Tables) -> Self {
+    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Self {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
-        let shared = Shared {
+        let shared = PostgresState {
             subject,
             config,
             tables,
@@ -81,44 +81,44 @@ impl Server {
     }
 
     /// A connection that reads one unchanging state of the tables.
-    pub(super) async fn read(&self) -> Result<Session, Fault> {
-        self.ready().await?;
+    pub(super) async fn read(&self) -> Result<PostgresSession, Fault> {
+        self.migrate_once().await?;
         let session = self.session().await?;
         match session.begin_read().await {
             Ok(()) => Ok(session),
-            Err(error) => Err(session.fail(error).await),
+            Err(error) => Err(session.rollback_fault(error).await),
         }
     }
 
     /// A connection that writes, while no other does.
-    pub(super) async fn write(&self) -> Result<Session, Fault> {
-        self.ready().await?;
+    pub(super) async fn write(&self) -> Result<PostgresSession, Fault> {
+        self.migrate_once().await?;
         let mut session = self.session().await?;
         match session.begin_write().await {
             Ok(()) => Ok(session),
-            Err(error) => Err(session.fail(error).await),
+            Err(error) => Err(session.rollback_fault(error).await),
         }
     }
 
     /// A connection, whatever the state of the tables.
-    pub(super) async fn session(&self) -> Result<Session, Fault> {
+    pub(super) async fn session(&self) -> Result<PostgresSession, Fault> {
         self.shared.breaker.check().map_err(|(fault, wait)| {
             let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
-        let Connector { pool, .. } = self.shared.reached().await?;
+        let ConnectionPool { pool, .. } = self.shared.get_or_connect().await?;
         match pool.get().await {
             Ok(client) => {
                 self.shared.breaker.record_success();
-                Ok(Session::new(client, Arc::clone(&self.shared)))
+                Ok(PostgresSession::new(client, Arc::clone(&self.shared)))
             }
-            Err(error) => Err(self.shared.unreached(error)),
+            Err(error) => Err(self.shared.connection_fault(error)),
         }
     }
 
     /// Brings the tables up to date, once.
-    async fn ready(&self) -> Result<(), Fault> {
-        let Tables::Own(part) = self.shared.tables else { return Ok(()) };
+    async fn migrate_once(&self) -> Result<(), Fault> {
+        let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
         if self.shared.ready.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl Server {
         if self.shared.ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let session = self.session().await?.patient();
+        let session = self.session().await?.with_migration_timeout();
         let work = async {
             let encoding: String = session.one("SHOW server_encoding", &[]).await?.try_get(0)?;
             if encoding != "UTF8" {
@@ -143,17 +143,17 @@ impl Server {
                 self.shared.ready.store(true, Ordering::Release);
                 Ok(())
             }
-            Err(error) => Err(session.fail(error).await),
+            Err(error) => Err(session.rollback_fault(error).await),
         }
     }
 }
 
-impl Shared {
+impl PostgresState {
     pub(super) fn fault(&self, error: StoreError) -> Fault {
         let lacks_rights = error.is_denied();
         let fault = error.into_fault(self.subject, &self.config.address);
         match self.tables {
-            Tables::Foreign if lacks_rights => {
+            ServerTables::Foreign if lacks_rights => {
                 fault.hint("Grant the user SELECT on the tables 'repositories' and 'repository_files'.")
             }
             _ => fault,
@@ -162,7 +162,7 @@ impl Shared {
 
     /// Closes what is idle.
     pub(super) fn forget(&self) {
-        if let Some(Connector { pool, .. }) = &*self.lock() {
+        if let Some(ConnectionPool { pool, .. }) = &*self.lock() {
             pool.retain(|_, _| false);
         }
     }
@@ -176,12 +176,12 @@ impl Shared {
         self.lock().as_ref().map(|reached| reached.tls.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connector>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ConnectionPool>> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pool; made by the first call that needs it.
-    async fn reached(&self) -> Result<Connector, Fault> {
+    async fn get_or_connect(&self) -> Result<ConnectionPool, Fault> {
         if let Some(reached) = &*self.lock() {
             return Ok(reached.clone());
         }
@@ -193,7 +193,7 @@ impl Shared {
         };
         let pool = self.pool(tls.clone())?;
         // Of two that were made at once the first stays.
-        Ok(self.lock().get_or_insert(Connector { pool, tls }).clone())
+        Ok(self.lock().get_or_insert(ConnectionPool { pool, tls }).clone())
     }
 
     fn pool(&self, tls: MakeRustlsConnect) -> Result<Pool, Fault> {
@@ -201,8 +201,8 @@ impl Shared {
         let ms = |time: Duration| time.as_millis().max(1);
         // What a server ends by itself does not wait for us to notice: a statement, a lock, a dead host.
         let read_only = match self.tables {
-            Tables::Own(_) => "",
-            Tables::Foreign => "SET default_transaction_read_only = on; ",
+            ServerTables::Own(_) => "",
+            ServerTables::Foreign => "SET default_transaction_read_only = on; ",
         };
         let settings = format!(
             "{read_only}SET statement_timeout = {}; SET lock_timeout = {}; \
@@ -218,7 +218,7 @@ impl Shared {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.client.clone(), tls, recycling);
         Pool::builder(manager)
-            .max_size(CONNECTIONS)
+            .max_size(MAX_CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(times.wait))
             .create_timeout(Some(times.connect))
@@ -229,11 +229,11 @@ impl Shared {
     }
 
     /// A connection that could not be had. Where the server is why, it is left alone for a while.
-    fn unreached(&self, error: PoolError) -> Fault {
+    fn connection_fault(&self, error: PoolError) -> Fault {
         let times = &self.config.times;
         let error = match error {
             PoolError::Timeout(TimeoutType::Wait) => {
-                return self.fault(StoreError::Busy { connections: CONNECTIONS, waited: times.wait });
+                return self.fault(StoreError::Busy { connections: MAX_CONNECTIONS, waited: times.wait });
             }
             PoolError::Timeout(_) => StoreError::Silent(times.connect),
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),

@@ -9,42 +9,42 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     error::{StoreError, column},
-    server::{Shared, Tables},
+    server::{PostgresState, ServerTables},
 };
 
 /// What statements are given.
-pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(super) type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// How much longer than the server we wait for a statement that the server is to end by itself.
-const GRACE: Duration = Duration::from_secs(1);
+const CLIENT_GRACE: Duration = Duration::from_secs(1);
 
 /// The most that a step of the schema may take: it may have to read every page.
-const MIGRATION: Duration = Duration::from_secs(600);
+const MAX_MIGRATION_TIME: Duration = Duration::from_secs(600);
 
 /// The first number of every advisory lock of Gatehouse; the second says what for.
-const LOCKS: i32 = i32::from_be_bytes(*b"gate");
+const LOCK_NAMESPACE: i32 = i32::from_be_bytes(*b"gate");
 
 /// A connection that is ours until this ends.
-pub(super) struct Session {
+pub(super) struct PostgresSession {
     /// There until it is given back.
     client: Option<Client>,
-    shared: Arc<Shared>,
+    shared: Arc<PostgresState>,
     limit: Duration,
 }
 
 /// How a transaction ended that was to be kept.
-pub(super) enum Committed {
+pub(super) enum CommitOutcome {
     /// It is kept.
-    Yes,
+    Committed,
     /// It is not.
-    No(StoreError),
+    Failed(StoreError),
     /// The connection was lost before the server said.
     Unknown(StoreError),
 }
 
-impl Session {
-    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
-        let limit = shared.config.times.statement + GRACE;
+impl PostgresSession {
+    pub(super) fn new(client: Client, shared: Arc<PostgresState>) -> Self {
+        let limit = shared.config.times.statement + CLIENT_GRACE;
         Self { client: Some(client), shared, limit }
     }
 
@@ -52,7 +52,7 @@ impl Session {
         self.client.as_ref().ok_or_else(|| StoreError::Damaged("the connection was given back".into()))
     }
 
-    async fn within<T>(
+    async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
@@ -63,33 +63,37 @@ impl Session {
     }
 
     /// Every row.
-    pub(super) async fn rows(&self, sql: &str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>, StoreError> {
         let client = self.client()?;
-        self.within(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
+        self.with_timeout(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// The one row.
-    pub(super) async fn one(&self, sql: &str, values: Values<'_>) -> Result<Row, StoreError> {
+    pub(super) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row, StoreError> {
         let client = self.client()?;
-        self.within(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
+        self.with_timeout(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// The row, if there is one.
-    pub(super) async fn maybe(&self, sql: &str, values: Values<'_>) -> Result<Option<Row>, StoreError> {
+    pub(super) async fn query_opt(
+        &self,
+        sql: &str,
+        values: SqlValues<'_>,
+    ) -> Result<Option<Row>, StoreError> {
         let client = self.client()?;
-        self.within(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
+        self.with_timeout(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// Runs a statement; gives how many rows it touched.
-    pub(super) async fn run(&self, sql: &str, values: Values<'_>) -> Result<u64, StoreError> {
+    pub(super) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, StoreError> {
         let client = self.client()?;
-        self.within(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
+        self.with_timeout(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// Runs statements without values.
     pub(super) async fn batch(&self, sql: &str) -> Result<(), StoreError> {
         let client = self.client()?;
-        self.within(client.batch_execute(sql)).await
+        self.with_timeout(client.batch_execute(sql)).await
     }
 
     /// Begins to read, on one unchanging state of the tables.
@@ -101,18 +105,18 @@ impl Session {
 
     /// Begins to write, alone: hosts that share a database take turns.
     pub(super) async fn begin_write(&mut self) -> Result<(), StoreError> {
-        let Tables::Own(part) = self.shared.tables else {
+        let ServerTables::Own(part) = self.shared.tables else {
             return Err(StoreError::Unfit("the tables are another program's and only read".into()));
         };
         let mut patience = String::new();
         if let Some(limit) = part.patience {
             let ms = limit.as_millis();
             patience = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
-            self.limit = limit + GRACE;
+            self.limit = limit + CLIENT_GRACE;
         }
         // Not READ WRITE: where the server's owner made transactions read-only, they stay so.
         self.batch(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {patience}SELECT pg_advisory_xact_lock({LOCKS}, {})",
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {patience}SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {})",
             part.turn
         ))
         .await?;
@@ -121,27 +125,27 @@ impl Session {
 
     /// Begins a step of the schema, alone.
     pub(super) async fn begin_migration(&self) -> Result<(), StoreError> {
-        let limit = MIGRATION.as_millis();
+        let limit = MAX_MIGRATION_TIME.as_millis();
         self.batch(&format!(
-            "BEGIN; SET LOCAL statement_timeout = {limit}; SELECT pg_advisory_xact_lock({LOCKS}, 0)"
+            "BEGIN; SET LOCAL statement_timeout = {limit}; SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, 0)"
         ))
         .await
     }
 
     /// Ends work for which nothing was begun.
-    pub(super) async fn end_plain<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+    pub(super) async fn finish<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
                 self.release();
                 Ok(value)
             }
-            Err(error) => Err(self.fail(error).await),
+            Err(error) => Err(self.rollback_fault(error).await),
         }
     }
 
     /// Lets statements take as long as a step of the schema may.
-    pub(super) fn patient(mut self) -> Self {
-        self.limit = MIGRATION + GRACE;
+    pub(super) fn with_migration_timeout(mut self) -> Self {
+        self.limit = MAX_MIGRATION_TIME + CLIENT_GRACE;
         self
     }
 
@@ -152,7 +156,7 @@ impl Session {
 
     /// Another host may have brought the tables to a version that this one does not know.
     async fn check(&self) -> Result<(), StoreError> {
-        let Tables::Own(part) = self.shared.tables else { return Ok(()) };
+        let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
         let rows = self.rows("SELECT part, version FROM gatehouse.schema_version", &[]).await?;
         let found: Vec<(String, i64)> = rows
             .iter()
@@ -166,33 +170,33 @@ impl Session {
     }
 
     /// Ends a transaction: what was done is kept where the work succeeded, and only then.
-    pub(super) async fn end<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+    pub(super) async fn finish_transaction<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
                 let shared = Arc::clone(&self.shared);
                 match self.commit().await {
-                    Committed::Yes => Ok(value),
-                    Committed::No(error) | Committed::Unknown(error) => Err(shared.fault(error)),
+                    CommitOutcome::Committed => Ok(value),
+                    CommitOutcome::Failed(error) | CommitOutcome::Unknown(error) => Err(shared.fault(error)),
                 }
             }
-            Err(error) => Err(self.fail(error).await),
+            Err(error) => Err(self.rollback_fault(error).await),
         }
     }
 
     /// Keeps what was done.
-    pub(super) async fn commit(mut self) -> Committed {
+    pub(super) async fn commit(mut self) -> CommitOutcome {
         match self.batch("COMMIT").await {
             Ok(()) => {
                 self.client = None;
-                Committed::Yes
+                CommitOutcome::Committed
             }
-            Err(error) if error.is_lost() => Committed::Unknown(error),
-            Err(error) => Committed::No(error),
+            Err(error) if error.is_lost() => CommitOutcome::Unknown(error),
+            Err(error) => CommitOutcome::Failed(error),
         }
     }
 
     /// Drops what was done, and says why.
-    pub(super) async fn fail(mut self, error: StoreError) -> Fault {
+    pub(super) async fn rollback_fault(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
             // The others are to the same server; they would be found out one by one.
             self.shared.forget();
@@ -206,7 +210,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for PostgresSession {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
         // Given up in the middle: the connection leaves the pool, which makes room for another, and the server

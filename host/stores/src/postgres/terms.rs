@@ -44,7 +44,7 @@ impl TermBudget {
     }
 
     /// The words of a text, with a space between them, as far as there is budget.
-    pub(super) fn take(&mut self, text: &str) -> String {
+    pub(super) fn take_terms(&mut self, text: &str) -> String {
         let mut kept = String::new();
         let (separated, grams) = (script::separate_scripts(text), script::grams(text));
         let words = separated.split(|c: char| !c.is_alphanumeric()).filter(|word| !script::has_other(word));

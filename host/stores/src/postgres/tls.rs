@@ -4,19 +4,21 @@
 use gatehouse_net::{TrustRoots, tls_config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{address::Tls, error::StoreError};
+use super::{address::TlsMode, error::StoreError};
 
 /// What makes encrypted connections; reads the files that hold the roots, so it may block.
-pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect, StoreError> {
+pub(super) fn connector(tls: &TlsMode) -> Result<MakeRustlsConnect, StoreError> {
     let roots = match tls {
         // Never asked, since no connection is encrypted.
-        Tls::Off => TrustRoots::None,
-        Tls::Verified(None) => TrustRoots::Platform,
-        Tls::Verified(Some(file)) => TrustRoots::File(file),
+        TlsMode::Off => TrustRoots::None,
+        TlsMode::Verified(None) => TrustRoots::Platform,
+        TlsMode::Verified(Some(file)) => TrustRoots::File(file),
     };
     let config = tls_config(&roots).map_err(|why| {
         StoreError::Tls(match tls {
-            Tls::Verified(Some(file)) => format!("sslrootcert '{}' cannot be used: {why}", file.display()),
+            TlsMode::Verified(Some(file)) => {
+                format!("sslrootcert '{}' cannot be used: {why}", file.display())
+            }
             _ => why,
         })
     })?;
@@ -35,9 +37,9 @@ mod tests {
             if let Some(text) = text {
                 std::fs::write(&file, text).unwrap();
             }
-            let error = connector(&Tls::Verified(Some(file))).err().unwrap();
+            let error = connector(&TlsMode::Verified(Some(file))).err().unwrap();
             assert!(error.to_string().contains(name), "{error}");
         }
-        assert!(connector(&Tls::Off).is_ok());
+        assert!(connector(&TlsMode::Off).is_ok());
     }
 }

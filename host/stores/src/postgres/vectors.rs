@@ -12,32 +12,32 @@ use gatehouse_core::outcome::Fault;
 use super::{
     error::{StoreError, column, count},
     migrations,
-    server::Server,
-    session::Session,
+    server::PostgresServer,
+    session::PostgresSession,
 };
 use crate::{
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
     engine::QueryVector,
 };
 
 /// Days after which the vectors of a model go that is not used any more. Until then a change of model can be
 /// taken back at no cost, and hosts with different models share one database.
-const KEPT: i32 = 30;
+const UNUSED_MODEL_DAYS: i32 = 30;
 
 /// How the server keeps vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Pgvector {
+pub(super) enum PgvectorState {
     /// In this schema, and with the table for them.
     Ready(String),
     /// It is there, and the table is not made yet.
-    Fresh(String),
+    NoTable(String),
     /// Not at all, and why.
     Missing(String),
 }
 
 /// The vectors on a server.
-pub(super) struct Vectors {
-    server: Arc<Server>,
+pub(super) struct PostgresVectors {
+    server: Arc<PostgresServer>,
     /// The corpus that these are the vectors of; others have tasks of their own.
     corpus: &'static str,
     /// The schema of pgvector, once the table for vectors is there.
@@ -46,17 +46,17 @@ pub(super) struct Vectors {
     tried: AtomicBool,
 }
 
-impl Vectors {
-    pub(super) fn new(server: Arc<Server>, corpus: &'static str) -> Self {
+impl PostgresVectors {
+    pub(super) fn new(server: Arc<PostgresServer>, corpus: &'static str) -> Self {
         Self { server, corpus, ready: Mutex::default(), tried: AtomicBool::new(false) }
     }
 
     /// How the server keeps vectors; changes nothing there.
-    pub(super) async fn examined(&self, db: &Session) -> Result<Pgvector, StoreError> {
+    pub(super) async fn inspect(&self, db: &PostgresSession) -> Result<PgvectorState, StoreError> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match ready {
-            Some(schema) => Ok(Pgvector::Ready(schema)),
-            None => Pgvector::of(db).await,
+            Some(schema) => Ok(PgvectorState::Ready(schema)),
+            None => PgvectorState::detect(db).await,
         }
     }
 
@@ -67,41 +67,41 @@ impl Vectors {
         }
         // The tables of what they belong to come first.
         let db = self.server.read().await?;
-        db.end(Ok(())).await?;
+        db.finish_transaction(Ok(())).await?;
         let db = self.server.session().await?;
-        match self.made(&db).await {
+        match self.create_missing(&db).await {
             Ok(schema) => {
                 db.release();
                 self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&schema);
                 Ok(schema)
             }
-            Err(error) => Err(db.fail(error).await),
+            Err(error) => Err(db.rollback_fault(error).await),
         }
     }
 
     /// Makes what is missing and may be made: the extension, then the table.
-    async fn made(&self, db: &Session) -> Result<Option<String>, StoreError> {
-        let mut found = Pgvector::of(db).await?;
-        if matches!(found, Pgvector::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
+    async fn create_missing(&self, db: &PostgresSession) -> Result<Option<String>, StoreError> {
+        let mut found = PgvectorState::detect(db).await?;
+        if matches!(found, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
             // Whether it is there to be made, and whether we may, the server knows best.
             match db.batch("CREATE EXTENSION IF NOT EXISTS vector").await {
                 Err(error) if error.is_lost() => return Err(error),
                 Err(error) => tracing::info!("pgvector cannot be made: {error}"),
-                Ok(()) => found = Pgvector::of(db).await?,
+                Ok(()) => found = PgvectorState::detect(db).await?,
             }
         }
-        let (Pgvector::Ready(schema) | Pgvector::Fresh(schema)) = found else { return Ok(None) };
+        let (PgvectorState::Ready(schema) | PgvectorState::NoTable(schema)) = found else { return Ok(None) };
         migrations::VECTORS.migrate(db, Some(&schema)).await?;
         Ok(Some(schema))
     }
 }
 
 #[async_trait]
-impl VectorStore for Vectors {
+impl VectorStore for PostgresVectors {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         // Without pgvector nothing waits: there is nothing to wait for.
@@ -110,29 +110,29 @@ impl VectorStore for Vectors {
         }
         let db = self.server.read().await?;
         let found = waiting(&db, self.corpus, model, after, limit).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
         let db = self.server.write().await?;
         let stored = store(&db, &schema, self.corpus, &model.name, &vectors).await;
-        db.end(stored).await
+        db.finish_transaction(stored).await
     }
 }
 
-impl Pgvector {
+impl PgvectorState {
     /// Whether the server has pgvector; changes nothing.
-    async fn of(db: &Session) -> Result<Self, StoreError> {
+    async fn detect(db: &PostgresSession) -> Result<Self, StoreError> {
         let sql = "SELECT quote_ident(n.nspname), to_regclass('gatehouse.item_vector') IS NOT NULL
              FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
              WHERE e.extname = 'vector'";
-        if let Some(row) = db.maybe(sql, &[]).await? {
+        if let Some(row) = db.query_opt(sql, &[]).await? {
             let schema = column(&row, 0)?;
-            return Ok(if column(&row, 1)? { Self::Ready(schema) } else { Self::Fresh(schema) });
+            return Ok(if column(&row, 1)? { Self::Ready(schema) } else { Self::NoTable(schema) });
         }
         let offered = "SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'vector'";
-        let why = match db.maybe(offered, &[]).await? {
+        let why = match db.query_opt(offered, &[]).await? {
             Some(_) => "the database has no extension 'vector'; run CREATE EXTENSION vector there",
             None => "the server has no extension 'vector'; install pgvector there",
         };
@@ -141,39 +141,39 @@ impl Pgvector {
 }
 
 /// How an item `i` is told that waits: `$1` is the model, `$2` the dimension, or null where it is not known yet.
-const WAITS: &str = "NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
     WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $1
     AND (v.dimension = 0 OR $2::integer IS NULL OR v.dimension = $2))";
 
-impl Vectors {
+impl PostgresVectors {
     /// How many items of a corpus wait for a vector of this model.
     pub(super) async fn count_waiting(
-        db: &Session,
+        db: &PostgresSession,
         corpus: &str,
         model: &VectorModel,
     ) -> Result<u32, StoreError> {
-        let sql = format!("SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {WAITS}");
+        let sql = format!("SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {NEEDS_VECTOR}");
         count(&db.one(&sql, &[&model.name, &model.dimension.map(integer), &corpus]).await?, 0)
     }
 }
 
 async fn waiting(
-    db: &Session,
+    db: &PostgresSession,
     corpus: &str,
     model: &VectorModel,
-    after: Option<&Item>,
+    after: Option<&VectorItem>,
     limit: usize,
 ) -> Result<Vec<WaitingItem>, StoreError> {
     let sql = format!(
         "SELECT i.corpus, i.key, i.version FROM gatehouse.item i
-         WHERE i.corpus = $3 AND i.key > $4 AND {WAITS} ORDER BY i.key LIMIT $5"
+         WHERE i.corpus = $3 AND i.key > $4 AND {NEEDS_VECTOR} ORDER BY i.key LIMIT $5"
     );
     let key = after.map_or("", |after| after.key.as_str());
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let dimension = model.dimension.map(integer);
     let rows = db.rows(&sql, &[&model.name, &dimension, &corpus, &key, &limit]).await?;
     let waiting = rows.iter().map(|row| {
-        let item = Item { corpus: column(row, 0)?, key: column(row, 1)? };
+        let item = VectorItem { corpus: column(row, 0)?, key: column(row, 1)? };
         Ok(WaitingItem { item, version: column(row, 2)? })
     });
     waiting.collect()
@@ -181,7 +181,7 @@ async fn waiting(
 
 /// Stores vectors of items that are still as they were. Whoever comes second writes the same again.
 async fn store(
-    db: &Session,
+    db: &PostgresSession,
     schema: &str,
     corpus: &str,
     model: &str,
@@ -210,13 +210,13 @@ async fn store(
                 WHERE v.corpus = $3 AND v.model = known.model AND v.made > now() - make_interval(days => $2))
         )
         DELETE FROM gatehouse.item_vector WHERE corpus = $3 AND model IN (SELECT model FROM outdated)";
-    db.run(old, &[&model, &KEPT, &corpus]).await?;
+    db.run(old, &[&model, &UNUSED_MODEL_DAYS, &corpus]).await?;
     Ok(())
 }
 
 /// Notes items of a corpus, as (key, version): one with another version than before loses its vectors.
 pub(super) async fn put_items(
-    db: &Session,
+    db: &PostgresSession,
     corpus: &str,
     items: &[(String, String)],
 ) -> Result<(), StoreError> {
@@ -232,22 +232,26 @@ pub(super) async fn put_items(
 }
 
 /// Forgets items with their vectors.
-pub(super) async fn remove_items(db: &Session, corpus: &str, keys: &[String]) -> Result<(), StoreError> {
+pub(super) async fn remove_items(
+    db: &PostgresSession,
+    corpus: &str,
+    keys: &[String],
+) -> Result<(), StoreError> {
     db.run("DELETE FROM gatehouse.item WHERE corpus = $1 AND key = ANY($2)", &[&corpus, &keys]).await?;
     Ok(())
 }
 
 /// A question as a vector, on a server that has pgvector.
-pub(super) struct Near<'a> {
+pub(super) struct PgvectorQuery<'a> {
     /// The schema of pgvector, as SQL writes it.
     pub(super) schema: String,
     pub(super) corpus: &'static str,
     pub(super) vector: &'a QueryVector,
 }
 
-impl Near<'_> {
+impl PgvectorQuery<'_> {
     /// How many items the model has been asked about.
-    pub(super) async fn known(&self, db: &Session) -> Result<u32, StoreError> {
+    pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32, StoreError> {
         let sql = "SELECT count(*) FROM gatehouse.item_vector WHERE corpus = $1 AND model = $2 AND dimension IN (0, $3)";
         count(&db.one(sql, &[&self.corpus, &self.vector.model, &self.dimension()]).await?, 0)
     }

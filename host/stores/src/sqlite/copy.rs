@@ -10,17 +10,17 @@ use super::{
     db::{create::private_file, open_reader},
     error::StoreError,
     lock::DatabaseLock,
-    migrations::{self, Steps},
+    migrations::{self, MigrationSteps},
 };
 
 /// How long bringing everything into the one file waits for other processes.
-const LAST_BUSY: Duration = Duration::from_millis(500);
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Pages that are copied at once.
-pub(super) const PAGES: i32 = 4096;
+pub(super) const COPY_PAGES: i32 = 4096;
 
 /// Pages that go back to the disk in one transaction.
-const FREED: u32 = 2048;
+const FREED_PAGES: u32 = 2048;
 
 /// The databases of a data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl DataFile {
         }
     }
 
-    const fn steps(self) -> Steps {
+    const fn steps(self) -> MigrationSteps {
         match self {
             Self::Knowledge => migrations::KNOWLEDGE,
             Self::Kv => migrations::KV,
@@ -103,7 +103,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
 
 /// A connection that sees the database as it is now until it is dropped.
 fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
-    let lock = DatabaseLock::shared(path)?;
+    let lock = DatabaseLock::try_shared(path)?;
     let source = open_reader(path, kept.steps())?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
     Ok((source, lock))
@@ -112,7 +112,7 @@ fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), Stor
 fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
     private_file(to).map_err(StoreError::File)?;
     let mut target = Connection::open(to)?;
-    Backup::new(source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    Backup::new(source, &mut target)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
     // One file, and nothing beside it.
     let _mode: String = target.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get(0))?;
     target.close().map_err(|(_, error)| error)?;
@@ -133,7 +133,7 @@ pub fn check_all(state: &Path) -> Vec<(DataFile, Result<i64, Fault>)> {
     let there = DataFile::ALL.into_iter().filter(|kept| state.join(kept.file()).exists());
     let check_one = |kept: DataFile| {
         let path = state.join(kept.file());
-        let locked = DatabaseLock::with_others(kept, &path);
+        let locked = DatabaseLock::lock_shared(kept, &path);
         (kept, locked.and_then(|_lock| checked(kept, &path, "quick_check")))
     };
     there.map(check_one).collect()
@@ -155,7 +155,7 @@ fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
 
 /// Moves everything from the `-wal` file into the database: people copy the one file and mean all of it.
 pub(super) fn leave_one_file(connection: &Connection) {
-    let _ = connection.busy_timeout(LAST_BUSY);
+    let _ = connection.busy_timeout(CHECKPOINT_TIMEOUT);
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     match moved {
         Ok(0) => {}
@@ -168,7 +168,7 @@ pub(super) fn leave_one_file(connection: &Connection) {
 pub(super) fn shrink(db: &Connection) -> Result<bool, StoreError> {
     let free = |db: &Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
     let before = free(db)?;
-    let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED})"))?;
+    let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED_PAGES})"))?;
     let mut rows = statement.query([])?;
     // Each page that goes is a row.
     while rows.next()?.is_some() {}

@@ -18,7 +18,7 @@ pub struct DatabaseLock {
 
 impl DatabaseLock {
     /// With all others who use it.
-    pub(super) fn shared(database: &Path) -> Result<Self, StoreError> {
+    pub(super) fn try_shared(database: &Path) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
         match file.try_lock_shared() {
             Ok(()) => Ok(Self { _lock: file }),
@@ -31,20 +31,20 @@ impl DatabaseLock {
     ///
     /// # Errors
     /// `unavailable`, where somebody replaces the file.
-    pub fn with_others(kept: DataFile, database: &Path) -> Result<Self, Fault> {
-        Self::shared(database).map_err(|error| error.into_fault(kept.subject(), database))
+    pub fn lock_shared(kept: DataFile, database: &Path) -> Result<Self, Fault> {
+        Self::try_shared(database).map_err(|error| error.into_fault(kept.subject(), database))
     }
 
     /// Alone: nobody has the database open, and nobody can open it meanwhile. Its folder must be there.
     ///
     /// # Errors
     /// `unavailable`, where somebody uses it.
-    pub fn alone(kept: DataFile, database: &Path) -> Result<Self, Fault> {
-        Self::try_alone(database).map_err(|error| error.into_fault(kept.subject(), database))
+    pub fn lock_exclusive(kept: DataFile, database: &Path) -> Result<Self, Fault> {
+        Self::try_exclusive(database).map_err(|error| error.into_fault(kept.subject(), database))
     }
 
     /// The same with the failure as it is.
-    pub(super) fn try_alone(database: &Path) -> Result<Self, StoreError> {
+    pub(super) fn try_exclusive(database: &Path) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _lock: file }),

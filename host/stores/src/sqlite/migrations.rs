@@ -38,10 +38,10 @@ pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
 
 /// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).
-pub(super) type Steps = &'static [&'static str];
+pub(super) type MigrationSteps = &'static [&'static str];
 
 /// The knowledge graph.
-pub(super) const KNOWLEDGE: Steps = &[
+pub(super) const KNOWLEDGE: MigrationSteps = &[
     // Pages, their domains and links, and the words they are found by.
     include_str!("migrations/knowledge-1.sql"),
     // Search by name, by meaning and in other scripts. The functions are those of `functions.rs`.
@@ -52,7 +52,7 @@ pub(super) const KNOWLEDGE: Steps = &[
 ];
 
 /// What gates keep.
-pub(super) const KV: Steps = &[
+pub(super) const KV: MigrationSteps = &[
     // 1: values under keys, by gate. The long column comes last, so that looking at the others does not read
     // it, and what a gate holds in all is summed over an index.
     "
@@ -70,7 +70,7 @@ pub(super) const KV: Steps = &[
 ];
 
 /// The version of a database that has seen every step.
-pub(super) const fn latest(steps: Steps) -> i64 {
+pub(super) const fn latest(steps: MigrationSteps) -> i64 {
     steps.len() as i64
 }
 
@@ -80,7 +80,7 @@ pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
 }
 
 /// Refuses a database that is newer than this binary.
-pub(super) fn check(connection: &Connection, steps: Steps) -> Result<(), StoreError> {
+pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<(), StoreError> {
     match version(connection)? {
         found if found > latest(steps) => Err(StoreError::Newer { found, known: latest(steps) }),
         _ => Ok(()),

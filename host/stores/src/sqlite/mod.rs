@@ -2,8 +2,6 @@
 
 pub(crate) mod artifacts;
 pub(crate) mod copy;
-#[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
-pub(crate) mod cut;
 mod db;
 pub(crate) mod documents;
 mod error;
@@ -14,6 +12,8 @@ pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;
+#[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
+pub(crate) mod tokenizer;
 #[cfg(any(test, fuzzing))]
 pub(crate) use query::fuzz_question;
 pub(crate) mod tools;

@@ -4,7 +4,7 @@
 use gatehouse_core::search::script::ScriptRun;
 use rusqlite::types::Value;
 
-use crate::documents::Beginning;
+use crate::documents::PrefixQuery;
 
 /// Pieces of words that one question asks for at most.
 const MAX_PIECES: usize = 128;
@@ -15,7 +15,7 @@ pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a String>) -> Option<Stri
 }
 
 /// A query that any word with one of these beginnings answers. `None` if there are no beginnings.
-pub(super) fn any_beginning(beginnings: &[Beginning]) -> Option<String> {
+pub(super) fn any_prefix(beginnings: &[PrefixQuery]) -> Option<String> {
     let forms = beginnings.iter().flat_map(|beginning| {
         let prefix = format!("{} *", quote(&beginning.prefix));
         std::iter::once(prefix).chain(beginning.words.iter().map(|word| quote(word)))

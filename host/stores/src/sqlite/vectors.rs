@@ -9,15 +9,15 @@ use gatehouse_core::outcome::Fault;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{db::Database, error::StoreError};
-use crate::embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem};
+use crate::embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem};
 
 /// Models that were not used for so many seconds lose their vectors: 30 days. Until then a change of model can be
 /// taken back at no cost, and hosts with different models share one database.
-const KEPT: i64 = 30 * 24 * 60 * 60;
+const UNUSED_MODEL_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// How an item that waits is told: `?1` is the model's number, `?2` the bytes of its vectors, or null where they are
 /// not known yet.
-const WAITS: &str = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = item.number AND v.model = ?1
+const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = item.number AND v.model = ?1
     AND (v.value IS NULL OR ?2 IS NULL OR length(v.value) = ?2))";
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl VectorStore for Database {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         let (model, after) = (model.clone(), after.cloned());
@@ -45,7 +45,7 @@ pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>, StoreErr
 }
 
 /// The vector of an item, where it has one.
-pub(super) fn of(db: &Connection, model: i64, item: i64) -> Result<Option<Vec<f32>>, StoreError> {
+pub(super) fn load(db: &Connection, model: i64, item: i64) -> Result<Option<Vec<f32>>, StoreError> {
     let mut statement = db.prepare_cached("SELECT value FROM vector WHERE item = ?1 AND model = ?2")?;
     let value: Option<Option<Vec<u8>>> = statement.query_row([item, model], |row| row.get(0)).optional()?;
     Ok(value.flatten().map(|bytes| floats(&bytes)))
@@ -53,31 +53,31 @@ pub(super) fn of(db: &Connection, model: i64, item: i64) -> Result<Option<Vec<f3
 
 /// How many items of a corpus wait for a vector of this model.
 pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32, StoreError> {
-    let sql = format!("SELECT count(*) FROM item WHERE corpus = ?3 AND {WAITS}");
+    let sql = format!("SELECT count(*) FROM item WHERE corpus = ?3 AND {NEEDS_VECTOR}");
     Ok(db.query_row(&sql, params![model(db, &of.name)?, bytes(of), corpus], |row| row.get(0))?)
 }
 
 pub(super) fn waiting(
     db: &Connection,
     of: &VectorModel,
-    after: Option<&Item>,
+    after: Option<&VectorItem>,
     limit: usize,
 ) -> Result<Vec<WaitingItem>, StoreError> {
     let sql = format!(
-        "SELECT corpus, key, version FROM item WHERE (corpus, key) > (?3, ?4) AND {WAITS} ORDER BY corpus, key LIMIT ?5"
+        "SELECT corpus, key, version FROM item WHERE (corpus, key) > (?3, ?4) AND {NEEDS_VECTOR} ORDER BY corpus, key LIMIT ?5"
     );
     let (corpus, key) = after.map_or(("", ""), |after| (&after.corpus, &after.key));
     let mut statement = db.prepare_cached(&sql)?;
     let values = params![model(db, &of.name)?, bytes(of), corpus, key, limit as i64];
     let item = |row: &Row<'_>| {
-        Ok(WaitingItem { item: Item { corpus: row.get(0)?, key: row.get(1)? }, version: row.get(2)? })
+        Ok(WaitingItem { item: VectorItem { corpus: row.get(0)?, key: row.get(1)? }, version: row.get(2)? })
     };
     Ok(statement.query_map(values, item)?.collect::<Result<_, _>>()?)
 }
 
 /// Stores vectors of items that are still as they were. Whoever comes second writes the same again.
 pub(super) fn store(db: &Connection, name: &str, vectors: &[NewVector]) -> Result<(), StoreError> {
-    let model = used(db, name)?;
+    let model = touch_model(db, name)?;
     let generation: i64 = db.query_row(
         "UPDATE vector_state SET generation = generation + 1 RETURNING generation",
         [],
@@ -97,9 +97,9 @@ pub(super) fn store(db: &Connection, name: &str, vectors: &[NewVector]) -> Resul
 }
 
 /// Notes that a model is used, and forgets those that have not been for long.
-fn used(db: &Connection, name: &str) -> Result<i64, StoreError> {
+fn touch_model(db: &Connection, name: &str) -> Result<i64, StoreError> {
     db.prepare_cached("DELETE FROM model WHERE used < unixepoch() - ?1 AND name <> ?2")?
-        .execute(params![KEPT, name])?;
+        .execute(params![UNUSED_MODEL_SECONDS, name])?;
     let mut statement = db.prepare_cached(
         "INSERT INTO model (name, used) VALUES (?1, unixepoch())
          ON CONFLICT (name) DO UPDATE SET used = excluded.used RETURNING number",

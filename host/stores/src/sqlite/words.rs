@@ -8,9 +8,9 @@ use rusqlite::{Connection, types::Value};
 
 use super::{
     error::StoreError,
-    query::{any_beginning, any_of, any_piece, occurs, quote},
+    query::{any_of, any_piece, any_prefix, occurs, quote},
 };
-use crate::documents::Beginning;
+use crate::documents::PrefixQuery;
 
 /// Two FTS5 tables with the same columns, and how much a word counts in each column.
 pub(super) struct WordIndex {
@@ -23,13 +23,13 @@ pub(super) struct WordIndex {
 
 /// The rows that count: a condition on `rowid` with an AND before it, and its value; both empty where all do.
 #[derive(Default)]
-pub(super) struct Narrowed {
+pub(super) struct RowFilter {
     pub(super) condition: String,
     pub(super) value: Option<Value>,
 }
 
 /// What the words of a question find.
-pub(super) struct ByWords {
+pub(super) struct WordMatches {
     /// Rows with their scores; more is better.
     pub(super) scores: HashMap<i64, f64>,
     /// Words that occur in no row.
@@ -37,7 +37,7 @@ pub(super) struct ByWords {
 }
 
 /// A word of the query and in how many rows it occurs.
-struct Word {
+struct CountedWord {
     text: String,
     rows: i64,
 }
@@ -48,25 +48,25 @@ pub(super) fn search(
     db: &Connection,
     index: &WordIndex,
     query: &SearchQuery,
-    narrowed: &Narrowed,
+    narrowed: &RowFilter,
     total: i64,
     enough: usize,
-) -> Result<ByWords, StoreError> {
+) -> Result<WordMatches, StoreError> {
     let SearchQuery { words, joined, stretches } = query;
-    let words = words.iter().map(|text| counted(db, index, text)).collect::<Result<Vec<_>, _>>()?;
-    let telling = by_words(&words, joined, total);
+    let words = words.iter().map(|text| count_word(db, index, text)).collect::<Result<Vec<_>, _>>()?;
+    let telling = significant_terms(&words, joined, total);
     let mut scores = HashMap::new();
     if let Some(expression) = &telling.expression {
-        scores = answers(db, &index.words, index.weights, expression, narrowed)?;
+        scores = matching_rows(db, &index.words, index.weights, expression, narrowed)?;
     }
     if !telling.all
         && scores.len() < enough
         && let Some(expression) = any_of(present(&words).map(|word| &word.text).chain(joined))
     {
-        scores = answers(db, &index.words, index.weights, &expression, narrowed)?;
+        scores = matching_rows(db, &index.words, index.weights, &expression, narrowed)?;
     }
     if let Some(expression) = any_piece(stretches) {
-        for (row, score) in answers(db, &index.pieces, index.weights, &expression, narrowed)? {
+        for (row, score) in matching_rows(db, &index.pieces, index.weights, &expression, narrowed)? {
             *scores.entry(row).or_default() += score;
         }
     }
@@ -77,28 +77,28 @@ pub(super) fn search(
             unmatched.push(stretch.text.clone());
         }
     }
-    Ok(ByWords { scores, unmatched })
+    Ok(WordMatches { scores, unmatched })
 }
 
 /// Scores every row that has a word with one of these beginnings.
-pub(super) fn search_beginnings(
+pub(super) fn search_prefixes(
     db: &Connection,
     index: &WordIndex,
-    beginnings: &[Beginning],
-    narrowed: &Narrowed,
-) -> Result<ByWords, StoreError> {
-    let scores = match any_beginning(beginnings) {
-        Some(expression) => answers(db, &index.words, index.weights, &expression, narrowed)?,
+    beginnings: &[PrefixQuery],
+    narrowed: &RowFilter,
+) -> Result<WordMatches, StoreError> {
+    let scores = match any_prefix(beginnings) {
+        Some(expression) => matching_rows(db, &index.words, index.weights, &expression, narrowed)?,
         None => HashMap::new(),
     };
-    Ok(ByWords { scores, unmatched: Vec::new() })
+    Ok(WordMatches { scores, unmatched: Vec::new() })
 }
 
-fn counted(db: &Connection, index: &WordIndex, text: &str) -> Result<Word, StoreError> {
+fn count_word(db: &Connection, index: &WordIndex, text: &str) -> Result<CountedWord, StoreError> {
     let index = &index.words;
     let mut statement = db.prepare_cached(&format!("SELECT count(*) FROM {index} WHERE {index} MATCH ?1"))?;
     let rows = statement.query_row([quote(text)], |row| row.get(0))?;
-    Ok(Word { text: text.to_owned(), rows })
+    Ok(CountedWord { text: text.to_owned(), rows })
 }
 
 fn stretch_occurs(db: &Connection, index: &WordIndex, stretch: &ScriptRun) -> Result<bool, StoreError> {
@@ -109,12 +109,12 @@ fn stretch_occurs(db: &Connection, index: &WordIndex, stretch: &ScriptRun) -> Re
     Ok(statement.exists([expression])?)
 }
 
-fn present(words: &[Word]) -> impl Iterator<Item = &Word> {
+fn present(words: &[CountedWord]) -> impl Iterator<Item = &CountedWord> {
     words.iter().filter(|word| word.rows > 0)
 }
 
 /// The words of a question that tell something.
-struct Telling {
+struct SignificantTerms {
     /// Asks for any of them; none where there is none.
     expression: Option<String>,
     /// Whether every word that occurs is among them.
@@ -123,25 +123,28 @@ struct Telling {
 
 /// A word that more than half of the rows hold counts (almost) nothing in SQLite's BM25, and makes it score
 /// all of them. So the others are asked first, and all of them where that gives too few.
-fn by_words(words: &[Word], joined: &[String], total: i64) -> Telling {
-    let tells = |word: &&Word| word.rows * 2 <= total;
+fn significant_terms(words: &[CountedWord], joined: &[String], total: i64) -> SignificantTerms {
+    let tells = |word: &&CountedWord| word.rows * 2 <= total;
     let telling = present(words).filter(tells).map(|word| &word.text);
-    Telling { expression: any_of(telling.chain(joined)), all: present(words).all(|word| tells(&word)) }
+    SignificantTerms {
+        expression: any_of(telling.chain(joined)),
+        all: present(words).all(|word| tells(&word)),
+    }
 }
 
 /// The statement that asks an index: the expression comes first, then the value of the filters.
-pub(super) fn statement(index: &str, weights: &str, narrowed: &Narrowed) -> String {
+pub(super) fn statement(index: &str, weights: &str, narrowed: &RowFilter) -> String {
     let condition = &narrowed.condition;
     format!("SELECT rowid, -bm25({index}, {weights}) FROM {index} WHERE {index} MATCH ?{condition}")
 }
 
 /// All rows that answer. SQLite's BM25 is negative, lower is better; here more is.
-fn answers(
+fn matching_rows(
     db: &Connection,
     index: &str,
     weights: &str,
     expression: &str,
-    narrowed: &Narrowed,
+    narrowed: &RowFilter,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     let mut values = vec![Value::from(expression.to_owned())];
     values.extend(narrowed.value.clone());

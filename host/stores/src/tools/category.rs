@@ -5,7 +5,7 @@ use gatehouse_core::{
 };
 
 /// Words of each category; the more of them a tool has, the more it is of that kind.
-const WORDS: [(&str, &str); 8] = [
+const CATEGORY_WORDS: [(&str, &str); 8] = [
     ("files", "file files directory folder path disk filesystem copy move rename mkdir"),
     (
         "code",
@@ -20,7 +20,7 @@ const WORDS: [(&str, &str); 8] = [
 ];
 
 /// The category of a tool.
-pub(crate) fn of(tags: &[String], tool: &ToolSpec) -> &'static str {
+pub(crate) fn classify(tags: &[String], tool: &ToolSpec) -> &'static str {
     let tagged =
         CATEGORIES.into_iter().find(|category| tags.iter().any(|tag| tag.eq_ignore_ascii_case(category)));
     if let Some(category) = tagged {
@@ -36,7 +36,7 @@ pub(crate) fn of(tags: &[String], tool: &ToolSpec) -> &'static str {
         for_each_term(words, |word| score += usize::from(terms.contains(word)));
         score
     };
-    let scored = WORDS.iter().map(|(category, words)| (score(words), *category));
+    let scored = CATEGORY_WORDS.iter().map(|(category, words)| (score(words), *category));
     // The first of those with most words, as a tool of files often speaks of texts, too.
     let best = scored.rev().max_by_key(|(score, _)| *score);
     best.filter(|(score, _)| *score > 0).map_or("other", |(_, category)| category)

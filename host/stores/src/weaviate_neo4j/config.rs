@@ -21,12 +21,12 @@ pub struct WeaviateNeo4jConfig {
     /// The database in Neo4j; none for the account's own.
     pub neo4j_database: Option<String>,
     /// How long things may take.
-    pub timing: Timing,
+    pub timing: RemoteTimeouts,
 }
 
 /// How long things may take, and how long a server that failed is left alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Timing {
+pub struct RemoteTimeouts {
     /// For a connection, and for each answer of Neo4j.
     pub connect: Duration,
     /// For one request to Weaviate, its answer included.
@@ -41,7 +41,7 @@ pub struct Timing {
     pub lease: Duration,
 }
 
-impl Default for Timing {
+impl Default for RemoteTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -126,7 +126,7 @@ mod tests {
             neo4j_user: "neo4j".into(),
             neo4j_password: Secret::new("s3cret"),
             neo4j_database: None,
-            timing: Timing::default(),
+            timing: RemoteTimeouts::default(),
         }
     }
 

@@ -29,39 +29,41 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use self::{
-    neo4j::{Neo4j, SCHEMA, State},
+    neo4j::{Neo4jClient, SCHEMA, State},
     outbox::Outbox,
-    search::Search,
-    weaviate::Weaviate,
+    search::WeaviateSearch,
+    weaviate::WeaviateClient,
 };
 use crate::{
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
-    engine::{Applied, Candidates, Engine, EngineHealth, Head, Plan, Question, Scope},
-    wiki::record::Record,
-    worker::{Left, Worker},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
+    engine::{
+        EngineHealth, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome, WritePlan,
+    },
+    wiki::record::PageRecord,
+    worker::{PassOutcome, Worker},
 };
 
-pub use config::{Timing, WeaviateNeo4jConfig};
+pub use config::{RemoteTimeouts, WeaviateNeo4jConfig};
 
 /// The engine's name in configuration, index files and counts.
 pub(crate) const NAME: &str = "weaviate-neo4j";
 
 /// How long a call that stored pages waits until they can be found. What takes longer goes on behind it.
-const AFTER_WRITING: Duration = Duration::from_secs(60);
+const MAX_WRITE_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a search waits for pages that Weaviate has not seen.
-const BEFORE_SEARCHING: Duration = Duration::from_secs(3);
+const MAX_SEARCH_WAIT: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether another host is done.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The engine.
-pub(crate) struct WeaviateNeo4jEngine(Arc<Servers>);
+pub(crate) struct WeaviateNeo4jEngine(Arc<ServerPair>);
 
 /// The two servers, and the task between them.
-struct Servers {
-    neo4j: Arc<Neo4j>,
-    weaviate: Arc<Weaviate>,
+struct ServerPair {
+    neo4j: Arc<Neo4jClient>,
+    weaviate: Arc<WeaviateClient>,
     outbox: Worker<Outbox>,
 }
 
@@ -71,22 +73,22 @@ impl WeaviateNeo4jEngine {
     /// # Errors
     /// `invalid-arguments`, where an address cannot be used, naming its variable.
     pub(crate) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
-        let neo4j = Arc::new(Neo4j::new(config)?);
-        let weaviate = Arc::new(Weaviate::new(config)?);
+        let neo4j = Arc::new(Neo4jClient::new(config)?);
+        let weaviate = Arc::new(WeaviateClient::new(config)?);
         let outbox =
             Outbox::new(Arc::clone(&neo4j), Arc::clone(&weaviate), config.timing, name_of_this_host());
-        Ok(Self(Arc::new(Servers { neo4j, weaviate, outbox: Worker::new(outbox) })))
+        Ok(Self(Arc::new(ServerPair { neo4j, weaviate, outbox: Worker::new(outbox) })))
     }
 }
 
-impl Servers {
+impl ServerPair {
     /// The state, after what waits was given the time to be brought.
-    async fn settled(&self, before: State, wanted: Option<&VectorModel>) -> Result<State, Fault> {
-        let mut looked = self.outbox.work().looked.subscribe();
+    async fn wait_for_outbox(&self, before: State, wanted: Option<&VectorModel>) -> Result<State, Fault> {
+        let mut looked = self.outbox.job().looked.subscribe();
         if !*looked.borrow() {
             tokio::select! {
                 _ = looked.wait_for(|looked| *looked) => {}
-                brought = self.outbox.wait(BEFORE_SEARCHING) => if let Some(Err(fault)) = brought {
+                brought = self.outbox.wait(MAX_SEARCH_WAIT) => if let Some(Err(fault)) = brought {
                     return Err(fault);
                 },
             }
@@ -95,26 +97,28 @@ impl Servers {
         let other_vectors = wanted.is_some_and(|model| state.space != space(model));
         if state.waiting == 0 && !other_vectors {
             if state.queued > 0 && self.outbox.failing().is_none() {
-                self.outbox.ask();
+                self.outbox.request_pass();
             }
             return Ok(state);
         }
         if let Some(model) = wanted {
-            self.outbox.work().want(model);
+            self.outbox.job().set_model(model);
         }
-        match self.outbox.wait(BEFORE_SEARCHING).await {
+        match self.outbox.wait(MAX_SEARCH_WAIT).await {
             Some(Err(fault)) => Err(fault),
             _ => Ok(self.neo4j.state().await?.unwrap_or(state)),
         }
     }
 
-    async fn settle(&self, limit: Duration) -> bool {
+    async fn wait_until_searchable(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         loop {
             match self.outbox.wait(until.saturating_duration_since(Instant::now())).await {
-                Some(Ok(Left::Nothing)) => return true,
+                Some(Ok(PassOutcome::Complete)) => return true,
                 // The host that is at it may be gone; its lease runs out.
-                Some(Ok(Left::Elsewhere)) if Instant::now() < until => tokio::time::sleep(POLL).await,
+                Some(Ok(PassOutcome::OtherHost)) if Instant::now() < until => {
+                    tokio::time::sleep(POLL_INTERVAL).await
+                }
                 _ => return false,
             }
         }
@@ -133,7 +137,7 @@ fn name_of_this_host() -> String {
 }
 
 #[async_trait]
-impl Engine for WeaviateNeo4jEngine {
+impl PageEngine for WeaviateNeo4jEngine {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -146,11 +150,11 @@ impl Engine for WeaviateNeo4jEngine {
         ])
     }
 
-    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+    async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
         self.0.neo4j.heads(scope).await
     }
 
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         self.0.neo4j.records(ids).await
     }
 
@@ -158,42 +162,42 @@ impl Engine for WeaviateNeo4jEngine {
         self.0.neo4j.pages(ids).await
     }
 
-    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
-        self.0.neo4j.titled(title).await
+    async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
+        self.0.neo4j.ids_by_title(title).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        self.0.neo4j.checked().await?;
+        self.0.neo4j.check_schema().await?;
         self.0.neo4j.domains(among).await
     }
 
-    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
-        let Servers { neo4j, weaviate, outbox } = &*self.0;
-        neo4j.checked().await?;
-        let Some(state) = neo4j.state().await? else { return Ok(Candidates::default()) };
+    async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
+        let ServerPair { neo4j, weaviate, outbox } = &*self.0;
+        neo4j.check_schema().await?;
+        let Some(state) = neo4j.state().await? else { return Ok(PageCandidates::default()) };
         let model = question
             .vector
             .as_ref()
             .map(|vector| VectorModel { name: vector.model.clone(), dimension: Some(vector.values.len()) });
         let model = model.as_ref();
-        let mut state = self.0.settled(state, model).await?;
-        let found = Search { neo4j, weaviate, state: &state, model }.candidates(question).await;
+        let mut state = self.0.wait_for_outbox(state, model).await?;
+        let found = WeaviateSearch { neo4j, weaviate, state: &state, model }.candidates(question).await;
         if found.is_ok() {
             return found;
         }
         // A collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
-        if let Some(Err(fault)) = outbox.wait(BEFORE_SEARCHING).await {
+        if let Some(Err(fault)) = outbox.wait(MAX_SEARCH_WAIT).await {
             return Err(fault);
         }
         state = neo4j.state().await?.unwrap_or(state);
-        Search { neo4j, weaviate, state: &state, model }.candidates(question).await
+        WeaviateSearch { neo4j, weaviate, state: &state, model }.candidates(question).await
     }
 
-    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let applied = self.0.neo4j.apply(plan).await?;
-        if let Applied::Done = applied {
+        if let WriteOutcome::Done = applied {
             // They are stored, whatever becomes of this.
-            match self.0.outbox.wait(AFTER_WRITING).await {
+            match self.0.outbox.wait(MAX_WRITE_WAIT).await {
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => {
                     tracing::warn!(%fault, "pages are stored, and wait to be found by search")
@@ -212,8 +216,8 @@ impl Engine for WeaviateNeo4jEngine {
         self.0.neo4j.statistics(NAME).await
     }
 
-    async fn settle(&self, limit: Duration) -> bool {
-        self.0.settle(limit).await
+    async fn wait_until_searchable(&self, limit: Duration) -> bool {
+        self.0.wait_until_searchable(limit).await
     }
 
     async fn close(&self) {
@@ -221,7 +225,7 @@ impl Engine for WeaviateNeo4jEngine {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        let Servers { neo4j, weaviate, .. } = &*self.0;
+        let ServerPair { neo4j, weaviate, .. } = &*self.0;
         let (schema, ()) = tokio::try_join!(neo4j.schema(), weaviate.ping())?;
         let mut health = EngineHealth {
             address: format!("{} and {}", neo4j.address(), weaviate.address()),
@@ -241,20 +245,20 @@ impl Engine for WeaviateNeo4jEngine {
 }
 
 #[async_trait]
-impl VectorStore for Servers {
+impl VectorStore for ServerPair {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         self.neo4j.items_without_vector(model, after, limit).await
     }
 
     async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        self.neo4j.keep_vectors(model, vectors).await?;
-        self.outbox.work().want(model);
-        self.settle(AFTER_WRITING).await;
+        self.neo4j.store_vectors(model, vectors).await?;
+        self.outbox.job().set_model(model);
+        self.wait_until_searchable(MAX_WRITE_WAIT).await;
         Ok(())
     }
 }

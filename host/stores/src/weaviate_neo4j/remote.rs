@@ -9,7 +9,7 @@ use gatehouse_core::{Fault, http::Redactor, names::quoted};
 use gatehouse_net::{Backoff, CircuitBreaker};
 
 /// Longest cause in a message, in characters.
-const SHOWN: usize = 300;
+const MAX_CAUSE_CHARS: usize = 300;
 
 /// A server, its address and its last failure.
 pub(super) struct RemoteServer {
@@ -48,32 +48,32 @@ impl RemoteServer {
     }
 
     /// It answered.
-    pub(super) fn succeeded(&self) {
+    pub(super) fn record_success(&self) {
         self.breaker.record_success();
     }
 
     /// It could not be reached; it is left alone for a while.
-    pub(super) fn failed(&self, cause: &str) -> Fault {
-        self.breaker.record_failure(self.clean(cause));
+    pub(super) fn record_failure(&self, cause: &str) -> Fault {
+        self.breaker.record_failure(self.redact(cause));
         self.unavailable(cause)
     }
 
     /// A fault that names this server and its address.
     pub(super) fn unavailable(&self, cause: &str) -> Fault {
-        Fault::unavailable(self.said(cause)).hint(self.hint)
+        Fault::unavailable(self.error_message(cause)).hint(self.hint)
     }
 
     /// The same with its own next step; asking again does not help.
     pub(super) fn refused(&self, cause: &str, hint: &str) -> Fault {
-        Fault { retryable: false, ..Fault::unavailable(self.said(cause)).hint(hint) }
+        Fault { retryable: false, ..Fault::unavailable(self.error_message(cause)).hint(hint) }
     }
 
-    fn said(&self, cause: &str) -> String {
-        format!("knowledge engine '{}' at {}: {}", self.name, self.address, self.clean(cause))
+    fn error_message(&self, cause: &str) -> String {
+        format!("knowledge engine '{}' at {}: {}", self.name, self.address, self.redact(cause))
     }
 
-    fn clean(&self, cause: &str) -> String {
-        quoted(&self.redactor.redact_text(cause.to_owned()), SHOWN)
+    fn redact(&self, cause: &str) -> String {
+        quoted(&self.redactor.redact_text(cause.to_owned()), MAX_CAUSE_CHARS)
     }
 }
 
@@ -93,14 +93,14 @@ mod tests {
     async fn after_a_failure_it_is_left_alone_for_a_while() {
         let server = server();
         assert!(server.check().is_ok());
-        server.failed("connection refused");
+        server.record_failure("connection refused");
         let fault = server.check().expect_err("left alone");
         assert_eq!(fault.kind, FaultKind::Unavailable);
         assert_eq!(
             fault.message,
             "knowledge engine 'neo4j' at bolt://localhost:7687: connection refused; next try in 1 s"
         );
-        server.succeeded();
+        server.record_success();
         assert!(server.check().is_ok());
     }
 

@@ -12,39 +12,39 @@ use gatehouse_core::{
 use tokio::task::JoinSet;
 
 use super::{
-    neo4j::{Neo4j, State},
+    neo4j::{Neo4jClient, State},
     space,
-    weaviate::{MAIN, VECTORS, Weaviate, Where},
+    weaviate::{MAIN, SearchFilter, VECTORS, WeaviateClient},
 };
 use crate::{
     embedding::VectorModel,
-    engine::{Candidates, Question},
-    sqlite::cut,
+    engine::{PageCandidates, PageQuestion},
+    sqlite::tokenizer,
 };
 
 /// Questions to Weaviate about single words at the same time.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// What a search works with.
-pub(super) struct Search<'a> {
-    pub(super) neo4j: &'a Arc<Neo4j>,
-    pub(super) weaviate: &'a Arc<Weaviate>,
+pub(super) struct WeaviateSearch<'a> {
+    pub(super) neo4j: &'a Arc<Neo4jClient>,
+    pub(super) weaviate: &'a Arc<WeaviateClient>,
     pub(super) state: &'a State,
     /// The model of the question's vector.
     pub(super) model: Option<&'a VectorModel>,
 }
 
 /// A word of the question, as it was written and as pages are found by it.
-struct Word {
+struct SearchWord {
     text: String,
     terms: Vec<String>,
     /// Whether a page that holds it holds all of these, and not only any.
     all: bool,
 }
 
-impl Search<'_> {
-    pub(super) async fn candidates(&self, question: &Question) -> Result<Candidates, Fault> {
-        let (words, terms) = cut(question.query.clone()).await?;
+impl WeaviateSearch<'_> {
+    pub(super) async fn candidates(&self, question: &PageQuestion) -> Result<PageCandidates, Fault> {
+        let (words, terms) = query_words(question.query.clone()).await?;
         let notes = match self.state.waiting {
             0 => Vec::new(),
             1 => {
@@ -54,9 +54,9 @@ impl Search<'_> {
                 "{n} changed pages are not in Weaviate yet; this search did not see them as they are."
             )],
         };
-        Ok(Candidates {
-            scored: match self.narrowed(question).await? {
-                Some(narrowed) => self.scored(question, &terms, &narrowed).await?,
+        Ok(PageCandidates {
+            scored: match self.search_filter(question).await? {
+                Some(narrowed) => self.score_candidates(question, &terms, &narrowed).await?,
                 None => Vec::new(),
             },
             unmatched_terms: self.unmatched(words).await?,
@@ -69,8 +69,8 @@ impl Search<'_> {
     }
 
     /// The filters; none where no page can pass them.
-    async fn narrowed(&self, question: &Question) -> Result<Option<Where>, Fault> {
-        let mut narrowed = Where { types: question.types.clone(), ..Where::default() };
+    async fn search_filter(&self, question: &PageQuestion) -> Result<Option<SearchFilter>, Fault> {
+        let mut narrowed = SearchFilter { types: question.types.clone(), ..SearchFilter::default() };
         if !question.domains.is_empty() {
             narrowed.domains = self.neo4j.domains(Some(question.domains.clone())).await?;
             if narrowed.domains.is_empty() {
@@ -82,17 +82,17 @@ impl Search<'_> {
 
     /// The best by words, by vector and by name, each with all that is known of it: a page that is among the best
     /// in one way only is looked up in the other.
-    async fn scored(
+    async fn score_candidates(
         &self,
-        question: &Question,
+        question: &PageQuestion,
         terms: &[String],
-        narrowed: &Where,
+        narrowed: &SearchFilter,
     ) -> Result<Vec<ScoredCandidate<String>>, Fault> {
         let pool = question.pool();
         let (by_words, by_vector, by_name) = tokio::try_join!(
             self.by_words(terms, narrowed, pool),
             self.by_vector(question, narrowed, pool),
-            self.neo4j.called(question),
+            self.neo4j.name_matches(question),
         )?;
         let (mut by_words, mut by_vector): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (by_words.into_iter().collect(), by_vector.into_iter().collect());
@@ -100,7 +100,7 @@ impl Search<'_> {
             by_words.keys().chain(by_vector.keys()).chain(by_name.keys()).cloned().collect();
         let without = |known: &BTreeMap<String, f64>| {
             let keys: Vec<String> = keys.iter().filter(|key| !known.contains_key(*key)).cloned().collect();
-            Where { keys, ..Where::default() }
+            SearchFilter { keys, ..SearchFilter::default() }
         };
         let (no_words, no_vector) = (without(&by_words), without(&by_vector));
         let (words, vector) = tokio::try_join!(
@@ -121,7 +121,7 @@ impl Search<'_> {
     async fn by_words(
         &self,
         terms: &[String],
-        narrowed: &Where,
+        narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
         if terms.is_empty() {
@@ -132,8 +132,8 @@ impl Search<'_> {
 
     async fn by_vector(
         &self,
-        question: &Question,
-        narrowed: &Where,
+        question: &PageQuestion,
+        narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
         match &question.vector {
@@ -145,16 +145,16 @@ impl Search<'_> {
     }
 
     /// The words that no page holds.
-    async fn unmatched(&self, words: Vec<Word>) -> Result<Vec<String>, Fault> {
+    async fn unmatched(&self, words: Vec<SearchWord>) -> Result<Vec<String>, Fault> {
         let mut unmatched = BTreeMap::new();
         let mut asked = JoinSet::new();
         let mut words = words.into_iter().enumerate();
         loop {
-            let next = if asked.len() < AT_ONCE { words.next() } else { None };
-            if let Some((place, Word { text, terms, all })) = next {
+            let next = if asked.len() < MAX_CONCURRENT { words.next() } else { None };
+            if let Some((place, SearchWord { text, terms, all })) = next {
                 let weaviate = Arc::clone(self.weaviate);
                 asked.spawn(async move {
-                    let holds = !terms.is_empty() && weaviate.holds(MAIN, &terms, all).await?;
+                    let holds = !terms.is_empty() && weaviate.contains_words(MAIN, &terms, all).await?;
                     Ok((!holds).then_some((place, text)))
                 });
                 continue;
@@ -171,18 +171,18 @@ impl Search<'_> {
 }
 
 /// The words of a question, and everything that pages are looked for by, each once.
-async fn cut(query: SearchQuery) -> Result<(Vec<Word>, Vec<String>), Fault> {
+async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>), Fault> {
     let work = move || {
         let SearchQuery { words, joined, stretches } = query;
-        let mut cut = cut::cut(&[words.as_slice(), joined.as_slice()].concat())?;
+        let mut cut = tokenizer::tokenize(&[words.as_slice(), joined.as_slice()].concat())?;
         let joined = cut.split_off(words.len());
-        let words = words.into_iter().zip(cut).map(|(text, terms)| Word { text, terms, all: false });
-        let stretches = stretches.into_iter().map(|ScriptRun { text, pieces, any, .. }| Word {
+        let words = words.into_iter().zip(cut).map(|(text, terms)| SearchWord { text, terms, all: false });
+        let stretches = stretches.into_iter().map(|ScriptRun { text, pieces, any, .. }| SearchWord {
             text,
             terms: pieces,
             all: !any,
         });
-        let words: Vec<Word> = words.chain(stretches).collect();
+        let words: Vec<SearchWord> = words.chain(stretches).collect();
         let mut seen = BTreeSet::new();
         let terms = words.iter().flat_map(|word| &word.terms).chain(joined.iter().flatten());
         let terms = terms.filter(|term| seen.insert((*term).clone())).cloned().collect();

@@ -9,37 +9,37 @@ use super::ids;
 
 /// At which end of an edge the page of its type stands.
 #[derive(Clone, Copy)]
-enum End {
+enum EdgeEnd {
     Start,
     Target,
 }
 
 /// Edges with an end that takes pages of one type, under the name that they are kept as.
-const TYPED: [(&str, PageType, End); 6] = [
-    ("step", PageType::Workflow, End::Start),
-    ("implements", PageType::Implementation, End::Start),
-    ("implemented_by", PageType::Implementation, End::Target),
-    ("realized_by", PageType::Workflow, End::Target),
-    ("requires_env", PageType::Environment, End::Target),
-    ("uses_heuristic", PageType::Heuristic, End::Target),
+const TYPED_EDGES: [(&str, PageType, EdgeEnd); 6] = [
+    ("step", PageType::Workflow, EdgeEnd::Start),
+    ("implements", PageType::Implementation, EdgeEnd::Start),
+    ("implemented_by", PageType::Implementation, EdgeEnd::Target),
+    ("realized_by", PageType::Workflow, EdgeEnd::Target),
+    ("requires_env", PageType::Environment, EdgeEnd::Target),
+    ("uses_heuristic", PageType::Heuristic, EdgeEnd::Target),
 ];
 
 /// The edge that a link of a page of this type is kept as, and whether it is turned round: whether it starts at the
 /// link's target. `used_by` and `required_by` say from the far end what `uses_heuristic` and `requires_env` say from
 /// the near one.
-pub(crate) fn kept(page: PageType, link: &PageLink) -> (&str, bool) {
+pub(crate) fn stored_edge(page: PageType, link: &PageLink) -> (&str, bool) {
     let (edge, inverse) = match link.edge.as_str() {
         "used_by" => ("uses_heuristic", true),
         "required_by" => ("requires_env", true),
         other => (other, false),
     };
     let target = ids::split_loose(&link.target).map(|(page_type, _)| page_type);
-    let typed = TYPED.iter().find(|(name, ..)| *name == edge);
+    let typed = TYPED_EDGES.iter().find(|(name, ..)| *name == edge);
     match (typed, target) {
         (Some((_, wanted, end)), Some(target)) if (page == *wanted) != (target == *wanted) => {
             let starts_here = match end {
-                End::Start => page == *wanted,
-                End::Target => target == *wanted,
+                EdgeEnd::Start => page == *wanted,
+                EdgeEnd::Target => target == *wanted,
             };
             (edge, !starts_here)
         }
@@ -64,7 +64,7 @@ impl UnknownEdges {
         }
     }
 
-    pub(crate) fn told(self) -> Vec<UnknownEdge> {
+    pub(crate) fn into_list(self) -> Vec<UnknownEdge> {
         self.0.into_iter().map(|(edge, (links, page))| UnknownEdge { edge, links, page }).collect()
     }
 }
@@ -75,7 +75,7 @@ mod tests {
 
     fn means(page: PageType, edge: &str, target: &str) -> (String, bool) {
         let link = PageLink { edge: edge.into(), target: target.into() };
-        let (edge, inverse) = kept(page, &link);
+        let (edge, inverse) = stored_edge(page, &link);
         (edge.to_owned(), inverse)
     }
 

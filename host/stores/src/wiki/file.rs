@@ -26,7 +26,7 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
     // The folder may be a link.
     roots.resolve(folder)?;
     write_new(path, bytes).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => already_there(path),
+        io::ErrorKind::AlreadyExists => file_exists(path),
         _ => cannot(error),
     })
 }
@@ -38,11 +38,11 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
 pub(crate) fn check_new(roots: &WikiRoots, path: &Path) -> Result<(), Fault> {
     let existing = path.ancestors().skip(1).find(|folder| folder.is_dir());
     roots.resolve(existing.unwrap_or(Path::new(".")))?;
-    if path.symlink_metadata().is_ok() { Err(already_there(path)) } else { Ok(()) }
+    if path.symlink_metadata().is_ok() { Err(file_exists(path)) } else { Ok(()) }
 }
 
 /// The fault for a new page whose file exists.
-pub(crate) fn already_there(path: &Path) -> Fault {
+pub(crate) fn file_exists(path: &Path) -> Fault {
     Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
         .hint("Index its folder with kg_index, then change the page with kg_edit; nothing was changed.")
 }
@@ -115,7 +115,7 @@ impl FileEdit {
     }
 
     /// Notes that the page is stored.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn mark_stored(&self) {
         self.note.remove();
     }
 }
@@ -148,7 +148,7 @@ mod tests {
         let path = dir.path().join("a.md");
         let stored = file_hash(b"old");
         let unfinished = || FileEdit::unfinished(path.clone(), &stored, fs::read(&path).unwrap());
-        for ends in [FileEdit::settle, FileEdit::revert] {
+        for ends in [FileEdit::mark_stored, FileEdit::revert] {
             fs::write(&path, "old").unwrap();
             let edit = FileEdit::new(path.clone(), b"old".to_vec(), b"new".to_vec());
             assert!(unfinished().is_none());

@@ -8,7 +8,7 @@ use std::{
 
 /// A file that changed so shortly before it was looked at may have changed again within the same tick of the file
 /// system's clock: it counts as changed.
-const FRESH: Duration = Duration::from_secs(2);
+const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
 
 /// A file, as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub(crate) struct FileState {
 
 impl FileState {
     /// How the file is now; none where it cannot be told, or changed just now.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        let seen = Self::now(path)?;
-        let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > FRESH);
+    pub(crate) fn read_settled(path: &Path) -> Option<Self> {
+        let seen = Self::read(path)?;
+        let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > MIN_SETTLED_AGE);
         settled.then_some(seen)
     }
 
     /// Whether it is as it was.
     pub(crate) fn is_still(&self, path: &Path) -> bool {
-        Self::now(path).as_ref() == Some(self)
+        Self::read(path).as_ref() == Some(self)
     }
 
-    fn now(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         // A link in its place may lead anywhere: that is for whoever reads it to find out.
         let about = fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { modified: about.modified().ok()?, size: about.len(), identity: identity(&about) })
@@ -64,14 +64,14 @@ mod tests {
             fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         };
         write("one");
-        let seen = FileState::of(&path).unwrap();
+        let seen = FileState::read_settled(&path).unwrap();
         assert!(seen.is_still(&path));
         gatehouse_files::write_atomic(&path, b"two").unwrap();
         assert!(!seen.is_still(&path), "the same size, and another file");
-        assert_eq!(FileState::of(&path), None, "too fresh to be told from what comes next");
+        assert_eq!(FileState::read_settled(&path), None, "too fresh to be told from what comes next");
         write("longer");
         assert!(!seen.is_still(&path));
         fs::remove_file(&path).unwrap();
-        assert!(!seen.is_still(&path) && FileState::of(&path).is_none());
+        assert!(!seen.is_still(&path) && FileState::read_settled(&path).is_none());
     }
 }

@@ -11,8 +11,8 @@ use super::{
     edges::UnknownEdges,
     file_state::FileState,
     notes,
-    record::Record,
-    text::{Unread, read_text},
+    record::PageRecord,
+    text::{ReadError, read_text},
 };
 
 /// A file that should hold a page.
@@ -28,11 +28,11 @@ pub(crate) struct PageFile {
 
 /// What a wiki folder holds.
 #[derive(Debug, Default)]
-pub(crate) struct Folder {
+pub(crate) struct WikiFolder {
     /// The folder, as pages remember it.
     pub(crate) root: String,
     /// The pages, in the order of their files.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<PageRecord>,
     /// Files that are there and could not be read: what is stored of them stays.
     pub(crate) unreadable: Vec<String>,
     /// Every file left out, with the reason.
@@ -43,7 +43,7 @@ pub(crate) struct Folder {
     pub(crate) seen: HashMap<String, FileState>,
 }
 
-impl Folder {
+impl WikiFolder {
     /// Reads again what has changed since. What was left out stays as it was told first.
     pub(crate) fn refresh(&mut self) -> Result<(), Fault> {
         let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut self.seen));
@@ -54,22 +54,22 @@ impl Folder {
 }
 
 /// Reads every page of a folder. `root` is canonical; `progress` hears (files done, files in all).
-pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Folder, Fault> {
+pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<WikiFolder, Fault> {
     read_again(root, Vec::new(), HashMap::new(), progress)
 }
 
 /// The same where some pages were read before: a file that is as it was then is not read again.
 pub(crate) fn read_again(
     root: &Path,
-    known: Vec<Record>,
+    known: Vec<PageRecord>,
     mut seen: HashMap<String, FileState>,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Folder, Fault> {
+) -> Result<WikiFolder, Fault> {
     let files = list(root)?;
     let root_name = root_name(root)?;
-    let by_file = |record: Record| Some((record.origin.as_ref()?.file.clone(), record));
-    let mut known: HashMap<String, Record> = known.into_iter().filter_map(by_file).collect();
-    let mut folder = Folder { root: root_name.clone(), ..Folder::default() };
+    let by_file = |record: PageRecord| Some((record.origin.as_ref()?.file.clone(), record));
+    let mut known: HashMap<String, PageRecord> = known.into_iter().filter_map(by_file).collect();
+    let mut folder = WikiFolder { root: root_name.clone(), ..WikiFolder::default() };
     let mut first: HashMap<String, String> = HashMap::new();
     let total = files.len() as u64;
     progress(0, total);
@@ -80,9 +80,9 @@ pub(crate) fn read_again(
             Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
             None => {
                 // Looked at before it is read: what changes while it is read is read again.
-                let seen = FileState::of(&path);
+                let seen = FileState::read_settled(&path);
                 read_text(root, &path).map(|text| {
-                    let (record, unknown) = Record::from_file(&root_name, file, &text);
+                    let (record, unknown) = PageRecord::from_file(&root_name, file, &text);
                     (record, seen, unknown)
                 })
             }
@@ -98,10 +98,10 @@ pub(crate) fn read_again(
                     folder.records.push(record);
                 }
             }
-            Err(Unread::Outside) => {
+            Err(ReadError::Outside) => {
                 folder.skipped.push(format!("{}: a link that leads out of the wiki folder", file.relative));
             }
-            Err(Unread::Because(reason)) => {
+            Err(ReadError::Invalid(reason)) => {
                 folder.skipped.push(format!("{}: {reason}", file.relative));
                 folder.unreadable.push(file.relative.clone());
             }
@@ -194,7 +194,7 @@ mod tests {
         fs::write(path, bytes).unwrap();
     }
 
-    fn read_all(root: &Path) -> Folder {
+    fn read_all(root: &Path) -> WikiFolder {
         read(&root.canonicalize().unwrap(), &mut |_, _| {}).unwrap()
     }
 

@@ -63,11 +63,11 @@ pub(crate) fn link_set(links: &[PageLink]) -> std::collections::BTreeSet<(String
 
 /// The text, cut to a length that fits into a message.
 pub(crate) fn shorten(text: &str) -> String {
-    const SHOWN: usize = 80;
-    if text.chars().count() <= SHOWN {
+    const MAX_SHOWN_CHARS: usize = 80;
+    if text.chars().count() <= MAX_SHOWN_CHARS {
         return text.to_owned();
     }
-    text.chars().take(SHOWN).chain(['…']).collect()
+    text.chars().take(MAX_SHOWN_CHARS).chain(['…']).collect()
 }
 
 #[cfg(test)]

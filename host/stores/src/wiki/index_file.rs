@@ -130,7 +130,7 @@ impl IndexFile {
 pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
     match read_bounded(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(bytes) if serde_json::from_slice::<Likeness>(&bytes).is_ok() => Ok(()),
+        Ok(bytes) if serde_json::from_slice::<IndexFileProbe>(&bytes).is_ok() => Ok(()),
         _ => Err(Fault::invalid(format!(
             "'{}' is there and is not an index file; it is left as it is",
             path.display()
@@ -142,7 +142,7 @@ pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
 /// What makes a file an index file, of whatever version.
 #[derive(Deserialize)]
 #[allow(dead_code)] // only whether it can be read matters
-struct Likeness {
+struct IndexFileProbe {
     version: String,
     data_source: String,
     search_backend: String,

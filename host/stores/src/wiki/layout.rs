@@ -10,7 +10,7 @@ use super::{
 
 /// A section of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct WikiSection {
     /// What stands between the `=`.
     pub(crate) title: String,
     /// How many `=`.
@@ -23,7 +23,7 @@ pub(crate) struct Section {
 
 /// A tag, `[[name::value]]`, outside of quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tag {
+pub(crate) struct WikiTag {
     /// Before the `::`.
     pub(crate) name: String,
     /// Behind it, trimmed.
@@ -34,20 +34,20 @@ pub(crate) struct Tag {
 
 /// The parts of a page.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct PageLayout {
     /// Text of the heading, none where the page starts without one.
     pub(crate) title: Option<String>,
     /// End of the heading's line, or of the front matter, or of the byte order mark, or 0.
     pub(crate) heading_end: usize,
     /// The header table with its last line end.
     pub(crate) table: Option<Range<usize>>,
-    pub(crate) sections: Vec<Section>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) sections: Vec<WikiSection>,
+    pub(crate) tags: Vec<WikiTag>,
 }
 
-impl Layout {
+impl PageLayout {
     /// Finds the parts of a page. Any text has a layout.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let verbatim = Verbatim::find(text);
         let (title, heading_end) = heading(text);
         let sections = sections(text, heading_end, &verbatim);
@@ -62,7 +62,7 @@ impl Layout {
         self.table.as_ref().map_or(self.heading_end, |table| table.end)
     }
 
-    pub(crate) fn overview(&self) -> Option<&Section> {
+    pub(crate) fn overview(&self) -> Option<&WikiSection> {
         let named = |name: &str| self.sections.iter().find(|s| s.title.eq_ignore_ascii_case(name));
         named("Overview").or_else(|| named("Definition"))
     }
@@ -75,7 +75,7 @@ impl Layout {
         Some(section.body.start..next.map_or(end_of_text, |other| other.heading.start))
     }
 
-    pub(crate) fn tags_named(&self, name: &str) -> impl Iterator<Item = &Tag> {
+    pub(crate) fn tags_named(&self, name: &str) -> impl Iterator<Item = &WikiTag> {
         self.tags.iter().filter(move |tag| tag.name == name)
     }
 }
@@ -114,8 +114,8 @@ fn section_title(line: &str) -> Option<(usize, &str)> {
     (!title.is_empty()).then_some((level, title))
 }
 
-fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<Section> {
-    let mut found: Vec<Section> = Vec::new();
+fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<WikiSection> {
+    let mut found: Vec<WikiSection> = Vec::new();
     let mut at = from;
     while at < text.len() {
         let end = next_line(text, at);
@@ -126,14 +126,19 @@ fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<Section> {
             if let Some(last) = found.last_mut() {
                 last.body.end = at;
             }
-            found.push(Section { title: title.to_owned(), level, heading: at..end, body: end..text.len() });
+            found.push(WikiSection {
+                title: title.to_owned(),
+                level,
+                heading: at..end,
+                body: end..text.len(),
+            });
         }
         at = end;
     }
     found
 }
 
-fn tags(text: &str, verbatim: &Verbatim) -> Vec<Tag> {
+fn tags(text: &str, verbatim: &Verbatim) -> Vec<WikiTag> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -156,7 +161,7 @@ fn tags(text: &str, verbatim: &Verbatim) -> Vec<Tag> {
         let (value_end, closed) = value_end(bytes, value_start);
         at = value_end;
         if closed && !verbatim.covers(start) {
-            found.push(Tag {
+            found.push(WikiTag {
                 name: text[name_start..name_end].to_owned(),
                 value: text[value_start..value_end].trim().to_owned(),
                 range: start..value_end + 2,
@@ -180,7 +185,12 @@ fn value_end(bytes: &[u8], from: usize) -> (usize, bool) {
 }
 
 /// The first table ahead of the sections that looks like a page's header.
-fn header_table(text: &str, within: Range<usize>, tags: &[Tag], verbatim: &Verbatim) -> Option<Range<usize>> {
+fn header_table(
+    text: &str,
+    within: Range<usize>,
+    tags: &[WikiTag],
+    verbatim: &Verbatim,
+) -> Option<Range<usize>> {
     let (mut at, mut open) = (within.start, Vec::new());
     while at < within.end {
         let end = next_line(text, at).min(within.end);
@@ -198,7 +208,7 @@ fn header_table(text: &str, within: Range<usize>, tags: &[Tag], verbatim: &Verba
     None
 }
 
-fn is_header(text: &str, table: Range<usize>, tags: &[Tag]) -> bool {
+fn is_header(text: &str, table: Range<usize>, tags: &[WikiTag]) -> bool {
     let first = tags.partition_point(|tag| tag.range.start < table.start);
     let tagged = tags[first..]
         .iter()
@@ -218,7 +228,7 @@ mod tests {
     #[test]
     fn a_page_is_laid_out() {
         let text = "\u{feff}# Principle: X\n\n{|\n! Domains\n| [[domain::A_b]]\n|}\n\n== Overview ==\nShort.\n=== More ===\nx\n";
-        let layout = Layout::of(text);
+        let layout = PageLayout::parse(text);
         assert_eq!(layout.title.as_deref(), Some("Principle: X"));
         assert_eq!(&text[layout.table.clone().unwrap()], "{|\n! Domains\n| [[domain::A_b]]\n|}\n");
         assert_eq!(&text[layout.overview().unwrap().body.clone()], "Short.\n");
@@ -236,34 +246,34 @@ mod tests {
             ("\u{feff}--- \r\nkey: v\r\n# why\r\n...\r\n\r\n= X =\r\nText.\n", "Text.\n"),
             ("---\n---\n# X\n", ""),
         ] {
-            let layout = Layout::of(text);
+            let layout = PageLayout::parse(text);
             assert!(layout.title.is_some_and(|title| title.ends_with('X')), "{text}");
             assert_eq!(&text[layout.heading_end..], rest);
         }
         let untitled = "---\nkey: v\n---\nText.\n";
-        assert_eq!(&untitled[Layout::of(untitled).heading_end..], "Text.\n");
+        assert_eq!(&untitled[PageLayout::parse(untitled).heading_end..], "Text.\n");
     }
 
     #[test]
     fn headings_and_tags_in_code_are_text() {
-        let layout = Layout::of("= X =\n```\n== No ==\n[[step::Principle:A]]\n```\n== Yes ==\n");
+        let layout = PageLayout::parse("= X =\n```\n== No ==\n[[step::Principle:A]]\n```\n== Yes ==\n");
         assert_eq!(layout.sections.iter().map(|s| s.title.as_str()).collect::<Vec<_>>(), ["Yes"]);
         assert!(layout.tags.is_empty());
     }
 
     #[test]
     fn a_later_table_is_content() {
-        assert_eq!(Layout::of("# X\n{|\n| a\n|}\n").table, None);
-        assert_eq!(Layout::of("# X\n== Y ==\n{|\n| [[domain::a]]\n|}\n").table, None);
-        assert_eq!(Layout::of("# X\n{|\n| [[domain::a]]\n").table, None);
+        assert_eq!(PageLayout::parse("# X\n{|\n| a\n|}\n").table, None);
+        assert_eq!(PageLayout::parse("# X\n== Y ==\n{|\n| [[domain::a]]\n|}\n").table, None);
+        assert_eq!(PageLayout::parse("# X\n{|\n| [[domain::a]]\n").table, None);
     }
 
     #[test]
     fn odd_brackets_are_read_in_linear_time() {
-        assert_eq!(Layout::of("[[[a::b]]").tags.len(), 1);
-        assert_eq!(Layout::of("[[a::b [[c::d]]").tags[0].name, "c");
+        assert_eq!(PageLayout::parse("[[[a::b]]").tags.len(), 1);
+        assert_eq!(PageLayout::parse("[[a::b [[c::d]]").tags[0].name, "c");
         for piece in ["[[", "[[a::", "[[a", "]]", "{|\n", "=", "[[a::b\n"] {
-            assert!(Layout::of(&piece.repeat(500_000)).tags.is_empty());
+            assert!(PageLayout::parse(&piece.repeat(500_000)).tags.is_empty());
         }
     }
 }

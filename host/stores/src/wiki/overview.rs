@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::{
     front_matter::front_matter,
-    layout::Layout,
+    layout::PageLayout,
     parse::plain,
     verbatim::{Verbatim, next_line},
 };
 
 /// Longest overview that is taken from running text, in characters; one under a heading of its own stays as it is.
-const LONGEST: usize = 1000;
+const MAX_OVERVIEW_CHARS: usize = 1000;
 
 /// An overview.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Overview {
 
 impl Overview {
     /// The overview of a page whose parts are known.
-    pub(super) fn of(text: &str, layout: &Layout) -> Self {
+    pub(super) fn from_layout(text: &str, layout: &PageLayout) -> Self {
         let own = layout.overview().map(|section| plain(&text[section.body.clone()]));
         if let Some(text) = own.filter(|text| !text.is_empty()) {
             return Self { text, own: true };
@@ -37,7 +37,7 @@ impl Overview {
 }
 
 /// The first paragraph that is neither a list nor a table, heading, code or nothing but tags.
-fn first_prose(text: &str, range: Range<usize>, layout: &Layout, verbatim: &Verbatim) -> Option<String> {
+fn first_prose(text: &str, range: Range<usize>, layout: &PageLayout, verbatim: &Verbatim) -> Option<String> {
     let first = range.end - text[range.clone()].trim_start().len();
     // Content that a caller wrote has its front matter below the heading.
     let start = front_matter(text, first).filter(|end| *end <= range.end).unwrap_or(range.start);
@@ -49,7 +49,7 @@ fn first_prose(text: &str, range: Range<usize>, layout: &Layout, verbatim: &Verb
         if line.starts_with("{|") && !quoted {
             tables += 1;
         }
-        if tables == 0 && is_prose(line) && says_something(text, at..end, layout, verbatim) {
+        if tables == 0 && is_prose(line) && has_prose(text, at..end, layout, verbatim) {
             paragraph = Some(paragraph.map_or(at, |paragraph| paragraph.start)..end);
         } else if let Some(paragraph) = paragraph {
             return Some(text[paragraph].to_owned());
@@ -71,7 +71,7 @@ fn is_prose(line: &str) -> bool {
 }
 
 /// Whether a line holds a letter outside of code, comments and tags.
-fn says_something(text: &str, line: Range<usize>, layout: &Layout, verbatim: &Verbatim) -> bool {
+fn has_prose(text: &str, line: Range<usize>, layout: &PageLayout, verbatim: &Verbatim) -> bool {
     text[line.clone()].char_indices().any(|(offset, c)| {
         let at = line.start + offset;
         let before = layout.tags.partition_point(|tag| tag.range.start <= at);
@@ -82,7 +82,7 @@ fn says_something(text: &str, line: Range<usize>, layout: &Layout, verbatim: &Ve
 
 /// The text, cut at a word where it is too long.
 fn bounded(text: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
+    let Some((end, _)) = text.char_indices().nth(MAX_OVERVIEW_CHARS) else { return text.to_owned() };
     let cut = text[..end].rfind(char::is_whitespace).filter(|space| space * 2 > end).unwrap_or(end);
     format!("{}…", text[..cut].trim_end())
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn overview(text: &str) -> (String, bool) {
-        let Overview { text, own } = Overview::of(text, &Layout::of(text));
+        let Overview { text, own } = Overview::from_layout(text, &PageLayout::parse(text));
         (text, own)
     }
 
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn running_text_is_cut_at_a_word() {
         let (text, own) = overview(&format!("# X\n{}\n", "word ".repeat(1_000)));
-        assert!(!own && text.chars().count() <= LONGEST && text.ends_with("word…"), "{text}");
+        assert!(!own && text.chars().count() <= MAX_OVERVIEW_CHARS && text.ends_with("word…"), "{text}");
         let long = overview(&"é".repeat(100_000)).0;
-        assert_eq!(long.chars().count(), LONGEST + 1);
+        assert_eq!(long.chars().count(), MAX_OVERVIEW_CHARS + 1);
     }
 }

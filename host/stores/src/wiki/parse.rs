@@ -9,12 +9,12 @@ use gatehouse_core::ports::knowledge::{EDGES, PageLink, PageSource, PageType};
 
 use super::{
     ids,
-    layout::{Layout, Tag},
+    layout::{PageLayout, WikiTag},
     overview::Overview,
 };
 
 /// Tags that say something else than a link, whatever their value looks like.
-const NO_EDGES: [&str; 4] = ["source", "domain", "last_updated", "github_url"];
+const NON_LINK_TAGS: [&str; 4] = ["source", "domain", "last_updated", "github_url"];
 
 /// The edge under which links with an unknown one are kept.
 const RELATED: &str = "related";
@@ -47,13 +47,13 @@ pub struct ParsedPage {
 
 /// Reads a page.
 pub fn parse(text: &str) -> ParsedPage {
-    read(text, &Layout::of(text))
+    read(text, &PageLayout::parse(text))
 }
 
 /// Reads a page whose parts are known.
-pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
+pub(crate) fn read(text: &str, layout: &PageLayout) -> ParsedPage {
     let (page_type, title) = layout.title.as_deref().map_or((None, None), split_heading);
-    let overview = Overview::of(text, layout);
+    let overview = Overview::from_layout(text, layout);
     let before_table = layout.table.as_ref().map_or("", |table| &text[layout.heading_end..table.start]);
     let after_header = &text[layout.body_start()..];
     let content = match before_table.trim() {
@@ -92,8 +92,8 @@ pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
 }
 
 /// The link that a tag declares; none where the tag is something else.
-pub(crate) fn link(tag: &Tag) -> Option<PageLink> {
-    if NO_EDGES.contains(&tag.name.as_str()) {
+pub(crate) fn link(tag: &WikiTag) -> Option<PageLink> {
+    if NON_LINK_TAGS.contains(&tag.name.as_str()) {
         return None;
     }
     // What stands behind a bar is what readers see instead of the target.

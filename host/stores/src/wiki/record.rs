@@ -31,7 +31,7 @@ pub(crate) fn is_in_store_alone(hash: &str) -> bool {
 
 /// The file that a page was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct PageOrigin {
     /// The wiki folder, canonical.
     pub(crate) root: String,
     /// The file in it, with `/` between its parts.
@@ -40,7 +40,7 @@ pub(crate) struct Origin {
 
 /// A page, whole, with what it declares and where it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct PageRecord {
     pub(crate) id: String,
     pub(crate) page_type: PageType,
     pub(crate) title: String,
@@ -53,10 +53,10 @@ pub(crate) struct Record {
     pub(crate) last_updated: Option<String>,
     /// Of the file's bytes, or of the fields where there is no file.
     pub(crate) hash: String,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<PageOrigin>,
 }
 
-impl Record {
+impl PageRecord {
     /// The id in the form in which ids are compared.
     pub(crate) fn key(&self) -> String {
         ids::key(&self.id)
@@ -101,7 +101,7 @@ impl Record {
             links: page.links,
             last_updated: page.last_updated,
             hash: file_hash(text.as_bytes()),
-            origin: Some(Origin { root: root.to_owned(), file: file.relative.clone() }),
+            origin: Some(PageOrigin { root: root.to_owned(), file: file.relative.clone() }),
         };
         (record, page.unknown_edges)
     }
@@ -123,15 +123,15 @@ impl Record {
             origin: None,
         };
         let said = page.with_content(&draft.content);
-        fn or<T>(list: Vec<T>, said: Vec<T>) -> Vec<T> {
+        fn or_parsed<T>(list: Vec<T>, said: Vec<T>) -> Vec<T> {
             if list.is_empty() { said } else { list }
         }
         let page = Self {
             overview: if page.overview.is_empty() { said.overview } else { page.overview },
             content: said.content,
-            domains: or(page.domains, said.domains),
-            sources: or(page.sources, said.sources),
-            links: or(page.links, said.links),
+            domains: or_parsed(page.domains, said.domains),
+            sources: or_parsed(page.sources, said.sources),
+            links: or_parsed(page.links, said.links),
             ..page
         };
         (page.with_field_hash(), said.unknown_edges)
@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn a_draft_gets_its_id_and_a_hash_that_its_date_does_not_change() {
-        let one = Record::from_draft(draft("a", &["x"]), "yesterday".into()).0;
+        let one = PageRecord::from_draft(draft("a", &["x"]), "yesterday".into()).0;
         assert_eq!(one.id, "Principle/Model_Loading");
-        assert_eq!(one.hash, Record::from_draft(draft("a", &["x"]), "today".into()).0.hash);
-        assert_ne!(one.hash, Record::from_draft(draft("ax", &[]), "today".into()).0.hash);
+        assert_eq!(one.hash, PageRecord::from_draft(draft("a", &["x"]), "today".into()).0.hash);
+        assert_ne!(one.hash, PageRecord::from_draft(draft("ax", &[]), "today".into()).0.hash);
     }
 }

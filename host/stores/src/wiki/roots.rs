@@ -20,7 +20,7 @@ pub enum WikiRoots {
 impl WikiRoots {
     /// The same, and one folder more.
     #[must_use]
-    pub fn and(self, root: Option<&Path>) -> Self {
+    pub fn with_root(self, root: Option<&Path>) -> Self {
         match (self, root) {
             (Self::Only(mut roots), Some(root)) => {
                 if !roots.iter().any(|other| other == root) {
@@ -38,9 +38,9 @@ impl WikiRoots {
     /// `denied` with the line to add where it may not; `not-found` where it is allowed and does not exist.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, Fault> {
         match path.canonicalize() {
-            Ok(real) if self.holds(&real) => Ok(real),
+            Ok(real) if self.contains(&real) => Ok(real),
             // Whether something exists is told only of places that may be looked at.
-            Err(error) if nearest_existing(path).is_some_and(|real| self.holds(&real)) => {
+            Err(error) if nearest_existing(path).is_some_and(|real| self.contains(&real)) => {
                 Err(Fault::not_found(format!("'{}' cannot be opened: {error}", path.display()))
                     .hint("Name a folder that exists."))
             }
@@ -62,7 +62,7 @@ impl WikiRoots {
     }
 
     /// Whether a canonical path lies in one of the folders.
-    fn holds(&self, real: &Path) -> bool {
+    fn contains(&self, real: &Path) -> bool {
         match self {
             Self::Any => true,
             Self::Only(roots) => {
@@ -75,9 +75,9 @@ impl WikiRoots {
     fn denied(&self, asked: &Path) -> Fault {
         let mut allowed: Vec<String> = match self {
             Self::Any => Vec::new(),
-            Self::Only(roots) => roots.iter().map(|root| quoted(root)).collect(),
+            Self::Only(roots) => roots.iter().map(|root| toml_string(root)).collect(),
         };
-        allowed.push(quoted(&written_out(asked)));
+        allowed.push(toml_string(&normalize(asked)));
         Fault::denied(format!("'{}' is outside the wiki folders that tools may touch", asked.display())).hint(
             format!(
                 "To allow it, write under [knowledge] in presets.toml: wiki_roots = [{}]; or use the command \
@@ -89,12 +89,12 @@ impl WikiRoots {
 }
 
 /// A path as a string of TOML.
-fn quoted(path: &Path) -> String {
+fn toml_string(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
 }
 
 /// The path from the root on and without `..`, by its words alone: nothing is looked up.
-fn written_out(path: &Path) -> PathBuf {
+fn normalize(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
         match part {
@@ -164,7 +164,7 @@ mod tests {
         std::os::unix::fs::symlink(at("elsewhere/gone"), at("wiki/link-to-gone")).unwrap();
         let roots = WikiRoots::Only(vec![at("wiki")]);
         type Resolve = fn(&WikiRoots, &Path) -> Result<PathBuf, Fault>;
-        assert_eq!(written_out(Path::new("/a/../../b/./c/..")), Path::new("/b"));
+        assert_eq!(normalize(Path::new("/a/../../b/./c/..")), Path::new("/b"));
         for resolve in [WikiRoots::resolve as Resolve, WikiRoots::resolve_new] {
             // The last part of the path is all that may differ.
             let told = |path: &str| {

@@ -11,23 +11,23 @@ pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Why a file was not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum ReadError {
     /// It lies outside the wiki folder.
     Outside,
     /// It lies inside, and this is wrong with it.
-    Because(String),
+    Invalid(String),
 }
 
-pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, Unread> {
-    let because = |error: std::io::Error| Unread::Because(format!("cannot be read: {error}"));
+pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, ReadError> {
+    let because = |error: std::io::Error| ReadError::Invalid(format!("cannot be read: {error}"));
     let real: PathBuf = path.canonicalize().map_err(because)?;
     if !real.starts_with(root) {
-        return Err(Unread::Outside);
+        return Err(ReadError::Outside);
     }
     // Asked before it is opened: opening a named pipe would wait for a writer.
     let about = fs::metadata(&real).map_err(because)?;
     if !about.is_file() {
-        return Err(Unread::Because("not a file".into()));
+        return Err(ReadError::Invalid("not a file".into()));
     }
     let file = fs::File::open(&real).map_err(because)?;
     let mut bytes = Vec::new();
@@ -35,11 +35,12 @@ pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, Unread> {
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(because)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let mib = MAX_FILE_BYTES / 1024 / 1024;
-        return Err(Unread::Because(format!("larger than {mib} MiB ({} bytes)", about.len())));
+        return Err(ReadError::Invalid(format!("larger than {mib} MiB ({} bytes)", about.len())));
     }
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(Unread::Because(format!("not text: a NUL at byte {at}")));
+        return Err(ReadError::Invalid(format!("not text: a NUL at byte {at}")));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| Unread::Because(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to())))
+    String::from_utf8(bytes).map_err(|error| {
+        ReadError::Invalid(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to()))
+    })
 }

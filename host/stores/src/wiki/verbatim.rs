@@ -9,7 +9,7 @@ use std::ops::Range;
 const ELEMENTS: [&str; 5] = ["syntaxhighlight", "source", "nowiki", "pre", "code"];
 
 /// Longer fences count as this long, which bounds how often one text is searched for a closing fence.
-const LONGEST_FENCE: usize = 8;
+const MAX_FENCE: usize = 8;
 
 /// The quoted parts of a text, sorted, apart from each other.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Verbatim(Vec<Range<usize>>);
 
 impl Verbatim {
     pub(crate) fn find(text: &str) -> Self {
-        Scanner::new(text).run()
+        VerbatimScanner::new(text).run()
     }
 
     pub(crate) fn covers(&self, at: usize) -> bool {
@@ -26,23 +26,23 @@ impl Verbatim {
     }
 }
 
-struct Scanner<'a> {
+struct VerbatimScanner<'a> {
     text: &'a str,
     /// The same in lower case, byte for byte as long.
     lower: String,
     /// Elements (and, last, the comment) that have no end behind the present position.
     endless: [bool; ELEMENTS.len() + 1],
     /// By fence character and length: no closing fence behind the present position.
-    endless_fence: [[bool; LONGEST_FENCE + 1]; 2],
+    endless_fence: [[bool; MAX_FENCE + 1]; 2],
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> VerbatimScanner<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
             lower: text.to_ascii_lowercase(),
             endless: [false; ELEMENTS.len() + 1],
-            endless_fence: [[false; LONGEST_FENCE + 1]; 2],
+            endless_fence: [[false; MAX_FENCE + 1]; 2],
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Scanner<'a> {
         if mark == '`' && rest.contains('`') {
             return None;
         }
-        let length = length.min(LONGEST_FENCE);
+        let length = length.min(MAX_FENCE);
         let endless = &mut self.endless_fence[usize::from(mark == '~')][length];
         if *endless {
             return None;

@@ -15,7 +15,7 @@ use gatehouse_core::{
     },
     source::Listing,
 };
-use gatehouse_stores::ToolBook;
+use gatehouse_stores::ToolCatalogStore;
 use serde_json::{Value, json};
 
 use crate::support::{TestClock, clock};
@@ -30,8 +30,8 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap(), clock: clock() }
     }
 
-    fn open(&self) -> ToolBook {
-        ToolBook::sqlite(self.dir.path().join("state/tools.db"), Arc::clone(&self.clock) as _, None)
+    fn open(&self) -> ToolCatalogStore {
+        ToolCatalogStore::sqlite(self.dir.path().join("state/tools.db"), Arc::clone(&self.clock) as _, None)
     }
 }
 
@@ -67,7 +67,7 @@ fn listing(server: &str, tools: Vec<Arc<ToolSpec>>, on_change: ChangePolicy) -> 
 }
 
 async fn search(
-    book: &ToolBook,
+    book: &ToolCatalogStore,
     query: &str,
     may_find: impl Fn(&ToolId) -> bool + Send + Sync,
 ) -> ToolSearchResult {

@@ -17,14 +17,14 @@ use super::{
     PostgresConfig,
     error::StoreError,
     migrations,
-    server::{Server, Tables},
-    session::Session,
-    vectors::{Near, Pgvector, Vectors},
+    server::{PostgresServer, ServerTables},
+    session::PostgresSession,
+    vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
 };
 use crate::{
     artifacts::engine::{
-        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, Asker, Cap,
-        Edit, NewArtifact, Span, StoredText,
+        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
+        NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText,
     },
     embedding::{VectorModel, VectorStore},
 };
@@ -36,39 +36,39 @@ const NAME: &str = "postgres";
 const SUBJECT: &str = "artifact store 'postgres'";
 
 /// Artifacts that one sweep removes: other hosts that write wait for it.
-const SWEPT: i64 = 500;
+const MAX_SWEPT: i64 = 500;
 
 /// The engine.
 pub(crate) struct PostgresArtifacts {
-    server: Arc<Server>,
-    vectors: Arc<Vectors>,
+    server: Arc<PostgresServer>,
+    vectors: Arc<PostgresVectors>,
 }
 
 impl PostgresArtifacts {
     /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        let server = Arc::new(Server::new(SUBJECT, config, Tables::Own(migrations::ARTIFACTS)));
-        let vectors = Arc::new(Vectors::new(Arc::clone(&server), ARTIFACTS));
+        let server = Arc::new(PostgresServer::new(SUBJECT, config, ServerTables::Own(migrations::ARTIFACTS)));
+        let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), ARTIFACTS));
         Self { server, vectors }
     }
 
-    async fn found(
+    async fn find_candidates(
         &self,
-        db: &Session,
+        db: &PostgresSession,
         question: &ArtifactQuestion,
     ) -> Result<ArtifactCandidates, StoreError> {
         let Some(vector) = &question.vector else { return search::candidates(db, question, None).await };
-        match self.vectors.examined(db).await? {
-            Pgvector::Ready(schema) => {
-                let near = Near { schema, corpus: ARTIFACTS, vector };
+        match self.vectors.inspect(db).await? {
+            PgvectorState::Ready(schema) => {
+                let near = PgvectorQuery { schema, corpus: ARTIFACTS, vector };
                 search::candidates(db, question, Some(&near)).await
             }
-            Pgvector::Fresh(_) => {
+            PgvectorState::NoTable(_) => {
                 let mut found = search::candidates(db, question, None).await?;
                 found.without_vector = found.candidates.len().max(1);
                 Ok(found)
             }
-            Pgvector::Missing(why) => {
+            PgvectorState::Missing(why) => {
                 let found = search::candidates(db, question, None).await?;
                 Ok(ArtifactCandidates { words_alone: Some(why), ..found })
             }
@@ -76,9 +76,9 @@ impl PostgresArtifacts {
     }
 
     /// Outside of a transaction: nothing here may make a table.
-    async fn examined(
+    async fn inspect(
         &self,
-        db: &Session,
+        db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<ArtifactEngineHealth, StoreError> {
         let mut version = None;
@@ -99,12 +99,12 @@ impl PostgresArtifacts {
             health.bytes = read::bytes(db).await?;
         }
         let Some(model) = model else { return Ok(health) };
-        match self.vectors.examined(db).await? {
-            Pgvector::Ready(_) if current => {
-                health.waiting = Vectors::count_waiting(db, ARTIFACTS, model).await?;
+        match self.vectors.inspect(db).await? {
+            PgvectorState::Ready(_) if current => {
+                health.waiting = PostgresVectors::count_waiting(db, ARTIFACTS, model).await?;
             }
-            Pgvector::Ready(_) | Pgvector::Fresh(_) => health.waiting = health.artifacts,
-            Pgvector::Missing(why) => health.no_vectors = Some(why),
+            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => health.waiting = health.artifacts,
+            PgvectorState::Missing(why) => health.no_vectors = Some(why),
         }
         Ok(health)
     }
@@ -112,79 +112,84 @@ impl PostgresArtifacts {
 
 #[async_trait]
 impl ArtifactEngine for PostgresArtifacts {
-    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
+    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
         let db = self.server.write().await?;
         let kept = write::put(&db, new, cap).await.map_err(|error| {
             let full = error.is_full();
             let fault = self.server.fault(error);
             if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }.into()
         });
-        db.end(kept).await
+        db.finish_transaction(kept).await
     }
 
-    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         let db = self.server.read().await?;
         let found = read::info(&db, asker, ids).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
-    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault> {
+    async fn read(
+        &self,
+        asker: &OwnerScope,
+        id: &str,
+        span: ArtifactSpan,
+    ) -> Result<Option<StoredText>, Fault> {
         let db = self.server.read().await?;
         let found = read::text(&db, asker, id, span).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn recent(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
         let db = self.server.read().await?;
         let found = read::recent(&db, asker, filter, limit).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
         let db = self.server.read().await?;
-        let found = self.found(&db, question).await;
-        db.end(found).await
+        let found = self.find_candidates(&db, question).await;
+        db.finish_transaction(found).await
     }
 
-    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault> {
+    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         let db = self.server.write().await?;
         let changed = write::change(&db, asker, id, edit).await;
-        db.end(changed).await
+        db.finish_transaction(changed).await
     }
 
-    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault> {
+    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
         let db = self.server.write().await?;
         let deleted = write::delete(&db, asker, id).await;
-        db.end(deleted).await
+        db.finish_transaction(deleted).await
     }
 
     async fn sweep(&self, now: i64) -> Result<u64, Fault> {
         let db = self.server.session().await?;
         let version = migrations::ARTIFACTS.version(&db).await;
         // Sweeping makes no table.
-        if db.end_plain(version).await?.is_none() {
+        if db.finish(version).await?.is_none() {
             return Ok(0);
         }
         let db = self.server.write().await?;
-        let swept = write::sweep(&db, now, SWEPT).await;
-        db.end(swept).await
+        let swept = write::sweep(&db, now, MAX_SWEPT).await;
+        db.finish_transaction(swept).await
     }
 
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
         let db = self.server.read().await?;
         let found = read::texts_to_embed(&db, keys).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn identity(&self) -> Result<String, Fault> {
         let db = self.server.read().await?;
         let found = read::identity(&db).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
@@ -193,7 +198,7 @@ impl ArtifactEngine for PostgresArtifacts {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
         let db = self.server.session().await?;
-        let health = self.examined(&db, model).await;
-        db.end_plain(health).await
+        let health = self.inspect(&db, model).await;
+        db.finish(health).await
     }
 }

@@ -7,24 +7,25 @@ use tokio_postgres::Row;
 
 use super::super::{
     error::{StoreError, column, count},
-    session::{Session, Values},
+    session::{PostgresSession, SqlValues},
 };
 use crate::artifacts::{
     blocks::TextBlock,
-    engine::{Asker, BlockStart, Span, StoredText, item_number},
+    engine::{ArtifactSpan, BlockStart, OwnerScope, StoredText, item_number},
     row::ArtifactRow,
 };
 
-/// The artifacts `a` and their texts `t`, with the columns of [`Found`].
-pub(super) const FOUND: &str = "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
+/// The artifacts `a` and their texts `t`, with the columns of [`StoredArtifact`].
+pub(super) const SELECT_ARTIFACT: &str =
+    "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
         a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
      FROM gatehouse.artifact a JOIN gatehouse.artifact_text t ON t.number = a.text";
 
 /// Those of the owner `$1` that are not past their time at `$2`.
-pub(super) const LIVE: &str = "a.owner = $1 AND (a.expires IS NULL OR a.expires > $2)";
+pub(super) const NOT_EXPIRED: &str = "a.owner = $1 AND (a.expires IS NULL OR a.expires > $2)";
 
 /// A stored artifact.
-pub(super) struct Found {
+pub(super) struct StoredArtifact {
     pub(super) number: i64,
     pub(super) owner: String,
     /// The number of its text.
@@ -34,8 +35,8 @@ pub(super) struct Found {
     pub(super) row: ArtifactRow,
 }
 
-impl Found {
-    pub(super) fn of(row: &Row) -> Result<Self, StoreError> {
+impl StoredArtifact {
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         let tags: String = column(row, 11)?;
         Ok(Self {
             number: column(row, 0)?,
@@ -64,24 +65,32 @@ impl Found {
     }
 
     /// Whether it is past its time.
-    pub(super) fn is_over(&self, now: i64) -> bool {
+    pub(super) fn is_expired(&self, now: i64) -> bool {
         self.row.expires.is_some_and(|expires| expires <= now)
     }
 }
 
 /// The artifact that a condition names, past its time or not.
 pub(super) async fn one(
-    db: &Session,
+    db: &PostgresSession,
     condition: &str,
-    values: Values<'_>,
-) -> Result<Option<Found>, StoreError> {
-    db.maybe(&format!("{FOUND} WHERE {condition}"), values).await?.as_ref().map(Found::of).transpose()
+    values: SqlValues<'_>,
+) -> Result<Option<StoredArtifact>, StoreError> {
+    db.query_opt(&format!("{SELECT_ARTIFACT} WHERE {condition}"), values)
+        .await?
+        .as_ref()
+        .map(StoredArtifact::from_row)
+        .transpose()
 }
 
 /// An artifact that is not past its time.
-pub(super) async fn live(db: &Session, asker: &Asker, id: &str) -> Result<Option<Found>, StoreError> {
+pub(super) async fn find_live(
+    db: &PostgresSession,
+    asker: &OwnerScope,
+    id: &str,
+) -> Result<Option<StoredArtifact>, StoreError> {
     let id = storable(id);
-    one(db, &format!("{LIVE} AND a.id = $3"), &[&asker.owner, &asker.now, &id]).await
+    one(db, &format!("{NOT_EXPIRED} AND a.id = $3"), &[&asker.owner, &asker.now, &id]).await
 }
 
 /// PostgreSQL knows no NUL; no id holds one.
@@ -90,16 +99,16 @@ fn storable(text: &str) -> String {
 }
 
 pub(super) async fn info(
-    db: &Session,
-    asker: &Asker,
+    db: &PostgresSession,
+    asker: &OwnerScope,
     ids: &[String],
 ) -> Result<Vec<Option<Artifact>>, StoreError> {
     let asked: Vec<String> = ids.iter().map(|id| storable(id)).collect();
-    let sql = format!("{FOUND} WHERE {LIVE} AND a.id = ANY($3)");
+    let sql = format!("{SELECT_ARTIFACT} WHERE {NOT_EXPIRED} AND a.id = ANY($3)");
     let rows = db.rows(&sql, &[&asker.owner, &asker.now, &asked]).await?;
     let mut found = HashMap::new();
     for row in &rows {
-        let artifact = Found::of(row)?.artifact();
+        let artifact = StoredArtifact::from_row(row)?.artifact();
         found.insert(artifact.id.clone(), artifact);
     }
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
@@ -107,13 +116,13 @@ pub(super) async fn info(
 
 /// Those of an owner that match, newest first.
 pub(super) async fn recent(
-    db: &Session,
-    asker: &Asker,
+    db: &PostgresSession,
+    asker: &OwnerScope,
     filter: &ArtifactFilter,
     limit: usize,
 ) -> Result<Vec<Artifact>, StoreError> {
     let sql = format!(
-        "{FOUND} WHERE {LIVE}
+        "{SELECT_ARTIFACT} WHERE {NOT_EXPIRED}
             AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) tag WHERE strpos(a.tags, tag) = 0)
             AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) word WHERE strpos(a.words, word) = 0)
          ORDER BY a.created DESC, a.number DESC LIMIT $5"
@@ -121,17 +130,17 @@ pub(super) async fn recent(
     let tags: Vec<String> = filter.tags.iter().map(|tag| format!("\n{}\n", storable(tag))).collect();
     let words: Vec<String> = filter.words.split_whitespace().map(storable).collect();
     let rows = db.rows(&sql, &[&asker.owner, &asker.now, &tags, &words, &(limit as i64)]).await?;
-    rows.iter().map(|row| Ok(Found::of(row)?.artifact())).collect()
+    rows.iter().map(|row| Ok(StoredArtifact::from_row(row)?.artifact())).collect()
 }
 
 /// The blocks of a text that hold a span.
 pub(super) async fn text(
-    db: &Session,
-    asker: &Asker,
+    db: &PostgresSession,
+    asker: &OwnerScope,
     id: &str,
-    span: Span,
+    span: ArtifactSpan,
 ) -> Result<Option<StoredText>, StoreError> {
-    let Some(found) = live(db, asker, id).await? else { return Ok(None) };
+    let Some(found) = find_live(db, asker, id).await? else { return Ok(None) };
     let starts = "SELECT characters_before, feeds_before FROM gatehouse.artifact_block WHERE text = $1 ORDER BY position";
     let starts = db.rows(starts, &[&found.text]).await?;
     let start = |row: &Row| Ok(BlockStart { characters: column(row, 0)?, feeds: column(row, 1)? });
@@ -153,27 +162,30 @@ pub(super) async fn text(
 }
 
 /// What is embedded of the artifacts with these items.
-pub(super) async fn texts_to_embed(db: &Session, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
+pub(super) async fn texts_to_embed(
+    db: &PostgresSession,
+    keys: &[String],
+) -> Result<Vec<Option<String>>, StoreError> {
     let numbers: Vec<i64> = keys.iter().map(|key| item_number(key)).collect();
-    let rows = db.rows(&format!("{FOUND} WHERE a.number = ANY($1)"), &[&numbers]).await?;
+    let rows = db.rows(&format!("{SELECT_ARTIFACT} WHERE a.number = ANY($1)"), &[&numbers]).await?;
     let mut texts = HashMap::new();
     for row in &rows {
-        let found = Found::of(row)?;
+        let found = StoredArtifact::from_row(row)?;
         texts.insert(found.number, found.row.text_to_embed());
     }
     Ok(numbers.iter().map(|number| texts.get(number).cloned().flatten()).collect())
 }
 
-pub(super) async fn identity(db: &Session) -> Result<String, StoreError> {
+pub(super) async fn identity(db: &PostgresSession) -> Result<String, StoreError> {
     column(&db.one("SELECT name FROM gatehouse.artifact_store", &[]).await?, 0)
 }
 
-pub(super) async fn count_all(db: &Session) -> Result<u32, StoreError> {
+pub(super) async fn count_all(db: &PostgresSession) -> Result<u32, StoreError> {
     count(&db.one("SELECT count(*) FROM gatehouse.artifact", &[]).await?, 0)
 }
 
 /// Bytes that all artifacts take: their texts as they are packed, and about what the rest of them needs.
-pub(super) async fn bytes(db: &Session) -> Result<u64, StoreError> {
+pub(super) async fn bytes(db: &PostgresSession) -> Result<u64, StoreError> {
     let sql = "SELECT ((SELECT coalesce(sum(packed), 0) FROM gatehouse.artifact_text)
             + (SELECT coalesce(sum(weight), 0) FROM gatehouse.artifact))::bigint";
     Ok(u64::try_from(column::<i64>(&db.one(sql, &[]).await?, 0)?).unwrap_or(0))

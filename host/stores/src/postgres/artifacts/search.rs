@@ -8,16 +8,16 @@ use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use super::{
     super::{
         error::{StoreError, column, count},
-        session::Session,
-        vectors::Near,
-        words::{ASKED, forms, share, weight},
+        session::PostgresSession,
+        vectors::PgvectorQuery,
+        words::{QUESTION_FORMS, forms, score_sql, weight},
     },
-    read::{self, Found, LIVE},
+    read::{self, NOT_EXPIRED, StoredArtifact},
 };
-use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearItem, item_number, item_prefix};
+use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix};
 
 /// What of a question occurs among the artifacts of an owner, and how much finding it says.
-struct WeighedTerms {
+struct ArtifactQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// How many words an artifact has, on average.
@@ -26,11 +26,11 @@ struct WeighedTerms {
 
 /// What may answer a question; `near` is there where it has a vector.
 pub(super) async fn candidates(
-    db: &Session,
+    db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
 ) -> Result<ArtifactCandidates, StoreError> {
-    let words = weighed(db, question).await?;
+    let words = weigh_terms(db, question).await?;
     let scores = by_words(db, question, &words).await?;
     let distances = match near {
         Some(near) => by_vector(db, question, near).await?,
@@ -39,16 +39,16 @@ pub(super) async fn candidates(
     let pool = question.pool;
     let mut numbers = best(&scores, pool, |score| -score);
     numbers.extend(best(&distances, pool, |distance| *distance));
-    let foreign: HashMap<i64, &NearItem> =
+    let foreign: HashMap<i64, &NearestItem> =
         question.near.iter().map(|near| (item_number(&near.key), near)).collect();
     numbers.extend(foreign.keys());
     numbers.sort_unstable();
     numbers.dedup();
-    let sql = format!("{} WHERE {LIVE} AND a.number = ANY($3)", read::FOUND);
+    let sql = format!("{} WHERE {NOT_EXPIRED} AND a.number = ANY($3)", read::SELECT_ARTIFACT);
     let rows = db.rows(&sql, &[&question.asker.owner, &question.asker.now, &numbers]).await?;
     let mut candidates = Vec::with_capacity(rows.len());
     for row in &rows {
-        let found = Found::of(row)?;
+        let found = StoredArtifact::from_row(row)?;
         let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
         let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
         let foreign = || foreign.get(&found.number)?.cosine_of(&found.row);
@@ -79,13 +79,20 @@ fn scope(owner: &str) -> String {
 }
 
 /// In how many artifacts each word occurs decides how much it says; what occurs in none is left out.
-async fn weighed(db: &Session, question: &ArtifactQuestion) -> Result<WeighedTerms, StoreError> {
+async fn weigh_terms(
+    db: &PostgresSession,
+    question: &ArtifactQuestion,
+) -> Result<ArtifactQueryTerms, StoreError> {
     let (owner, now) = (&question.asker.owner, &question.asker.now);
-    let all = format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {LIVE}");
+    let all =
+        format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {NOT_EXPIRED}");
     let row = db.one(&all, &[owner, now]).await?;
     let (all, length) = (column::<i64>(&row, 0)? as f64, column::<i64>(&row, 1)? as f64);
-    let mut weighed =
-        WeighedTerms { forms: Vec::new(), weights: Vec::new(), length: (length / all.max(1.0)).max(1.0) };
+    let mut weighed = ArtifactQueryTerms {
+        forms: Vec::new(),
+        weights: Vec::new(),
+        length: (length / all.max(1.0)).max(1.0),
+    };
     let forms = forms(&question.query);
     let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
     if asked.is_empty() {
@@ -93,7 +100,7 @@ async fn weighed(db: &Session, question: &ArtifactQuestion) -> Result<WeighedTer
     }
     let sql = format!(
         "SELECT (SELECT count(*) FROM gatehouse.artifact a
-                WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {LIVE})
+                WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {NOT_EXPIRED})
          FROM unnest($3::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place"
     );
     let rows = db.rows(&sql, &[owner, now, &asked, &scope(owner)]).await?;
@@ -109,18 +116,18 @@ async fn weighed(db: &Session, question: &ArtifactQuestion) -> Result<WeighedTer
 
 /// The scores of the best by words.
 async fn by_words(
-    db: &Session,
+    db: &PostgresSession,
     question: &ArtifactQuestion,
-    words: &WeighedTerms,
+    words: &ArtifactQueryTerms,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     if words.forms.is_empty() {
         return Ok(HashMap::new());
     }
-    let share = share("a.query", "t.length / $3::float8");
-    let live = LIVE.replace("$1", "$6").replace("$2", "$7");
+    let share = score_sql("a.query", "t.length / $3::float8");
+    let live = NOT_EXPIRED.replace("$1", "$6").replace("$2", "$7");
     let sql = format!(
         "WITH asked AS MATERIALIZED
-            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {ASKED})
+            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {QUESTION_FORMS})
          SELECT t.number, (SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)
          FROM (
             SELECT a.number, a.length, a.terms || ''::tsvector AS terms FROM gatehouse.artifact a
@@ -137,9 +144,9 @@ async fn by_words(
 
 /// How far the summaries are from the question.
 async fn by_vector(
-    db: &Session,
+    db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: &Near<'_>,
+    near: &PgvectorQuery<'_>,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     // What is past its time is looked up as a set: joined row by row, it would cost the square of them.
     let sql = format!(
@@ -163,9 +170,9 @@ async fn by_vector(
 
 /// How many summaries of the owner have no vector of the model.
 async fn without_vector(
-    db: &Session,
+    db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: &Near<'_>,
+    near: &PgvectorQuery<'_>,
 ) -> Result<usize, StoreError> {
     let ((_, corpus, model), dimension) = (near.values(), near.dimension());
     let (from, to) = item_range(&question.asker.owner);

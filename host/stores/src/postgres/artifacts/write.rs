@@ -5,30 +5,34 @@ use gatehouse_core::ports::artifacts::Artifact;
 use super::{
     super::{
         error::{StoreError, column},
-        session::Session,
+        session::PostgresSession,
         terms::{TermBudget, with_variants},
         vectors,
     },
-    read::{self, Found},
+    read::{self, StoredArtifact},
 };
 use crate::artifacts::{
-    engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText, item_key, item_prefix},
+    engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_key, item_prefix},
     row::ArtifactRow,
 };
 
 /// Bytes that the row of an artifact takes beside its summary: columns, indexes, and a vector of some hundred numbers.
-const ROW: i64 = 4_096;
+const ROW_BYTES: i64 = 4_096;
 
 /// How often the letters of a summary are stored: as they are, in lower case, as terms, and in the index of these.
-const SUMMARIES: i64 = 4;
+const SUMMARY_COPIES: i64 = 4;
 
 /// Keeps a text. Where it does not fit, what is past its time goes first.
-pub(super) async fn put(db: &Session, new: NewArtifact, cap: &Cap) -> Result<Artifact, StoreError> {
+pub(super) async fn put(
+    db: &PostgresSession,
+    new: NewArtifact,
+    cap: &StorageLimit,
+) -> Result<Artifact, StoreError> {
     let NewArtifact { asker, text, row } = new;
     let number = put_text(db, &text).await?;
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&asker.owner, &number];
     let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &values).await?;
-    if let Some(over) = stored.take_if(|stored| stored.is_over(asker.now)) {
+    if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
         // Its text is needed.
         remove(db, &[over]).await?;
     }
@@ -51,20 +55,20 @@ pub(super) async fn put(db: &Session, new: NewArtifact, cap: &Cap) -> Result<Art
 
 /// Changes what is known of an artifact.
 pub(super) async fn change(
-    db: &Session,
-    asker: &Asker,
+    db: &PostgresSession,
+    asker: &OwnerScope,
     id: &str,
-    edit: Edit,
+    edit: RowEdit,
 ) -> Result<Option<Artifact>, StoreError> {
-    let Some(mut found) = read::live(db, asker, id).await? else { return Ok(None) };
+    let Some(mut found) = read::find_live(db, asker, id).await? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, &found.owner, &found.row).await?;
     Ok(Some(found.artifact()))
 }
 
 /// Deletes an artifact.
-pub(super) async fn delete(db: &Session, asker: &Asker, id: &str) -> Result<bool, StoreError> {
-    let Some(found) = read::live(db, asker, id).await? else { return Ok(false) };
+pub(super) async fn delete(db: &PostgresSession, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
+    let Some(found) = read::find_live(db, asker, id).await? else { return Ok(false) };
     let text = found.text;
     remove(db, &[found]).await?;
     forget_texts(db, &[text]).await?;
@@ -72,10 +76,10 @@ pub(super) async fn delete(db: &Session, asker: &Asker, id: &str) -> Result<bool
 }
 
 /// Deletes some of what is past its time, of every owner; gives how many.
-pub(super) async fn sweep(db: &Session, now: i64, limit: i64) -> Result<u64, StoreError> {
-    let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::FOUND);
+pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<u64, StoreError> {
+    let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::SELECT_ARTIFACT);
     let rows = db.rows(&sql, &[&now, &limit]).await?;
-    let over: Vec<Found> = rows.iter().map(Found::of).collect::<Result<_, _>>()?;
+    let over: Vec<StoredArtifact> = rows.iter().map(StoredArtifact::from_row).collect::<Result<_, _>>()?;
     let texts: Vec<i64> = over.iter().map(|found| found.text).collect();
     remove(db, &over).await?;
     forget_texts(db, &texts).await?;
@@ -83,9 +87,9 @@ pub(super) async fn sweep(db: &Session, now: i64, limit: i64) -> Result<u64, Sto
 }
 
 /// The number of a text; a new one is stored.
-async fn put_text(db: &Session, text: &PackedText) -> Result<i64, StoreError> {
+async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreError> {
     let known = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
-    if let Some(row) = db.maybe(known, &[&text.digest]).await? {
+    if let Some(row) = db.query_opt(known, &[&text.digest]).await? {
         return column(&row, 0);
     }
     let insert = "INSERT INTO gatehouse.artifact_text (digest, size, lines, characters, packed)
@@ -106,8 +110,8 @@ async fn put_text(db: &Session, text: &PackedText) -> Result<i64, StoreError> {
 
 /// Stores an artifact that its owner does not have yet; gives its number. Its id is the shortest that no other has.
 async fn insert(
-    db: &Session,
-    asker: &Asker,
+    db: &PostgresSession,
+    asker: &OwnerScope,
     text: i64,
     digest: &[u8],
     mut row: ArtifactRow,
@@ -117,7 +121,7 @@ async fn insert(
         row.id = id;
         match other {
             None => break,
-            Some(other) if other.is_over(asker.now) => {
+            Some(other) if other.is_expired(asker.now) => {
                 let text = other.text;
                 remove(db, &[other]).await?;
                 forget_texts(db, &[text]).await?;
@@ -137,12 +141,12 @@ async fn insert(
 }
 
 /// Stores the row of an artifact as it is now, with what it is found by.
-async fn store(db: &Session, number: i64, owner: &str, row: &ArtifactRow) -> Result<(), StoreError> {
+async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<(), StoreError> {
     let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
     let mut budget = TermBudget::new();
-    let heading = budget.take(&with_variants(&row.heading()));
-    let summary = budget.take(&with_variants(row.summary.as_deref().unwrap_or_default()));
-    let weight = ROW + SUMMARIES * row.summary.as_ref().map_or(0, String::len) as i64;
+    let heading = budget.take_terms(&with_variants(&row.heading()));
+    let summary = budget.take_terms(&with_variants(row.summary.as_deref().unwrap_or_default()));
+    let weight = ROW_BYTES + SUMMARY_COPIES * row.summary.as_ref().map_or(0, String::len) as i64;
     db.run(
         "UPDATE gatehouse.artifact SET expires = $2, ttl = $3, tool = $4, source = $5, tags = $6, summary = $7,
             words = $8, weight = $9, length = $10,
@@ -174,7 +178,7 @@ async fn store(db: &Session, number: i64, owner: &str, row: &ArtifactRow) -> Res
 }
 
 /// Removes artifacts; their texts stay.
-async fn remove(db: &Session, found: &[Found]) -> Result<(), StoreError> {
+async fn remove(db: &PostgresSession, found: &[StoredArtifact]) -> Result<(), StoreError> {
     let keys: Vec<String> = found.iter().map(|found| item_key(&found.owner, found.number)).collect();
     vectors::remove_items(db, ARTIFACTS, &keys).await?;
     let numbers: Vec<i64> = found.iter().map(|found| found.number).collect();
@@ -183,7 +187,7 @@ async fn remove(db: &Session, found: &[Found]) -> Result<(), StoreError> {
 }
 
 /// Removes those of these texts that nobody has any more.
-async fn forget_texts(db: &Session, texts: &[i64]) -> Result<(), StoreError> {
+async fn forget_texts(db: &PostgresSession, texts: &[i64]) -> Result<(), StoreError> {
     let sql = "DELETE FROM gatehouse.artifact_text t WHERE t.number = ANY($1)
             AND NOT EXISTS (SELECT 1 FROM gatehouse.artifact a WHERE a.text = t.number)";
     db.run(sql, &[&texts]).await?;

@@ -17,13 +17,13 @@ use gatehouse_core::{
 use self::{existing::ExistingTables, own::OwnTables};
 use super::{
     PostgresConfig, migrations,
-    server::{Server, Tables},
+    server::{PostgresServer, ServerTables},
 };
 use crate::{
     documents::engine::{
         DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, FixedVectors, StoredFile,
     },
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
 };
 
 /// The engine's name in configuration and faults.
@@ -37,7 +37,7 @@ const SUBJECT: &str = "document store 'postgres'";
 pub enum DocumentTables {
     /// Those that are there: ours, else another program's `repositories` and `repository_files`, else new ones of ours.
     #[default]
-    Found,
+    Detect,
     /// Ours, in the schema `gatehouse`.
     Own,
     /// `repositories` and `repository_files` of another program, which are never changed.
@@ -73,8 +73,8 @@ impl PostgresDocuments {
     /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresDocumentsConfig) -> Self {
         let PostgresDocumentsConfig { server, tables: configured, tokens } = config;
-        let own = Server::new(SUBJECT, server.clone(), Tables::Own(migrations::DOCUMENTS));
-        let existing = Server::new(SUBJECT, server, Tables::Foreign);
+        let own = PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(migrations::DOCUMENTS));
+        let existing = PostgresServer::new(SUBJECT, server, ServerTables::Foreign);
         let tables = ChosenTables {
             configured,
             own: Arc::new(OwnTables::new(Arc::new(own))),
@@ -85,7 +85,7 @@ impl PostgresDocuments {
     }
 
     async fn engine(&self) -> Result<Arc<dyn DocumentEngine>, Fault> {
-        Ok(if self.tables.are_own().await? {
+        Ok(if self.tables.use_own().await? {
             Arc::clone(&self.tables.own) as _
         } else {
             Arc::clone(&self.tables.existing) as _
@@ -94,14 +94,14 @@ impl PostgresDocuments {
 }
 
 impl ChosenTables {
-    async fn are_own(&self) -> Result<bool, Fault> {
+    async fn use_own(&self) -> Result<bool, Fault> {
         let known = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.configured, known) {
             (DocumentTables::Own, _) => Ok(true),
             (DocumentTables::Existing, _) => Ok(false),
-            (DocumentTables::Found, Some(own)) => Ok(own),
-            (DocumentTables::Found, None) => {
-                let own = !self.existing.stand_alone().await?;
+            (DocumentTables::Detect, Some(own)) => Ok(own),
+            (DocumentTables::Detect, None) => {
+                let own = !self.existing.has_only_existing().await?;
                 *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
                 Ok(own)
             }
@@ -115,8 +115,8 @@ impl DocumentEngine for PostgresDocuments {
         self.engine().await?.repositories(guides).await
     }
 
-    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
-        self.engine().await?.name_of(repository).await
+    async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
+        self.engine().await?.stored_name(repository).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
@@ -173,18 +173,18 @@ impl VectorStore for ChosenTables {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         match self.own.vectors() {
-            Some(vectors) if self.are_own().await? => vectors.waiting(model, after, limit).await,
+            Some(vectors) if self.use_own().await? => vectors.waiting(model, after, limit).await,
             _ => Ok(Vec::new()),
         }
     }
 
     async fn store(&self, model: &VectorModel, made: Vec<NewVector>) -> Result<(), Fault> {
         match self.own.vectors() {
-            Some(vectors) if self.are_own().await? => vectors.store(model, made).await,
+            Some(vectors) if self.use_own().await? => vectors.store(model, made).await,
             _ => Ok(()),
         }
     }

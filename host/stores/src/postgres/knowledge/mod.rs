@@ -20,14 +20,17 @@ use super::{
     PostgresConfig,
     error::StoreError,
     migrations,
-    server::{Server, Tables},
-    session::Session,
-    vectors::{Near, Pgvector, Vectors},
+    server::{PostgresServer, ServerTables},
+    session::PostgresSession,
+    vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
 };
 use crate::{
-    embedding::{VectorModel, VectorStore, words_alone},
-    engine::{Applied, Candidates, Engine, EngineHealth, Head, PAGES, Plan, Question, Scope},
-    wiki::{ids, record::Record},
+    embedding::{VectorModel, VectorStore, words_only_note},
+    engine::{
+        EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
+        WritePlan,
+    },
+    wiki::{ids, record::PageRecord},
 };
 
 /// The engine's name in configuration, faults and index files.
@@ -35,21 +38,28 @@ pub(crate) const NAME: &str = "postgres";
 
 /// The engine.
 pub(crate) struct PostgresEngine {
-    server: Arc<Server>,
-    vectors: Arc<Vectors>,
+    server: Arc<PostgresServer>,
+    vectors: Arc<PostgresVectors>,
 }
 
 impl PostgresEngine {
     /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        let server =
-            Arc::new(Server::new("knowledge engine 'postgres'", config, Tables::Own(migrations::KNOWLEDGE)));
-        let vectors = Arc::new(Vectors::new(Arc::clone(&server), PAGES));
+        let server = Arc::new(PostgresServer::new(
+            "knowledge engine 'postgres'",
+            config,
+            ServerTables::Own(migrations::KNOWLEDGE),
+        ));
+        let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), PAGES));
         Self { server, vectors }
     }
 
     /// Outside of a transaction: nothing here may make a table.
-    async fn examined(&self, db: &Session, model: Option<&VectorModel>) -> Result<EngineHealth, StoreError> {
+    async fn inspect(
+        &self,
+        db: &PostgresSession,
+        model: Option<&VectorModel>,
+    ) -> Result<EngineHealth, StoreError> {
         let version = migrations::KNOWLEDGE.version(db).await?;
         if let Some(found) = version {
             migrations::KNOWLEDGE.check(found)?;
@@ -64,25 +74,31 @@ impl PostgresEngine {
             ..EngineHealth::default()
         };
         let Some(model) = model else { return Ok(health) };
-        match self.vectors.examined(db).await? {
-            Pgvector::Ready(_) if version == Some(latest) => {
-                health.without_vector = Vectors::count_waiting(db, PAGES, model).await?;
+        match self.vectors.inspect(db).await? {
+            PgvectorState::Ready(_) if version == Some(latest) => {
+                health.without_vector = PostgresVectors::count_waiting(db, PAGES, model).await?;
             }
-            Pgvector::Ready(_) | Pgvector::Fresh(_) => {}
-            Pgvector::Missing(why) => health.no_vectors = Some(why),
+            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => {}
+            PgvectorState::Missing(why) => health.no_vectors = Some(why),
         }
         Ok(health)
     }
 
-    async fn found(&self, db: &Session, question: &Question) -> Result<Candidates, StoreError> {
+    async fn find_candidates(
+        &self,
+        db: &PostgresSession,
+        question: &PageQuestion,
+    ) -> Result<PageCandidates, StoreError> {
         let mut near = None;
         if let Some(vector) = &question.vector {
-            match self.vectors.examined(db).await? {
-                Pgvector::Ready(schema) => near = Some(Some(Near { schema, corpus: PAGES, vector })),
-                Pgvector::Fresh(_) => near = Some(None),
-                Pgvector::Missing(why) => {
+            match self.vectors.inspect(db).await? {
+                PgvectorState::Ready(schema) => {
+                    near = Some(Some(PgvectorQuery { schema, corpus: PAGES, vector }))
+                }
+                PgvectorState::NoTable(_) => near = Some(None),
+                PgvectorState::Missing(why) => {
                     let found = search::candidates(db, question, None).await?;
-                    return Ok(Candidates { notes: vec![words_alone(&why)], ..found });
+                    return Ok(PageCandidates { notes: vec![words_only_note(&why)], ..found });
                 }
             }
         }
@@ -101,7 +117,7 @@ fn key(text: &str) -> String {
 }
 
 #[async_trait]
-impl Engine for PostgresEngine {
+impl PageEngine for PostgresEngine {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -110,44 +126,44 @@ impl Engine for PostgresEngine {
         Map::from_iter([("address".to_owned(), Value::from(self.server.address()))])
     }
 
-    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+    async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
         let db = self.server.read().await?;
         let found = read::heads(&db, scope).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let db = self.server.read().await?;
         let found = read::records(&db, ids).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let db = self.server.read().await?;
         let found = read::pages(&db, ids).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
-    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+    async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
         let db = self.server.read().await?;
-        let found = read::titled(&db, &key(title)).await;
-        db.end(found).await
+        let found = read::ids_by_title(&db, &key(title)).await;
+        db.finish_transaction(found).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let among = among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
         let db = self.server.read().await?;
         let found = read::domains(&db, among).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
-    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+    async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
         let db = self.server.read().await?;
-        let found = self.found(&db, question).await;
-        db.end(found).await
+        let found = self.find_candidates(&db, question).await;
+        db.finish_transaction(found).await
     }
 
-    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         write::apply(&self.server, &plan).await
     }
 
@@ -158,17 +174,17 @@ impl Engine for PostgresEngine {
     async fn stats(&self) -> Result<EngineStatistics, Fault> {
         let db = self.server.read().await?;
         let counted = read::statistics(&db).await;
-        db.end(counted).await
+        db.finish_transaction(counted).await
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
         let db = self.server.session().await?;
-        match self.examined(&db, model).await {
+        match self.inspect(&db, model).await {
             Ok(health) => {
                 db.release();
                 Ok(health)
             }
-            Err(error) => Err(db.fail(error).await),
+            Err(error) => Err(db.rollback_fault(error).await),
         }
     }
 }

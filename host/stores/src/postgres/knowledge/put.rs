@@ -3,16 +3,16 @@
 use gatehouse_core::search::name::name_key;
 
 use super::{
-    super::{error::StoreError, session::Session},
-    terms::Terms,
+    super::{error::StoreError, session::PostgresSession},
+    terms::PageTerms,
 };
-use crate::wiki::{edges, ids, record::Record};
+use crate::wiki::{edges, ids, record::PageRecord};
 
 /// Letters of a name; an index has no room for much longer ones.
 const MAX_NAME: usize = 200;
 
 /// The links of a page, a list for each column.
-struct Links<'a> {
+struct LinkColumns<'a> {
     edges: Vec<&'a str>,
     targets: Vec<&'a str>,
     keys: Vec<String>,
@@ -20,9 +20,9 @@ struct Links<'a> {
     inverse: Vec<bool>,
 }
 
-impl<'a> Links<'a> {
-    fn of(page: &'a Record) -> Self {
-        let (kept, inverse) = page.links.iter().map(|link| edges::kept(page.page_type, link)).unzip();
+impl<'a> LinkColumns<'a> {
+    fn from_record(page: &'a PageRecord) -> Self {
+        let (kept, inverse) = page.links.iter().map(|link| edges::stored_edge(page.page_type, link)).unzip();
         Self {
             edges: page.links.iter().map(|link| link.edge.as_str()).collect(),
             targets: page.links.iter().map(|link| link.target.as_str()).collect(),
@@ -33,17 +33,17 @@ impl<'a> Links<'a> {
     }
 }
 
-fn sources(page: &Record) -> Result<String, StoreError> {
+fn sources(page: &PageRecord) -> Result<String, StoreError> {
     serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
 /// Stores one page that is not there.
-pub(super) async fn put(db: &Session, page: &Record) -> Result<(), StoreError> {
-    let terms = Terms::of(page);
+pub(super) async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> {
+    let terms = PageTerms::from_record(page);
     if terms.cut {
         tracing::warn!(page = page.id, "a page is too long to be found by all of its words");
     }
-    let (sources, links) = (sources(page)?, Links::of(page));
+    let (sources, links) = (sources(page)?, LinkColumns::from_record(page));
     let origin = page.origin.as_ref();
     let names = names(page);
     let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
@@ -104,7 +104,7 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<(), StoreError> {
 }
 
 /// What a page is called, in the form in which names are compared.
-fn names(page: &Record) -> Vec<String> {
+fn names(page: &PageRecord) -> Vec<String> {
     let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
     let keys = [page.title.as_str(), &page.id, stem].into_iter().map(name_key);
     keys.filter(|key| !key.is_empty() && key.chars().count() <= MAX_NAME).collect()

@@ -9,13 +9,13 @@ use tokio_postgres::Row;
 use super::{
     super::{
         error::{StoreError, column, count},
-        session::Session,
+        session::PostgresSession,
     },
     key,
 };
 use crate::{
-    engine::{Head, Scope},
-    wiki::record::{Origin, Record},
+    engine::{PageHead, PageScope},
+    wiki::record::{PageOrigin, PageRecord},
 };
 
 /// The columns that [`record`] reads, in its order.
@@ -26,7 +26,7 @@ const COLUMNS: &str = "p.number, p.id, p.type, p.title, b.overview, b.content, p
 const PAGES: &str = "gatehouse.page p JOIN gatehouse.page_body b ON b.page = p.number";
 
 /// The stored pages with these ids, with the links that they declare.
-pub(super) async fn records(db: &Session, ids: &[String]) -> Result<Vec<Record>, StoreError> {
+pub(super) async fn records(db: &PostgresSession, ids: &[String]) -> Result<Vec<PageRecord>, StoreError> {
     let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
     let sql = format!(
         "SELECT {COLUMNS},
@@ -44,10 +44,10 @@ pub(super) async fn records(db: &Session, ids: &[String]) -> Result<Vec<Record>,
 }
 
 /// Everything of a page but its links.
-fn record(row: &Row) -> Result<(i64, Record), StoreError> {
+fn record(row: &Row) -> Result<(i64, PageRecord), StoreError> {
     let root: Option<String> = column(row, 10)?;
     let file: Option<String> = column(row, 11)?;
-    let page = Record {
+    let page = PageRecord {
         id: column(row, 1)?,
         page_type: page_type(&column::<String>(row, 2)?)?,
         title: column(row, 3)?,
@@ -58,7 +58,7 @@ fn record(row: &Row) -> Result<(i64, Record), StoreError> {
         links: Vec::new(),
         last_updated: column(row, 8)?,
         hash: column(row, 9)?,
-        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
     };
     Ok((column(row, 0)?, page))
 }
@@ -72,12 +72,15 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
 }
 
 /// The pages with these ids, in this order.
-pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, StoreError> {
+pub(super) async fn pages(
+    db: &PostgresSession,
+    ids: &[String],
+) -> Result<Vec<Option<KnowledgePage>>, StoreError> {
     let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
     let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.key = ANY($1)");
     let records = db.rows(&sql, &[&keys]).await?.iter().map(record).collect::<Result<Vec<_>, _>>()?;
     let numbers: Vec<i64> = records.iter().map(|(number, _)| *number).collect();
-    let mut near = neighbours(db, &numbers).await?;
+    let mut near = neighbors(db, &numbers).await?;
     let mut found = HashMap::new();
     for (number, record) in records {
         found.insert(record.key(), record.into_page(near.remove(&number).unwrap_or_default()));
@@ -87,7 +90,10 @@ pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<Kno
 
 /// The pages one link away from each of these that exist, each edge once however often and from whichever end
 /// it is declared.
-async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<PageNeighbor>>, StoreError> {
+async fn neighbors(
+    db: &PostgresSession,
+    numbers: &[i64],
+) -> Result<HashMap<i64, Vec<PageNeighbor>>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let sql = "SELECT l.page, l.kept, NOT l.inverse, p.id, p.title
             FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key WHERE l.page = ANY($1)
@@ -109,44 +115,47 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Pa
 }
 
 /// What is known of these pages, by id.
-pub(super) async fn heads(db: &Session, scope: &Scope) -> Result<Vec<Head>, StoreError> {
+pub(super) async fn heads(db: &PostgresSession, scope: &PageScope) -> Result<Vec<PageHead>, StoreError> {
     let of = |condition: &str| {
         format!("SELECT id, title, hash, root, file FROM gatehouse.page{condition} ORDER BY id")
     };
     let rows = match scope {
-        Scope::All => db.rows(&of(""), &[]).await?,
-        Scope::Of { ids, root } => {
+        PageScope::All => db.rows(&of(""), &[]).await?,
+        PageScope::Matching { ids, root } => {
             let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
             db.rows(&of(" WHERE key = ANY($1) OR root = $2"), &[&keys, root]).await?
         }
     };
     let head = |row: &Row| {
         let origin = column::<Option<String>>(row, 3)?.zip(column(row, 4)?);
-        Ok(Head {
+        Ok(PageHead {
             id: column(row, 0)?,
             title: column(row, 1)?,
             hash: column(row, 2)?,
-            origin: origin.map(|(root, file)| Origin { root, file }),
+            origin: origin.map(|(root, file)| PageOrigin { root, file }),
         })
     };
     rows.iter().map(head).collect()
 }
 
 /// The ids of the pages with this title, sorted.
-pub(super) async fn titled(db: &Session, title_key: &str) -> Result<Vec<String>, StoreError> {
+pub(super) async fn ids_by_title(db: &PostgresSession, title_key: &str) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT id FROM gatehouse.page WHERE title_key = $1 ORDER BY id";
     db.rows(sql, &[&title_key]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
 /// The domains that pages have, sorted; of these only, where some are given.
-pub(super) async fn domains(db: &Session, asked: Option<Vec<String>>) -> Result<Vec<String>, StoreError> {
+pub(super) async fn domains(
+    db: &PostgresSession,
+    asked: Option<Vec<String>>,
+) -> Result<Vec<String>, StoreError> {
     let sql =
         "SELECT DISTINCT key FROM gatehouse.domain WHERE $1::text[] IS NULL OR key = ANY($1) ORDER BY key";
     db.rows(sql, &[&asked]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
 /// Counts.
-pub(super) async fn statistics(db: &Session) -> Result<EngineStatistics, StoreError> {
+pub(super) async fn statistics(db: &PostgresSession) -> Result<EngineStatistics, StoreError> {
     let mut counted: HashMap<String, u32> = HashMap::new();
     for row in db.rows("SELECT type, count(*) FROM gatehouse.page GROUP BY type", &[]).await? {
         counted.insert(column(&row, 0)?, count(&row, 1)?);

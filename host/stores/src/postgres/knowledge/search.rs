@@ -10,13 +10,13 @@ use tokio_postgres::Row;
 
 use super::super::{
     error::{StoreError, column, count},
-    session::Session,
-    vectors::Near,
-    words::{ASKED, Form, forms, share, weight},
+    session::PostgresSession,
+    vectors::PgvectorQuery,
+    words::{QUESTION_FORMS, QueryForm, forms, score_sql, weight},
 };
-use crate::engine::{Candidates, Question, named};
+use crate::engine::{PageCandidates, PageQuestion, name_matches};
 
-/// A form of [`ASKED`] as the index is asked for it.
+/// A form of [`QUESTION_FORMS`] as the index is asked for it.
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
 
 /// The length of a page `p`, as a share of the average, `$3`.
@@ -24,15 +24,15 @@ const LENGTH: &str = "p.length / $3::float8";
 
 /// A question as the server is asked.
 struct SqlQuestion<'a> {
-    question: &'a Question,
-    forms: Vec<Form>,
+    question: &'a PageQuestion,
+    forms: Vec<QueryForm>,
     types: Option<Vec<&'static str>>,
     domains: Option<Vec<String>>,
     pool: i64,
 }
 
 impl<'a> SqlQuestion<'a> {
-    fn of(question: &'a Question) -> Self {
+    fn new(question: &'a PageQuestion) -> Self {
         let types: Vec<_> = question.types.iter().map(|kind| kind.as_str()).collect();
         let domains: Vec<_> =
             question.domains.iter().map(|domain| super::storable(domain).into_owned()).collect();
@@ -47,7 +47,7 @@ impl<'a> SqlQuestion<'a> {
 }
 
 /// What of a question occurs, and how much finding it says.
-struct WeighedTerms {
+struct PageQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// How many words a page has, on average.
@@ -60,12 +60,12 @@ struct WeighedTerms {
 
 /// What may answer a question. `near` is there where it has a vector, and is none where no page has one yet.
 pub(super) async fn candidates(
-    db: &Session,
-    question: &Question,
-    near: Option<Option<Near<'_>>>,
-) -> Result<Candidates, StoreError> {
-    let asked = SqlQuestion::of(question);
-    let words = weighed(db, &asked).await?;
+    db: &PostgresSession,
+    question: &PageQuestion,
+    near: Option<Option<PgvectorQuery<'_>>>,
+) -> Result<PageCandidates, StoreError> {
+    let asked = SqlQuestion::new(question);
+    let words = weigh_terms(db, &asked).await?;
     let (wants_vectors, near) = (near.is_some(), near.flatten());
     let (by_words, by_name, by_vector) =
         try_join3(by_words(db, &asked, &words), by_name(db, &asked), by_vector(db, &asked, near.as_ref()))
@@ -74,11 +74,11 @@ pub(super) async fn candidates(
     numbers.sort_unstable();
     numbers.dedup();
     let known = match &near {
-        Some(near) => near.known(db).await? as usize,
+        Some(near) => near.count_known(db).await? as usize,
         None => 0,
     };
-    Ok(Candidates {
-        scored: scored(db, &words, &by_name, near.as_ref(), &numbers).await?,
+    Ok(PageCandidates {
+        scored: score_candidates(db, &words, &by_name, near.as_ref(), &numbers).await?,
         without_vector: if wants_vectors { words.total.saturating_sub(known) } else { 0 },
         unmatched_terms: words.unmatched,
         notes: Vec::new(),
@@ -86,19 +86,24 @@ pub(super) async fn candidates(
 }
 
 /// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.
-async fn weighed(db: &Session, asked: &SqlQuestion<'_>) -> Result<WeighedTerms, StoreError> {
+async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<PageQueryTerms, StoreError> {
     let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
             (SELECT count(*) FROM gatehouse.page),
             (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
-    let mut words =
-        WeighedTerms { forms: Vec::new(), weights: Vec::new(), length: 1.0, unmatched: Vec::new(), total: 0 };
+    let mut words = PageQueryTerms {
+        forms: Vec::new(),
+        weights: Vec::new(),
+        length: 1.0,
+        unmatched: Vec::new(),
+        total: 0,
+    };
     if rows.is_empty() {
         words.total = count(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)? as usize;
     }
-    for (row, Form { form, written, counts }) in rows.iter().zip(&asked.forms) {
+    for (row, QueryForm { form, written, counts }) in rows.iter().zip(&asked.forms) {
         let (holding, all) = (column::<i64>(row, 0)? as f64, column::<i64>(row, 1)? as f64);
         words.total = all as usize;
         words.length = column::<f64>(row, 2)?.max(1.0);
@@ -122,9 +127,9 @@ fn filtered(types: usize, domains: usize) -> String {
 
 /// The best by words, ties by id.
 async fn by_words(
-    db: &Session,
+    db: &PostgresSession,
     asked: &SqlQuestion<'_>,
-    words: &WeighedTerms,
+    words: &PageQueryTerms,
 ) -> Result<Vec<i64>, StoreError> {
     if words.forms.is_empty() {
         return Ok(Vec::new());
@@ -133,22 +138,25 @@ async fn by_words(
     // made before anything is sorted: terms are long.
     let sql = format!(
         "SELECT number FROM (
-            SELECT p.number, p.id, a.place, {} AS share FROM {ASKED}
+            SELECT p.number, p.id, a.place, {} AS share FROM {QUESTION_FORMS}
                 JOIN gatehouse.page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
                 JOIN gatehouse.page p ON p.number = t.page
             WHERE {} OFFSET 0
          ) held GROUP BY number, id ORDER BY sum(share ORDER BY place) DESC, id LIMIT $6",
-        share(FORM, LENGTH),
+        score_sql(FORM, LENGTH),
         filtered(4, 5)
     );
-    let (SqlQuestion { types, domains, pool, .. }, WeighedTerms { forms, weights, length, .. }) =
+    let (SqlQuestion { types, domains, pool, .. }, PageQueryTerms { forms, weights, length, .. }) =
         (asked, words);
     let rows = db.rows(&sql, &[forms, weights, length, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
 /// Those that the question names, and those whose name begins with it.
-async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+async fn by_name(
+    db: &PostgresSession,
+    asked: &SqlQuestion<'_>,
+) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = asked.question.name.range() else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
@@ -161,14 +169,14 @@ async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, 
     let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
-    Ok(named(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
+    Ok(name_matches(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
 }
 
 /// Those nearest to the question, ties by id. Every vector is looked at, so with filters this is exact too.
 async fn by_vector(
-    db: &Session,
+    db: &PostgresSession,
     asked: &SqlQuestion<'_>,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
 ) -> Result<Vec<i64>, StoreError> {
     let Some(near) = near else { return Ok(Vec::new()) };
     // Pages are looked at where filters or ties need them, not for every vector.
@@ -189,11 +197,11 @@ async fn by_vector(
 }
 
 /// What is known of each candidate.
-async fn scored(
-    db: &Session,
-    words: &WeighedTerms,
+async fn score_candidates(
+    db: &PostgresSession,
+    words: &PageQueryTerms,
     by_name: &BTreeMap<i64, NameMatch>,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
     numbers: &[i64],
 ) -> Result<Vec<ScoredCandidate<String>>, StoreError> {
     let mut cosines: HashMap<i64, f32> = HashMap::new();
@@ -209,9 +217,9 @@ async fn scored(
         }
     }
     let sql = format!(
-        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {ASKED})
+        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {QUESTION_FORMS})
          FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
-        share(FORM, LENGTH)
+        score_sql(FORM, LENGTH)
     );
     let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &numbers]).await?;
     let one = |row: &Row| {

@@ -1,11 +1,11 @@
 //! What the index holds of a page.
 
 use super::super::terms::{TermBudget, with_variants};
-use crate::wiki::record::Record;
+use crate::wiki::record::PageRecord;
 
 /// What is indexed of a page, most telling part first.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct PageTerms {
     pub(super) title: String,
     pub(super) overview: String,
     pub(super) domains: String,
@@ -16,13 +16,13 @@ pub(super) struct Terms {
     pub(super) cut: bool,
 }
 
-impl Terms {
-    pub(super) fn of(page: &Record) -> Self {
+impl PageTerms {
+    pub(super) fn from_record(page: &PageRecord) -> Self {
         let mut budget = TermBudget::new();
-        let title = budget.take(&with_variants(&page.title));
-        let overview = budget.take(&with_variants(&page.overview));
-        let domains = budget.take(&page.domains.join(", "));
-        let content = budget.take(&page.content);
+        let title = budget.take_terms(&with_variants(&page.title));
+        let overview = budget.take_terms(&with_variants(&page.overview));
+        let domains = budget.take_terms(&page.domains.join(", "));
+        let content = budget.take_terms(&page.content);
         Self { title, overview, domains, content, length: budget.length(), cut: budget.cut }
     }
 }
@@ -36,8 +36,8 @@ mod tests {
         *,
     };
 
-    fn page(title: &str, content: &str) -> Record {
-        Record {
+    fn page(title: &str, content: &str) -> PageRecord {
+        PageRecord {
             id: "Principle/X".into(),
             page_type: PageType::Principle,
             title: title.into(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_lower_case_words_are_indexed() {
-        let terms = Terms::of(&page("GRPOTrainer", "it's <b>50% OF</b> x_y'; DROP"));
+        let terms = PageTerms::from_record(&page("GRPOTrainer", "it's <b>50% OF</b> x_y'; DROP"));
         assert_eq!(
             (terms.title.as_str(), terms.domains.as_str()),
             ("grpotrainer grpo trainer ", "home cooking ")
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn other_scripts_are_indexed_in_pieces_and_asked_for_in_the_same() {
-        let terms = Terms::of(&page("x", "导出GGUF格式"));
+        let terms = PageTerms::from_record(&page("x", "导出GGUF格式"));
         assert!(terms.content.starts_with("gguf 导出 "), "{}", terms.content);
         let query = SearchQuery::new("导出 出");
         assert_eq!(query.stretches.iter().map(occurs).collect::<Vec<_>>(), ["导出", "出:*"]);
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_index_is_left_out_and_said() {
         let words: String = (0..200_000).map(|n| format!("word{n} ")).collect();
-        let terms = Terms::of(&page("x", &words));
+        let terms = PageTerms::from_record(&page("x", &words));
         assert!(terms.cut && terms.content.len() < MAX_TERMS && terms.content.starts_with("word0 word1 "));
-        let same = Terms::of(&page("x", &"dough ".repeat(300_000)));
+        let same = PageTerms::from_record(&page("x", &"dough ".repeat(300_000)));
         assert!(!same.cut);
     }
 }

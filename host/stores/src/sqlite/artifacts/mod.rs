@@ -24,8 +24,8 @@ use super::{
 };
 use crate::{
     artifacts::engine::{
-        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, Asker, Cap,
-        Edit, NewArtifact, Span, StoredText,
+        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
+        NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText,
     },
     embedding::{VectorModel, VectorStore},
 };
@@ -51,29 +51,35 @@ impl SqliteArtifacts {
 
 #[async_trait]
 impl ArtifactEngine for SqliteArtifacts {
-    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
+    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
         let cap = cap.clone();
-        self.db.write_or_full(move |db| write::put(db, new, &cap)).await
+        self.db.write_or_exhausted(move |db| write::put(db, new, &cap)).await
     }
 
-    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         let (asker, ids) = (asker.clone(), ids.to_vec());
         let work = move |db: &_| {
             let Some(owner) = read::owner(db, &asker.owner)? else { return Ok(vec![None; ids.len()]) };
-            let one = |id: &String| Ok(read::by_id(db, owner, id, asker.now)?.map(read::Found::artifact));
+            let one =
+                |id: &String| Ok(read::by_id(db, owner, id, asker.now)?.map(read::StoredArtifact::artifact));
             ids.iter().map(one).collect()
         };
         self.db.read(work).await
     }
 
-    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault> {
+    async fn read(
+        &self,
+        asker: &OwnerScope,
+        id: &str,
+        span: ArtifactSpan,
+    ) -> Result<Option<StoredText>, Fault> {
         let (asker, id) = (asker.clone(), id.to_owned());
         self.db.read(move |db| read::text(db, &asker, &id, span)).await
     }
 
     async fn recent(
         &self,
-        asker: &Asker,
+        asker: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
@@ -86,12 +92,12 @@ impl ArtifactEngine for SqliteArtifacts {
         self.db.read(move |db| search::candidates(db, &cache, &question)).await
     }
 
-    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault> {
+    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         let (asker, id) = (asker.clone(), id.to_owned());
         self.db.write(move |db| write::change(db, &asker, &id, edit)).await
     }
 
-    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault> {
+    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
         let (asker, id) = (asker.clone(), id.to_owned());
         self.db.write(move |db| write::delete(db, &asker, &id)).await
     }
@@ -100,12 +106,12 @@ impl ArtifactEngine for SqliteArtifacts {
         if !self.exists().await {
             return Ok(0);
         }
-        self.db.write(move |db| write::sweep(db, now, write::SWEPT)).await
+        self.db.write(move |db| write::sweep(db, now, write::MAX_SWEPT)).await
     }
 
-    async fn give_back(&self) -> Result<(), Fault> {
-        self.db.write(words::optimise).await?;
-        self.db.give_back().await
+    async fn reclaim_space(&self) -> Result<(), Fault> {
+        self.db.write(words::optimize).await?;
+        self.db.reclaim_space().await
     }
 
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
@@ -143,7 +149,7 @@ impl ArtifactEngine for SqliteArtifacts {
             }
             Ok::<_, StoreError>(health)
         };
-        self.db.aside(work).await
+        self.db.run_blocking(work).await
     }
 
     async fn close(&self) {

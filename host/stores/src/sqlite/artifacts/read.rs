@@ -6,22 +6,22 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::{
     artifacts::{
         blocks::TextBlock,
-        engine::{Asker, BlockStart, Span, StoredText, item_number},
+        engine::{ArtifactSpan, BlockStart, OwnerScope, StoredText, item_number},
         row::ArtifactRow,
     },
     sqlite::{error::StoreError, query::list},
 };
 
-/// The columns of [`Found`].
-const FOUND: &str =
+/// The columns of [`StoredArtifact`].
+const ARTIFACT_COLUMNS: &str =
     "a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool, a.source, a.preset,
     a.summary, a.tags, a.created, a.expires, a.ttl";
 
 /// What is not past its time at `?2`.
-const LIVE: &str = "(a.expires IS NULL OR a.expires > ?2)";
+const NOT_EXPIRED: &str = "(a.expires IS NULL OR a.expires > ?2)";
 
 /// A stored artifact.
-pub(super) struct Found {
+pub(super) struct StoredArtifact {
     pub(super) number: i64,
     pub(super) owner: i64,
     /// The number of its text.
@@ -31,8 +31,8 @@ pub(super) struct Found {
     pub(super) row: ArtifactRow,
 }
 
-impl Found {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+impl StoredArtifact {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let tags: String = row.get(11)?;
         Ok(Self {
             number: row.get(0)?,
@@ -61,7 +61,7 @@ impl Found {
     }
 
     /// Whether it is past its time.
-    pub(super) fn is_over(&self, now: i64) -> bool {
+    pub(super) fn is_expired(&self, now: i64) -> bool {
         self.row.expires.is_some_and(|expires| expires <= now)
     }
 }
@@ -73,11 +73,16 @@ pub(super) fn owner(db: &Connection, name: &str) -> Result<Option<i64>, StoreErr
 }
 
 /// An artifact of an owner that is not past its time.
-pub(super) fn by_id(db: &Connection, owner: i64, id: &str, now: i64) -> Result<Option<Found>, StoreError> {
+pub(super) fn by_id(
+    db: &Connection,
+    owner: i64,
+    id: &str,
+    now: i64,
+) -> Result<Option<StoredArtifact>, StoreError> {
     let sql = format!(
-        "SELECT {FOUND} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.id = ?3 AND {LIVE}"
+        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.id = ?3 AND {NOT_EXPIRED}"
     );
-    Ok(db.prepare_cached(&sql)?.query_row(params![owner, now, id], Found::of).optional()?)
+    Ok(db.prepare_cached(&sql)?.query_row(params![owner, now, id], StoredArtifact::from_row).optional()?)
 }
 
 /// The name of an owner.
@@ -87,22 +92,24 @@ pub(super) fn owner_name(db: &Connection, owner: i64) -> Result<String, StoreErr
 }
 
 /// The artifact of an owner with this text, past its time or not.
-pub(super) fn by_text(db: &Connection, owner: i64, text: i64) -> Result<Option<Found>, StoreError> {
+pub(super) fn by_text(db: &Connection, owner: i64, text: i64) -> Result<Option<StoredArtifact>, StoreError> {
     let sql = format!(
-        "SELECT {FOUND} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.text = ?2"
+        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.text = ?2"
     );
-    Ok(db.prepare_cached(&sql)?.query_row([owner, text], Found::of).optional()?)
+    Ok(db.prepare_cached(&sql)?.query_row([owner, text], StoredArtifact::from_row).optional()?)
 }
 
 /// An artifact by its number.
-pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<Found>, StoreError> {
-    let sql = format!("SELECT {FOUND} FROM artifact a JOIN text t ON t.number = a.text WHERE a.number = ?1");
-    Ok(db.prepare_cached(&sql)?.query_row([number], Found::of).optional()?)
+pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<StoredArtifact>, StoreError> {
+    let sql = format!(
+        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.number = ?1"
+    );
+    Ok(db.prepare_cached(&sql)?.query_row([number], StoredArtifact::from_row).optional()?)
 }
 
 /// The numbers of an owner's artifacts that are not past their time, in order.
-pub(super) fn live(db: &Connection, owner: i64, now: i64) -> Result<Vec<i64>, StoreError> {
-    let sql = format!("SELECT number FROM artifact a WHERE owner = ?1 AND {LIVE} ORDER BY number");
+pub(super) fn live_numbers(db: &Connection, owner: i64, now: i64) -> Result<Vec<i64>, StoreError> {
+    let sql = format!("SELECT number FROM artifact a WHERE owner = ?1 AND {NOT_EXPIRED} ORDER BY number");
     let mut statement = db.prepare_cached(&sql)?;
     let numbers = statement.query_map([owner, now], |row| row.get(0))?;
     Ok(numbers.collect::<Result<_, _>>()?)
@@ -111,14 +118,14 @@ pub(super) fn live(db: &Connection, owner: i64, now: i64) -> Result<Vec<i64>, St
 /// Those of an owner that match, newest first.
 pub(super) fn recent(
     db: &Connection,
-    asker: &Asker,
+    asker: &OwnerScope,
     filter: &ArtifactFilter,
     limit: usize,
 ) -> Result<Vec<Artifact>, StoreError> {
     let Some(owner) = owner(db, &asker.owner)? else { return Ok(Vec::new()) };
     // Each of the words, and each of the tags with the line feeds around it.
     let sql = format!(
-        "SELECT {FOUND} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND {LIVE}
+        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND {NOT_EXPIRED}
             AND NOT EXISTS (SELECT 1 FROM json_each(?3) tag WHERE instr(a.tags, tag.value) = 0)
             AND NOT EXISTS (SELECT 1 FROM json_each(?4) word WHERE instr(a.words, word.value) = 0)
          ORDER BY a.created DESC, a.number DESC LIMIT ?5"
@@ -126,16 +133,17 @@ pub(super) fn recent(
     let tags = list(filter.tags.iter().map(|tag| format!("\n{tag}\n")));
     let words = list(filter.words.split_whitespace().map(str::to_owned));
     let mut statement = db.prepare_cached(&sql)?;
-    let found = statement.query_map(params![owner, asker.now, tags, words, limit as i64], Found::of)?;
-    Ok(found.map(|found| found.map(Found::artifact)).collect::<Result<_, _>>()?)
+    let found = statement
+        .query_map(params![owner, asker.now, tags, words, limit as i64], StoredArtifact::from_row)?;
+    Ok(found.map(|found| found.map(StoredArtifact::artifact)).collect::<Result<_, _>>()?)
 }
 
 /// The blocks of a text that hold a span.
 pub(super) fn text(
     db: &Connection,
-    asker: &Asker,
+    asker: &OwnerScope,
     id: &str,
-    span: Span,
+    span: ArtifactSpan,
 ) -> Result<Option<StoredText>, StoreError> {
     let Some(owner) = owner(db, &asker.owner)? else { return Ok(None) };
     let Some(found) = by_id(db, owner, id, asker.now)? else { return Ok(None) };

@@ -8,13 +8,13 @@ use rusqlite::{Connection, params};
 
 use super::{read, words::index};
 use crate::{
-    artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearItem, item_number},
+    artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number},
     sqlite::{
         error::StoreError,
         query::list,
         vector_cache::VectorCache,
         vectors,
-        words::{self, Narrowed},
+        words::{self, RowFilter},
     },
 };
 
@@ -26,10 +26,10 @@ pub(super) fn candidates(
 ) -> Result<ArtifactCandidates, StoreError> {
     let mut found = ArtifactCandidates::default();
     let Some(owner) = read::owner(db, &question.asker.owner)? else { return Ok(found) };
-    let live = read::live(db, owner, question.asker.now)?;
+    let live = read::live_numbers(db, owner, question.asker.now)?;
     // The plus has the words looked up once, and not for each artifact.
     let condition = " AND +rowid IN (SELECT value FROM json_each(?))".to_owned();
-    let narrowed = Narrowed { condition, value: Some(list(live.iter().copied())) };
+    let narrowed = RowFilter { condition, value: Some(list(live.iter().copied())) };
     let words =
         words::search(db, &index(owner), &question.query, &narrowed, live.len() as i64, question.limit)?;
     let best = words::best(&words.scores, question.pool, |number| Ok(Some(number.to_string())))?;
@@ -45,7 +45,7 @@ pub(super) fn candidates(
         let near = held.nearest(values, Some(&live), question.pool).into_iter();
         numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
     }
-    let foreign: HashMap<i64, &NearItem> =
+    let foreign: HashMap<i64, &NearestItem> =
         question.near.iter().map(|near| (item_number(&near.key), near)).collect();
     numbers.extend(foreign.keys().filter(|number| live.binary_search(number).is_ok()));
     for number in numbers {
@@ -53,7 +53,7 @@ pub(super) fn candidates(
         let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
         let cosine = match &held {
             Some((held, values)) => {
-                vectors::of(db, held.model(), number)?.and_then(|vector| dense::cosine(&vector, values))
+                vectors::load(db, held.model(), number)?.and_then(|vector| dense::cosine(&vector, values))
             }
             None => foreign.get(&number).and_then(|near| near.cosine_of(&stored.row)),
         };

@@ -24,7 +24,7 @@ pub(super) fn index(owner: i64) -> WordIndex {
 }
 
 /// Makes them.
-pub(super) fn make(db: &Connection, owner: i64) -> Result<(), StoreError> {
+pub(super) fn create(db: &Connection, owner: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
     let columns = "heading, summary, content = '', contentless_delete = 1";
     db.execute_batch(&format!(
@@ -69,7 +69,7 @@ pub(super) fn remove(db: &Connection, owner: i64, number: i64) -> Result<(), Sto
 }
 
 /// Has the indexes forget the words of what was removed: until then they stand there, marked.
-pub(super) fn optimise(db: &rusqlite::Transaction<'_>) -> Result<(), StoreError> {
+pub(super) fn optimize(db: &rusqlite::Transaction<'_>) -> Result<(), StoreError> {
     let mut owners = db.prepare_cached("SELECT number FROM owner")?;
     let owners: Vec<i64> = owners.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for owner in owners {

@@ -4,27 +4,27 @@ use gatehouse_core::ports::artifacts::Artifact;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    read::{self, Found},
+    read::{self, StoredArtifact},
     words,
 };
 use crate::{
     artifacts::{
-        engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText, item_key},
+        engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_key},
         row::ArtifactRow,
     },
     sqlite::error::StoreError,
 };
 
 /// Artifacts that one sweep removes: others that write wait for it.
-pub(super) const SWEPT: usize = 500;
+pub(super) const MAX_SWEPT: usize = 500;
 
 /// Keeps a text. Where it does not fit, what is past its time goes first.
-pub(super) fn put(db: &Connection, new: NewArtifact, cap: &Cap) -> Result<Artifact, StoreError> {
+pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, StoreError> {
     let NewArtifact { asker, text, row } = new;
     let owner = put_owner(db, &asker.owner)?;
     let number = put_text(db, &text)?;
     let mut stored = read::by_text(db, owner, number)?;
-    if let Some(over) = stored.take_if(|stored| stored.is_over(asker.now)) {
+    if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
         // Its text is needed.
         remove(db, &over)?;
     }
@@ -39,7 +39,7 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &Cap) -> Result<Artifa
     let found =
         read::by_number(db, artifact)?.ok_or_else(|| StoreError::Damaged("an artifact went".into()))?;
     if cap.check(read::bytes(db)?).is_err() {
-        while sweep(db, asker.now, SWEPT)? > 0 {}
+        while sweep(db, asker.now, MAX_SWEPT)? > 0 {}
         cap.check(read::bytes(db)?)?;
     }
     Ok(found.artifact())
@@ -48,19 +48,19 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &Cap) -> Result<Artifa
 /// Changes what is known of an artifact.
 pub(super) fn change(
     db: &Connection,
-    asker: &Asker,
+    asker: &OwnerScope,
     id: &str,
-    edit: Edit,
+    edit: RowEdit,
 ) -> Result<Option<Artifact>, StoreError> {
-    let Some(mut found) = live(db, asker, id)? else { return Ok(None) };
+    let Some(mut found) = find_live(db, asker, id)? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, found.owner, &found.row)?;
     Ok(Some(found.artifact()))
 }
 
 /// Deletes an artifact.
-pub(super) fn delete(db: &Connection, asker: &Asker, id: &str) -> Result<bool, StoreError> {
-    let Some(found) = live(db, asker, id)? else { return Ok(false) };
+pub(super) fn delete(db: &Connection, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
+    let Some(found) = find_live(db, asker, id)? else { return Ok(false) };
     remove(db, &found)?;
     forget_text(db, found.text)?;
     Ok(true)
@@ -80,7 +80,7 @@ pub(super) fn sweep(db: &Connection, now: i64, limit: usize) -> Result<u64, Stor
     Ok(over.len() as u64)
 }
 
-fn live(db: &Connection, asker: &Asker, id: &str) -> Result<Option<Found>, StoreError> {
+fn find_live(db: &Connection, asker: &OwnerScope, id: &str) -> Result<Option<StoredArtifact>, StoreError> {
     match read::owner(db, &asker.owner)? {
         Some(owner) => read::by_id(db, owner, id, asker.now),
         None => Ok(None),
@@ -94,7 +94,7 @@ fn put_owner(db: &Connection, name: &str) -> Result<i64, StoreError> {
     }
     db.execute("INSERT INTO owner (name) VALUES (?1)", [name])?;
     let owner = db.last_insert_rowid();
-    words::make(db, owner)?;
+    words::create(db, owner)?;
     Ok(owner)
 }
 
@@ -141,7 +141,7 @@ fn insert(
         row.id = id;
         match other.map(|number| read::by_number(db, number)).transpose()?.flatten() {
             None => break,
-            Some(other) if other.is_over(now) => {
+            Some(other) if other.is_expired(now) => {
                 remove(db, &other)?;
                 forget_text(db, other.text)?;
                 break;
@@ -184,7 +184,7 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
 }
 
 /// Removes an artifact; its text stays.
-fn remove(db: &Connection, found: &Found) -> Result<(), StoreError> {
+fn remove(db: &Connection, found: &StoredArtifact) -> Result<(), StoreError> {
     words::remove(db, found.owner, found.number)?;
     for sql in ["DELETE FROM item WHERE number = ?1", "DELETE FROM artifact WHERE number = ?1"] {
         db.prepare_cached(sql)?.execute([found.number])?;

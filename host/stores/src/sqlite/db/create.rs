@@ -10,11 +10,11 @@ use std::{
 use gatehouse_files::{ScratchFolder, make_private};
 
 use super::writer::{Options, open_writer};
-use crate::sqlite::{error::StoreError, migrations::Steps};
+use crate::sqlite::{error::StoreError, migrations::MigrationSteps};
 
 /// Creates the database and its folder where they are missing, for this user alone. SQLite gives the files next to
 /// the database the mode that the database has.
-pub(super) fn ensure(path: &Path, steps: Steps, options: Options) -> Result<(), StoreError> {
+pub(super) fn ensure(path: &Path, steps: MigrationSteps, options: Options) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private(folder).map_err(StoreError::Folder)?;
     match fs::metadata(path) {

@@ -5,16 +5,16 @@ use std::path::Path;
 use gatehouse_core::lock;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{BUSY, CACHE, Open, Shared, create};
+use super::{BUSY_TIMEOUT, MAX_CACHE_BYTES, OpenDatabase, SharedDatabase, create};
 use crate::sqlite::{
     error::StoreError,
-    migrations::{self, Steps},
+    migrations::{self, MigrationSteps},
 };
 
-impl Open {
+impl OpenDatabase {
     pub(super) fn read<T>(
         &self,
-        shared: &Shared,
+        shared: &SharedDatabase,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let idle = lock(&self.idle).pop();
@@ -33,13 +33,13 @@ impl Open {
 }
 
 /// A connection that cannot write. The file exists: the writer was opened before.
-pub(in crate::sqlite) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection, StoreError> {
     create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     migrations::check(&connection, steps)?;
     // A negative size is in KiB, a positive one in pages.
-    connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
+    connection.pragma_update(None, "cache_size", -MAX_CACHE_BYTES / 1024)?;
     Ok(connection)
 }

@@ -103,7 +103,7 @@ async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
 fn many_openings_at_once_succeed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("k.db");
-    let options = Options { temporary: true, ..Options::new(BUSY) };
+    let options = Options { temporary: true, ..Options::new(BUSY_TIMEOUT) };
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();
@@ -149,10 +149,10 @@ async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_wh
     let path = dir.path().join("knowledge.db");
     let db = database(path.clone());
     db.write(insert(1)).await.unwrap();
-    let fault = DatabaseLock::alone(DataFile::Knowledge, &path).map(|_| ()).unwrap_err();
+    let fault = DatabaseLock::lock_exclusive(DataFile::Knowledge, &path).map(|_| ()).unwrap_err();
     assert!(fault.message.ends_with("knowledge.db: it is in use"), "{}", fault.message);
     db.close().await;
-    let alone = DatabaseLock::alone(DataFile::Knowledge, &path).unwrap();
+    let alone = DatabaseLock::lock_exclusive(DataFile::Knowledge, &path).unwrap();
     let other = database(path.clone());
     let fault = count(&other).await.unwrap_err();
     assert!(fault.message.contains("`gatehouse restore` is replacing it"), "{}", fault.message);

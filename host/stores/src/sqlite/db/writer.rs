@@ -13,17 +13,17 @@ use crate::sqlite::{
     copy::leave_one_file,
     error::StoreError,
     functions,
-    migrations::{self, Steps},
+    migrations::{self, MigrationSteps},
 };
 
 /// Bytes that the `-wal` file keeps when what was in it is in the database.
-const WAL_LEFT: i64 = 16 * 1024 * 1024;
+const MAX_WAL_BYTES: i64 = 16 * 1024 * 1024;
 
 /// The pause before a file is opened again that others were opening.
-const AGAIN: Duration = Duration::from_millis(10);
+const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Work for the writer.
-pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+pub(super) type WriteJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// KiB that the writing connection to counts keeps in memory at most.
 const COUNTS_CACHE: i64 = 512;
@@ -48,8 +48,8 @@ impl Options {
 }
 
 /// The thread that owns the connection that writes; it ends when this is dropped.
-pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
+pub(super) struct WriterThread {
+    jobs: Option<mpsc::Sender<WriteJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -64,11 +64,11 @@ pub(super) fn in_transaction<T>(
     Ok(value)
 }
 
-impl Writer {
+impl WriterThread {
     /// Opens the database and starts the thread.
-    pub(super) fn start(path: &Path, steps: Steps, options: Options) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, steps: MigrationSteps, options: Options) -> Result<Self, StoreError> {
         let mut connection = open_writer(path, steps, options)?;
-        let (jobs, queue) = mpsc::channel::<Job>();
+        let (jobs, queue) = mpsc::channel::<WriteJob>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || {
@@ -80,12 +80,12 @@ impl Writer {
     }
 
     /// Takes work on, which is done after all that was taken on before.
-    pub(super) fn send(&self, job: Job) -> Result<(), ()> {
+    pub(super) fn send(&self, job: WriteJob) -> Result<(), ()> {
         self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(())
     }
 }
 
-impl Drop for Writer {
+impl Drop for WriterThread {
     fn drop(&mut self) {
         self.jobs = None;
         // What was accepted is written before the database counts as closed.
@@ -100,20 +100,22 @@ impl Drop for Writer {
 /// Opens the database to write, and brings it up to date; waits for others that do the same.
 pub(in crate::sqlite) fn open_writer(
     path: &Path,
-    steps: Steps,
+    steps: MigrationSteps,
     options: Options,
 ) -> Result<Connection, StoreError> {
     let begin = Instant::now();
     loop {
         // Two that make the same file at once can meet where SQLite does not wait by itself.
         match try_open(path, steps, options) {
-            Err(error) if error.is_busy() && begin.elapsed() < options.busy => std::thread::sleep(AGAIN),
+            Err(error) if error.is_busy() && begin.elapsed() < options.busy => {
+                std::thread::sleep(REOPEN_PAUSE)
+            }
             other => return other,
         }
     }
 }
 
-fn try_open(path: &Path, steps: Steps, options: Options) -> Result<Connection, StoreError> {
+fn try_open(path: &Path, steps: MigrationSteps, options: Options) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(options.busy)?;
     migrations::check(&connection, steps)?;
@@ -130,7 +132,7 @@ fn try_open(path: &Path, steps: Steps, options: Options) -> Result<Connection, S
     let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     // A long transaction makes a long `-wal`, which would stay so long.
     let _limit: i64 =
-        connection.pragma_update_and_check(None, "journal_size_limit", WAL_LEFT, |row| row.get(0))?;
+        connection.pragma_update_and_check(None, "journal_size_limit", MAX_WAL_BYTES, |row| row.get(0))?;
     if options.counts {
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "cache_size", -COUNTS_CACHE)?;

@@ -1,7 +1,7 @@
 //! The store of documents on SQLite: search by name, by words with FTS5 indexes and by meaning with the vectors of
 //! chunks. It has a file of its own, so that indexing a large folder never holds up an edit of the knowledge graph.
 
-mod meaning;
+mod chunk_vectors;
 mod read;
 mod search;
 mod words;
@@ -15,7 +15,7 @@ use gatehouse_core::{
     ports::documents::{FileHead, NewFile, Repository, RepositoryState},
 };
 
-use self::meaning::MeaningCache;
+use self::chunk_vectors::ChunkVectorCache;
 use super::{
     copy::DataFile,
     db::{Database, open_reader},
@@ -30,19 +30,19 @@ use crate::{
 };
 
 /// How long indexing waits for another process that indexes into the same file: as long as a few of its batches take.
-const BUSY: Duration = Duration::from_secs(60);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The engine.
 pub(crate) struct SqliteDocuments {
     db: Arc<Database>,
-    cache: Arc<MeaningCache>,
+    cache: Arc<ChunkVectorCache>,
 }
 
 impl SqliteDocuments {
     /// An engine on this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
         let (subject, steps) = (DataFile::Documents.subject(), migrations::DOCUMENTS);
-        let db = Database::with_patience(subject, path, steps, BUSY);
+        let db = Database::with_busy_timeout(subject, path, steps, BUSY_TIMEOUT);
         Self { db: Arc::new(db), cache: Arc::default() }
     }
 }
@@ -53,9 +53,9 @@ impl DocumentEngine for SqliteDocuments {
         self.db.read(move |db| read::repositories(db, guides)).await
     }
 
-    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+    async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
         let name = repository.to_owned();
-        self.db.read(move |db| read::name_of(db, &name)).await
+        self.db.read(move |db| read::stored_name(db, &name)).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
@@ -124,7 +124,7 @@ impl DocumentEngine for SqliteDocuments {
             }
             Ok::<_, StoreError>(health)
         };
-        self.db.aside(work).await
+        self.db.run_blocking(work).await
     }
 
     async fn close(&self) {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::{
     documents::{
         chunk::text_to_embed,
-        engine::{CHUNKS, StoredFile, spelled},
+        engine::{CHUNKS, StoredFile, match_name},
     },
     sqlite::error::StoreError,
 };
@@ -20,7 +20,7 @@ const COLUMNS: &str = "number, name, url, version, kind, files, created_at, upda
 pub(super) const HEADS: &str = "SELECT path, hash FROM file WHERE repository = (SELECT number FROM repository WHERE name = ?1) ORDER BY path";
 
 /// What the others look for in a repository by its number.
-pub(super) struct Key {
+pub(super) struct RepositoryKey {
     pub(super) number: i64,
     pub(super) revision: i64,
     /// Documents in it.
@@ -28,18 +28,19 @@ pub(super) struct Key {
 }
 
 /// A repository by its exact name.
-pub(super) fn key(db: &Connection, name: &str) -> Result<Option<Key>, StoreError> {
+pub(super) fn key(db: &Connection, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
     let mut statement =
         db.prepare_cached("SELECT number, revision, files FROM repository WHERE name = ?1")?;
-    let key = |row: &Row<'_>| Ok(Key { number: row.get(0)?, revision: row.get(1)?, files: row.get(2)? });
+    let key =
+        |row: &Row<'_>| Ok(RepositoryKey { number: row.get(0)?, revision: row.get(1)?, files: row.get(2)? });
     Ok(statement.query_row([name], key).optional()?)
 }
 
 /// How a name is spelled here: exactly so, or without regard to case.
-pub(super) fn name_of(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
+pub(super) fn stored_name(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT name FROM repository ORDER BY name")?;
     let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
-    Ok(spelled(name, names.into_iter()))
+    Ok(match_name(name, names.into_iter()))
 }
 
 /// Every repository by name.

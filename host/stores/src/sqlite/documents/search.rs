@@ -10,7 +10,7 @@ use gatehouse_core::{
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    meaning::{self, ChunkVectors, MeaningCache, NearChunk},
+    chunk_vectors::{self, ChunkVectorCache, ChunkVectors, NearestChunk},
     read,
     words::index,
 };
@@ -19,41 +19,41 @@ use crate::{
         engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
         unknown_repository,
     },
-    engine::named,
+    engine::name_matches,
     sqlite::{
         error::StoreError,
         vectors,
-        words::{self, Narrowed},
+        words::{self, RowFilter},
     },
 };
 
 /// Rows of names that are looked at: three of each file that a name may have.
-const NAMES: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
+const MAX_NAME_ROWS: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
 
 /// Files by their names.
-const NAMED: &str =
+const FILES_BY_NAME: &str =
     "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
 
 /// The nearest chunks of the files, and with what they are compared.
-struct ByMeaning<'a> {
+struct ChunkMatches<'a> {
     held: Arc<ChunkVectors>,
     question: &'a [f32],
     /// In the order of the files' numbers.
-    near: Vec<NearChunk>,
+    near: Vec<NearestChunk>,
 }
 
 /// What may answer a question.
 pub(super) fn candidates(
     db: &Connection,
-    cache: &MeaningCache,
+    cache: &ChunkVectorCache,
     question: &DocumentQuestion,
 ) -> Result<DocumentCandidates, StoreError> {
     let name = &question.repository;
     let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?;
-    let (index, all) = (index(repository.number), Narrowed::default());
+    let (index, all) = (index(repository.number), RowFilter::default());
     let words = match question.beginnings.as_slice() {
         [] => words::search(db, &index, &question.query, &all, repository.files, question.limit)?,
-        beginnings => words::search_beginnings(db, &index, beginnings, &all)?,
+        beginnings => words::search_prefixes(db, &index, beginnings, &all)?,
     };
     let mut files = by_name(db, repository.number, &question.name)?;
     for file in words::best(&words.scores, question.pool, |file| read::path(db, file))? {
@@ -62,17 +62,17 @@ pub(super) fn candidates(
     let (mut by_meaning, mut without_vector) = (None, 0);
     if let Some(vector) = &question.vector {
         match cache.held(db, &repository, &vector.model, vector.values.len())? {
-            None => without_vector = meaning::with_chunks(db, repository.number)?,
+            None => without_vector = chunk_vectors::with_chunks(db, repository.number)?,
             Some(held) => {
                 without_vector = held.waiting();
-                let near = held.near(&vector.values);
-                by_meaning = Some(ByMeaning { held, question: &vector.values, near });
+                let near = held.nearest_chunks(&vector.values);
+                by_meaning = Some(ChunkMatches { held, question: &vector.values, near });
             }
         }
     }
     if let Some(meaning) = &by_meaning {
         // What is too far by its bytes, give or take their error, is not looked at closely.
-        let close = |near: &&NearChunk| near_enough(near.cosine + 0.01, !words.scores.is_empty());
+        let close = |near: &&NearestChunk| near_enough(near.cosine + 0.01, !words.scores.is_empty());
         for near in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
             files.entry(near.file).or_insert(NameMatch::No);
         }
@@ -81,7 +81,7 @@ pub(super) fn candidates(
     for (file, name) in files {
         let bm25 = words.scores.get(&file).copied().unwrap_or(0.0);
         let (cosine, best) = match &by_meaning {
-            Some(meaning) => meaning.of(db, file)?,
+            Some(meaning) => meaning.cosine_and_lines(db, file)?,
             None => (None, None),
         };
         candidates.extend(candidate(db, file, (name, bm25, cosine), best)?);
@@ -96,16 +96,16 @@ fn by_name(
     query: &NameQuery,
 ) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
-    let mut statement = db.prepare_cached(NAMED)?;
-    let rows =
-        statement.query_map(params![repository, from, to, NAMES], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let files = named(query, rows.collect::<Result<Vec<_>, _>>()?);
+    let mut statement = db.prepare_cached(FILES_BY_NAME)?;
+    let rows = statement
+        .query_map(params![repository, from, to, MAX_NAME_ROWS], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let files = name_matches(query, rows.collect::<Result<Vec<_>, _>>()?);
     Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
 /// The nearest of these, ties by number.
-fn nearest(mut near: Vec<NearChunk>, limit: usize) -> Vec<NearChunk> {
-    let order = |a: &NearChunk, b: &NearChunk| b.cosine.total_cmp(&a.cosine).then(a.file.cmp(&b.file));
+fn nearest(mut near: Vec<NearestChunk>, limit: usize) -> Vec<NearestChunk> {
+    let order = |a: &NearestChunk, b: &NearestChunk| b.cosine.total_cmp(&a.cosine).then(a.file.cmp(&b.file));
     if limit < near.len() {
         near.select_nth_unstable_by(limit, order);
         near.truncate(limit);
@@ -113,12 +113,16 @@ fn nearest(mut near: Vec<NearChunk>, limit: usize) -> Vec<NearChunk> {
     near
 }
 
-impl ByMeaning<'_> {
+impl ChunkMatches<'_> {
     /// How near a file is, and its nearest lines.
-    fn of(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<LineRange>), StoreError> {
+    fn cosine_and_lines(
+        &self,
+        db: &Connection,
+        file: i64,
+    ) -> Result<(Option<f32>, Option<LineRange>), StoreError> {
         let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
         let near = self.near[at];
-        let vector = vectors::of(db, self.held.model(), near.item)?;
+        let vector = vectors::load(db, self.held.model(), near.item)?;
         let mut statement =
             db.prepare_cached("SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2")?;
         let lines = statement.query_row(params![file, near.position], |row| {
@@ -160,7 +164,7 @@ mod tests {
         migrations::migrate(&mut db, migrations::DOCUMENTS).unwrap();
         // With statistics, and without.
         for analysed in [false, true] {
-            for sql in [NAMED, meaning::CHUNKS_OF, read::HEADS] {
+            for sql in [FILES_BY_NAME, chunk_vectors::CHUNKS_OF, read::HEADS] {
                 let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let values = vec![rusqlite::types::Value::Null; statement.parameter_count()];
                 let plan =

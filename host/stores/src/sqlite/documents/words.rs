@@ -16,7 +16,7 @@ const WEIGHTS: &str = "6.0, 3.0, 1.0";
 
 /// Bytes of an index that are gathered in memory before they are written, one segment at a time: merging few large
 /// segments is less work than many small ones. SQLite's own choice is 1 MiB.
-const GATHERED: i64 = 16 * 1024 * 1024;
+const INDEX_BUFFER_BYTES: i64 = 16 * 1024 * 1024;
 
 /// The tables of a repository.
 pub(super) fn index(repository: i64) -> WordIndex {
@@ -28,7 +28,7 @@ pub(super) fn index(repository: i64) -> WordIndex {
 }
 
 /// Makes them.
-pub(super) fn make(db: &Connection, repository: i64) -> Result<(), StoreError> {
+pub(super) fn create(db: &Connection, repository: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(repository);
     db.execute_batch(&format!(
         "CREATE VIRTUAL TABLE {words} USING fts5 (
@@ -37,8 +37,8 @@ pub(super) fn make(db: &Connection, repository: i64) -> Result<(), StoreError> {
          CREATE VIRTUAL TABLE {pieces} USING fts5 (
             path, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii'
          );
-         INSERT INTO {words} ({words}, rank) VALUES ('hashsize', {GATHERED});
-         INSERT INTO {pieces} ({pieces}, rank) VALUES ('hashsize', {GATHERED});"
+         INSERT INTO {words} ({words}, rank) VALUES ('hashsize', {INDEX_BUFFER_BYTES});
+         INSERT INTO {pieces} ({pieces}, rank) VALUES ('hashsize', {INDEX_BUFFER_BYTES});"
     ))?;
     Ok(())
 }

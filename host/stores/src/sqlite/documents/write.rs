@@ -47,7 +47,7 @@ pub(super) fn put_state(db: &Connection, state: &RepositoryState) -> Result<(), 
             ],
             |row| row.get(0),
         )?;
-    if is_new { words::make(db, number) } else { Ok(()) }
+    if is_new { words::create(db, number) } else { Ok(()) }
 }
 
 /// Stores files in the place of their older selves, and removes others.

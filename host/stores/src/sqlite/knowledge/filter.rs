@@ -3,12 +3,12 @@
 use gatehouse_core::ports::knowledge::PageType;
 use rusqlite::{Connection, types::Value};
 
-use crate::sqlite::{error::StoreError, query::list, words::Narrowed};
+use crate::sqlite::{error::StoreError, query::list, words::RowFilter};
 
 /// The pages that pass the filters; none where there is no filter.
-pub(super) struct PageFilter(Option<PassingPages>);
+pub(super) struct PageFilter(Option<FilteredPages>);
 
-struct PassingPages {
+struct FilteredPages {
     /// Numbers of pages, in order.
     pages: Vec<i64>,
     /// The same as one value of a statement.
@@ -16,11 +16,11 @@ struct PassingPages {
 }
 
 impl PageFilter {
-    pub(super) fn of(db: &Connection, types: &[PageType], domains: &[String]) -> Result<Self, StoreError> {
+    pub(super) fn new(db: &Connection, types: &[PageType], domains: &[String]) -> Result<Self, StoreError> {
         let types = types.iter().map(|kind| kind.as_str().to_owned());
         let domains = domains.iter().cloned();
-        let of_types = passing(db, "SELECT number FROM page WHERE type", types)?;
-        let of_domains = passing(db, "SELECT page FROM domain WHERE key", domains)?;
+        let of_types = pages_with_any(db, "SELECT number FROM page WHERE type", types)?;
+        let of_domains = pages_with_any(db, "SELECT page FROM domain WHERE key", domains)?;
         let pages = match (of_types, of_domains) {
             (None, None) => return Ok(Self(None)),
             (Some(pages), None) | (None, Some(pages)) => pages,
@@ -30,7 +30,7 @@ impl PageFilter {
             }
         };
         let list = list(pages.iter().copied());
-        Ok(Self(Some(PassingPages { pages, list })))
+        Ok(Self(Some(FilteredPages { pages, list })))
     }
 
     /// A condition with an AND before it, where there is any; `column` holds a page's number.
@@ -47,8 +47,8 @@ impl PageFilter {
     }
 
     /// The same for the rows of an index of words.
-    pub(super) fn rows(&self) -> Narrowed {
-        Narrowed { condition: self.condition("rowid"), value: self.value() }
+    pub(super) fn rows(&self) -> RowFilter {
+        RowFilter { condition: self.condition("rowid"), value: self.value() }
     }
 
     /// The value of the condition.
@@ -63,7 +63,7 @@ impl PageFilter {
 }
 
 /// The pages with one of these values, in order and each once; none where no value is asked for.
-fn passing(
+fn pages_with_any(
     db: &Connection,
     of: &str,
     values: impl ExactSizeIterator<Item = String>,

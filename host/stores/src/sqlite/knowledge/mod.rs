@@ -23,9 +23,12 @@ use super::{
 };
 use crate::{
     embedding::{VectorModel, VectorStore},
-    engine::{Applied, Candidates, Engine, EngineHealth, Head, PAGES, Plan, Question, Scope},
+    engine::{
+        EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
+        WritePlan,
+    },
     sqlite::error::StoreError,
-    wiki::{ids, record::Record},
+    wiki::{ids, record::PageRecord},
 };
 
 /// The engine's name in configuration, faults and index files.
@@ -46,7 +49,7 @@ impl SqliteEngine {
 }
 
 #[async_trait]
-impl Engine for SqliteEngine {
+impl PageEngine for SqliteEngine {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -55,15 +58,15 @@ impl Engine for SqliteEngine {
         Map::from_iter([("database".to_owned(), Value::from(self.db.path().to_string_lossy()))])
     }
 
-    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+    async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
         let scope = scope.clone();
         self.db.read(move |db| read::heads(db, &scope)).await
     }
 
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| ids::key(id)).collect();
         let work = move |db: &_| {
-            let found = keys.iter().filter_map(|key| read::stored(db, key).transpose());
+            let found = keys.iter().filter_map(|key| read::find_record(db, key).transpose());
             found.map(|page| Ok(page?.1)).collect()
         };
         self.db.read(work).await
@@ -74,21 +77,21 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| ids.iter().map(|id| read::page(db, id)).collect()).await
     }
 
-    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+    async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
         let key = ids::key(title);
-        self.db.read(move |db| read::titled(db, &key)).await
+        self.db.read(move |db| read::ids_by_title(db, &key)).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         self.db.read(move |db| read::domains(db, among.as_deref())).await
     }
 
-    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+    async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
         let (question, cache) = (Arc::clone(question), Arc::clone(&self.cache));
         self.db.read(move |db| search::candidates(db, &cache, &question)).await
     }
 
-    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         self.db.write(move |db| write::apply(db, &*plan)).await
     }
 
@@ -124,6 +127,6 @@ impl Engine for SqliteEngine {
             };
             Ok::<_, StoreError>(health)
         };
-        self.db.aside(work).await
+        self.db.run_blocking(work).await
     }
 }

@@ -6,11 +6,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    engine::{Head, Scope},
+    engine::{PageHead, PageScope},
     sqlite::error::StoreError,
     wiki::{
         ids,
-        record::{Origin, Record},
+        record::{PageOrigin, PageRecord},
     },
 };
 
@@ -22,12 +22,12 @@ const COLUMNS: &str =
 const PAGES: &str = "page JOIN page_body ON page_body.page = page.number";
 
 /// The stored page with this id (compared as ids are), and its number.
-pub(super) fn stored(db: &Connection, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
+pub(super) fn find_record(db: &Connection, key: &str) -> Result<Option<(i64, PageRecord)>, StoreError> {
     let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM {PAGES} WHERE key = ?1"))?;
     let found = statement.query_row([key], |row| Ok((row.get(11)?, record(row)))).optional()?;
     let Some((number, record)) = found else { return Ok(None) };
     let mut record = record?;
-    record.links = declared(db, number)?;
+    record.links = declared_links(db, number)?;
     Ok(Some((number, record)))
 }
 
@@ -43,10 +43,10 @@ pub(super) fn id(db: &Connection, number: i64) -> Result<Option<String>, StoreEr
     Ok(statement.query_row([number], |row| row.get(0)).optional()?)
 }
 
-fn record(row: &Row<'_>) -> Result<Record, StoreError> {
+fn record(row: &Row<'_>) -> Result<PageRecord, StoreError> {
     let root: Option<String> = row.get(9)?;
     let file: Option<String> = row.get(10)?;
-    Ok(Record {
+    Ok(PageRecord {
         id: row.get(0)?,
         page_type: page_type(&row.get::<_, String>(1)?)?,
         title: row.get(2)?,
@@ -57,7 +57,7 @@ fn record(row: &Row<'_>) -> Result<Record, StoreError> {
         links: Vec::new(),
         last_updated: row.get(7)?,
         hash: row.get(8)?,
-        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
     })
 }
 
@@ -69,7 +69,7 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-fn declared(
+fn declared_links(
     db: &Connection,
     number: i64,
 ) -> Result<Vec<gatehouse_core::ports::knowledge::PageLink>, StoreError> {
@@ -83,12 +83,12 @@ fn declared(
 
 /// The page with this id, as readers see it.
 pub(super) fn page(db: &Connection, id: &str) -> Result<Option<KnowledgePage>, StoreError> {
-    let Some((number, record)) = stored(db, &ids::key(id))? else { return Ok(None) };
-    Ok(Some(record.into_page(neighbours(db, number)?)))
+    let Some((number, record)) = find_record(db, &ids::key(id))? else { return Ok(None) };
+    Ok(Some(record.into_page(neighbors(db, number)?)))
 }
 
 /// The pages one link away that exist, each edge once however often and from whichever end it is declared.
-fn neighbours(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreError> {
+fn neighbors(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let mut statement = db.prepare_cached(
         "SELECT l.kept, l.inverse = 0, p.id, p.title FROM link l JOIN page p ON p.key = l.target_key WHERE l.page = ?1
@@ -103,10 +103,10 @@ fn neighbours(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreEr
 }
 
 /// What is known of these pages, by id.
-pub(super) fn heads(db: &Connection, scope: &Scope) -> Result<Vec<Head>, StoreError> {
+pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>, StoreError> {
     let (condition, values) = match scope {
-        Scope::All => ("", Vec::new()),
-        Scope::Of { ids, root } => {
+        PageScope::All => ("", Vec::new()),
+        PageScope::Matching { ids, root } => {
             // Lists travel as JSON: they have any length, and the statement stays the same.
             let keys: Value = ids.iter().map(|id| ids::key(id)).collect();
             let condition = " WHERE key IN (SELECT value FROM json_each(?1)) OR root = ?2";
@@ -117,18 +117,18 @@ pub(super) fn heads(db: &Connection, scope: &Scope) -> Result<Vec<Head>, StoreEr
     let mut statement = db.prepare_cached(&sql)?;
     let found = statement.query_map(rusqlite::params_from_iter(values), |row| {
         let origin = row.get::<_, Option<String>>(3)?.zip(row.get(4)?);
-        Ok(Head {
+        Ok(PageHead {
             id: row.get(0)?,
             title: row.get(1)?,
             hash: row.get(2)?,
-            origin: origin.map(|(root, file)| Origin { root, file }),
+            origin: origin.map(|(root, file)| PageOrigin { root, file }),
         })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// The ids of the pages with this title, sorted.
-pub(super) fn titled(db: &Connection, title_key: &str) -> Result<Vec<String>, StoreError> {
+pub(super) fn ids_by_title(db: &Connection, title_key: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT id FROM page WHERE title_key = ?1 ORDER BY id")?;
     let found = statement.query_map([title_key], |row| row.get(0))?;
     Ok(found.collect::<Result<_, _>>()?)

@@ -8,7 +8,7 @@ use rusqlite::{Connection, types::Value};
 
 use super::{filter::PageFilter, read};
 use crate::{
-    engine::{Candidates, Question, named},
+    engine::{PageCandidates, PageQuestion, name_matches},
     sqlite::{
         error::StoreError,
         vector_cache::VectorCache,
@@ -28,11 +28,11 @@ const INDEX: WordIndex = WordIndex {
 pub(super) fn candidates(
     db: &Connection,
     cache: &VectorCache,
-    question: &Question,
-) -> Result<Candidates, StoreError> {
+    question: &PageQuestion,
+) -> Result<PageCandidates, StoreError> {
     let pool = question.pool();
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
-    let narrowed = PageFilter::of(db, &question.types, &question.domains)?;
+    let narrowed = PageFilter::new(db, &question.types, &question.domains)?;
     let words = words::search(db, &INDEX, &question.query, &narrowed.rows(), total, question.limit)?;
     let mut pages = by_name(db, &question.name, &narrowed)?;
     for page in words::best(&words.scores, pool, |page| read::id(db, page))? {
@@ -59,13 +59,13 @@ pub(super) fn candidates(
         let bm25 = words.scores.get(&page).copied().unwrap_or(0.0);
         let cosine = match &held {
             Some((held, values)) => {
-                vectors::of(db, held.model(), page)?.and_then(|vector| dense::cosine(&vector, values))
+                vectors::load(db, held.model(), page)?.and_then(|vector| dense::cosine(&vector, values))
             }
             None => None,
         };
         scored.push(ScoredCandidate { key, name, bm25, cosine });
     }
-    Ok(Candidates { scored, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
+    Ok(PageCandidates { scored, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
 
 /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
@@ -86,7 +86,7 @@ fn by_name(
     let mut statement = db.prepare_cached(&sql)?;
     let rows =
         statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(named(query, rows.collect::<Result<Vec<_>, _>>()?))
+    Ok(name_matches(query, rows.collect::<Result<Vec<_>, _>>()?))
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
 
     /// How SQLite goes through an index.
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
-        let narrowed = PageFilter::of(db, types, domains).unwrap().rows();
+        let narrowed = PageFilter::new(db, types, domains).unwrap().rows();
         let sql = format!("EXPLAIN QUERY PLAN {}", words::statement(index, INDEX.weights, &narrowed));
         let mut values = vec![Value::from("word".to_owned())];
         values.extend(narrowed.value);

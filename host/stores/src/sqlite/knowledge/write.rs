@@ -6,20 +6,20 @@ use rusqlite::{Connection, params};
 
 use super::read;
 use crate::{
-    engine::{Applied, PAGES, Plan, Writes},
+    engine::{PAGES, PageWrites, WriteOutcome, WritePlan},
     sqlite::{
         error::StoreError,
         functions::{separated, with_variants},
         vectors,
     },
-    wiki::{edges, ids, record::Record},
+    wiki::{edges, ids, record::PageRecord},
 };
 
 /// Applies a plan, where it still holds.
-pub(super) fn apply(db: &Connection, plan: &dyn Plan) -> Result<Applied, StoreError> {
+pub(super) fn apply(db: &Connection, plan: &dyn WritePlan) -> Result<WriteOutcome, StoreError> {
     let found = read::heads(db, &plan.scope()?)?;
-    let Some(Writes { remove: gone, put: pages }) = plan.writes(&found)? else {
-        return Ok(Applied::Changed);
+    let Some(PageWrites { remove: gone, put: pages }) = plan.writes(&found)? else {
+        return Ok(WriteOutcome::Conflict);
     };
     for id in &gone {
         if let Some(number) = read::number(db, &ids::key(id))? {
@@ -31,7 +31,7 @@ pub(super) fn apply(db: &Connection, plan: &dyn Plan) -> Result<Applied, StoreEr
         put(db, record)?;
     }
     plan.finish()?;
-    Ok(Applied::Done)
+    Ok(WriteOutcome::Done)
 }
 
 fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
@@ -42,7 +42,7 @@ fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
 }
 
 /// Writes one page, anew or over a stored one.
-fn put(db: &Connection, record: &Record) -> Result<(), StoreError> {
+fn put(db: &Connection, record: &PageRecord) -> Result<(), StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| StoreError::Damaged(error.to_string()))
     };
@@ -78,12 +78,12 @@ fn put(db: &Connection, record: &Record) -> Result<(), StoreError> {
     put_text(db, number, record)
 }
 
-fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {
+fn put_links(db: &Connection, number: i64, record: &PageRecord) -> Result<(), StoreError> {
     let mut statement = db.prepare_cached(
         "INSERT INTO link (page, position, edge, target, target_key, kept, inverse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (position, link) in (0_i64..).zip(&record.links) {
-        let (kept, inverse) = edges::kept(record.page_type, link);
+        let (kept, inverse) = edges::stored_edge(record.page_type, link);
         statement.execute(params![
             number,
             position,
@@ -98,7 +98,7 @@ fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreE
 }
 
 /// Writes what the page is found by: its names, its words, and pieces of its words in other scripts.
-fn put_text(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {
+fn put_text(db: &Connection, number: i64, record: &PageRecord) -> Result<(), StoreError> {
     let stem = record.id.split_once('/').map_or("", |(_, stem)| stem);
     for name in [&record.title, &record.id, stem] {
         db.prepare_cached("INSERT OR IGNORE INTO page_name (key, page) VALUES (?1, ?2)")?

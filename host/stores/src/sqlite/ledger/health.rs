@@ -18,41 +18,41 @@ pub struct LedgerHealth {
 
 /// Counts what is lost.
 #[derive(Default)]
-pub(super) struct Losses {
+pub(super) struct LossCounter {
     health: watch::Sender<LedgerHealth>,
     /// Lost calls that the log has not told of.
-    untold: Mutex<u64>,
+    unlogged: Mutex<u64>,
 }
 
-impl Losses {
-    pub(super) fn follow(&self) -> watch::Receiver<LedgerHealth> {
+impl LossCounter {
+    pub(super) fn subscribe(&self) -> watch::Receiver<LedgerHealth> {
         self.health.subscribe()
     }
 
     /// Writing failed, and so many calls more are lost.
-    pub(super) fn cannot_write(&self, fault: &Fault, lost: u64) {
+    pub(super) fn record_write_failure(&self, fault: &Fault, lost: u64) {
         let why = fault.in_one_line();
         if self.set(lost, Some(&why)) {
             tracing::warn!("calls are not written down, and go on: {why}");
         }
-        *lock(&self.untold) += lost;
+        *lock(&self.unlogged) += lost;
     }
 
     /// Writing went well; before it, so many calls more were lost.
-    pub(super) fn wrote(&self, lost: u64) {
+    pub(super) fn record_write(&self, lost: u64) {
         self.set(lost, None);
-        self.tell(lost, "they could not be written in time");
+        self.log_losses(lost, "they could not be written in time");
     }
 
     /// Nothing is written any more.
-    pub(super) fn ended(&self, lost: u64) {
+    pub(super) fn record_shutdown(&self, lost: u64) {
         let trouble = self.health.borrow().trouble.clone();
         self.set(lost, trouble.as_deref());
-        self.tell(lost, "they could not be written before the end");
+        self.log_losses(lost, "they could not be written before the end");
     }
 
-    fn tell(&self, lost: u64, why: &str) {
-        let lost = std::mem::take(&mut *lock(&self.untold)) + lost;
+    fn log_losses(&self, lost: u64, why: &str) {
+        let lost = std::mem::take(&mut *lock(&self.unlogged)) + lost;
         if lost > 0 {
             tracing::warn!(lost, "calls are missing in the ledger: {why}");
         }

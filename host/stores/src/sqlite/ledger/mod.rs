@@ -33,20 +33,20 @@ use rusqlite::Connection;
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
-use self::{health::Losses, sums::Sums};
+use self::{health::LossCounter, sums::CallSums};
 use super::{db::Database, error::StoreError, migrations};
 
 /// Milliseconds of a day; days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
 
 /// Calls that are written singly at once, at most: what is usually called next shows in fewer.
-const ROWS: usize = 1_000;
+const MAX_ROWS: usize = 1_000;
 
 /// How long calls are gathered before they are written.
-const GATHER: Duration = Duration::from_secs(1);
+const GATHER_TIME: Duration = Duration::from_secs(1);
 
 /// How long whoever asks waits for what is not written yet: a call may stand behind the question.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_FLUSH_WAIT: Duration = Duration::from_secs(1);
 
 /// The ledger on SQLite.
 pub struct SqliteLedger {
@@ -58,15 +58,15 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// How long single calls are kept, in milliseconds.
     kept_ms: i64,
-    queue: Mutex<Queue>,
-    losses: Losses,
+    queue: Mutex<LedgerQueue>,
+    losses: LossCounter,
     /// Held by whoever writes; the day on which old calls were last deleted.
     writing: tokio::sync::Mutex<Option<i64>>,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: Unwritten,
+struct LedgerQueue {
+    waiting: LedgerBatch,
     /// Calls that were dropped, and of which nobody was told yet.
     dropped: u64,
     /// Whether a task is going to write what waits.
@@ -75,8 +75,8 @@ struct Queue {
 
 /// What one transaction writes.
 #[derive(Default)]
-struct Unwritten {
-    sums: Sums,
+struct LedgerBatch {
+    sums: CallSums,
     rows: Vec<CallSample>,
 }
 
@@ -85,11 +85,11 @@ impl SqliteLedger {
     /// Single calls are kept for so many days, at least one; what they add up to, for ever.
     pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
-            db: Database::of_counts("the ledger", path, migrations::LEDGER),
+            db: Database::for_counters("the ledger", path, migrations::LEDGER),
             clock,
             kept_ms: i64::from(retention_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
-            losses: Losses::default(),
+            losses: LossCounter::default(),
             writing: tokio::sync::Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -97,7 +97,7 @@ impl SqliteLedger {
 
     /// How it does, now and whenever that changes.
     pub fn health(&self) -> watch::Receiver<LedgerHealth> {
-        self.inner.losses.follow()
+        self.inner.losses.subscribe()
     }
 
     /// The file.
@@ -114,7 +114,7 @@ impl SqliteLedger {
             let mut queue = lock(&self.inner.queue);
             std::mem::take(&mut queue.waiting).sums.calls + std::mem::take(&mut queue.dropped)
         };
-        self.inner.losses.ended(left);
+        self.inner.losses.record_shutdown(left);
     }
 }
 
@@ -140,11 +140,11 @@ impl Inner {
                 write::insert(db, &written.sums, &written.rows, &caller_key(db, &key)?)
             };
             if let Err(fault) = self.db.write(write).await {
-                let lost = self.keep(&unwritten, &fault);
-                self.losses.cannot_write(&fault, lost);
+                let lost = self.requeue(&unwritten, &fault);
+                self.losses.record_write_failure(&fault, lost);
                 return Err(fault);
             }
-            self.losses.wrote(std::mem::take(&mut lock(&self.queue).dropped));
+            self.losses.record_write(std::mem::take(&mut lock(&self.queue).dropped));
             let today = self.now() / DAY_MS;
             if *cleaned != Some(today) {
                 let before = self.now() - self.kept_ms;
@@ -155,18 +155,18 @@ impl Inner {
     }
 
     /// The same on a task of its own: a caller that waits for it and gives up loses nothing.
-    async fn written(self: &Arc<Self>) -> Result<(), Fault> {
+    async fn write_detached(self: &Arc<Self>) -> Result<(), Fault> {
         let inner = Arc::clone(self);
         let write = tokio::spawn(async move { inner.write_all().await });
         write.await.unwrap_or_else(|_| Err(Fault::internal("the ledger: the work ended without an answer")))
     }
 
     /// Puts calls back that could not be written, where that may go better later; how many are lost since this was asked last.
-    fn keep(&self, unwritten: &Unwritten, fault: &Fault) -> u64 {
+    fn requeue(&self, unwritten: &LedgerBatch, fault: &Fault) -> u64 {
         let mut queue = lock(&self.queue);
         if fault.retryable {
-            queue.dropped += queue.waiting.sums.put_back(&unwritten.sums);
-            let room = ROWS.saturating_sub(queue.waiting.rows.len()).min(unwritten.rows.len());
+            queue.dropped += queue.waiting.sums.merge_back(&unwritten.sums);
+            let room = MAX_ROWS.saturating_sub(queue.waiting.rows.len()).min(unwritten.rows.len());
             let newest = &unwritten.rows[unwritten.rows.len() - room..];
             queue.waiting.rows.splice(..0, newest.iter().cloned());
         } else {
@@ -177,7 +177,7 @@ impl Inner {
 
     async fn gather_and_write(&self) {
         loop {
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(GATHER_TIME).await;
             let written = self.write_all().await;
             let mut queue = lock(&self.queue);
             if written.is_err() || queue.waiting.sums.calls == 0 {
@@ -188,11 +188,11 @@ impl Inner {
     }
 }
 
-impl Queue {
+impl LedgerQueue {
     fn add(&mut self, sample: CallSample) {
         if !self.waiting.sums.add(&sample) {
             self.dropped += 1;
-        } else if self.waiting.rows.len() < ROWS {
+        } else if self.waiting.rows.len() < MAX_ROWS {
             self.waiting.rows.push(sample);
         }
     }
@@ -234,7 +234,7 @@ impl CallLedger for SqliteLedger {
 
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         // What cannot be written was said in the log, and what is there can be read all the same.
-        let _said = timeout(PATIENCE, self.inner.written()).await;
+        let _said = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
         let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
         let today = self.inner.now() / DAY_MS;
         self.inner.db.read(move |db| read::metrics(db, &filter, first_day, today)).await
@@ -252,6 +252,6 @@ impl CallLedger for SqliteLedger {
     }
 
     async fn flush(&self) -> Result<(), Fault> {
-        self.inner.written().await
+        self.inner.write_detached().await
     }
 }

@@ -8,15 +8,16 @@ use gatehouse_core::{
 };
 use rusqlite::{Connection, Row, params};
 
-use super::{latency::percentile, source, write::word};
+use super::{latency::percentile, source, write::ending_name};
 use crate::sqlite::error::StoreError;
 
 /// Days of the sparkline where the question names none, and at most.
-const SHOWN: u32 = 14;
-const MOST_SHOWN: u32 = 90;
+const DEFAULT_SPARKLINE_DAYS: u32 = 14;
+const MAX_SPARKLINE_DAYS: u32 = 90;
 
 /// Which rows count: `?1` to `?4` are the first day, kind and name of the source, and the tool.
-const CHOSEN: &str = "day >= ?1 AND (?2 IS NULL OR kind = ?2 AND source = ?3) AND (?4 IS NULL OR name = ?4)";
+const FILTER_CONDITION: &str =
+    "day >= ?1 AND (?2 IS NULL OR kind = ?2 AND source = ?3) AND (?4 IS NULL OR name = ?4)";
 
 /// A source as it is stored.
 pub(super) fn source_id(kind: &str, name: &str) -> SourceId {
@@ -36,7 +37,7 @@ pub(super) fn metrics(
         "SELECT number, kind, source, name, sum(calls), sum(tool_errors), sum(transport_errors), sum(took_us),
                 sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed),
                 failure.at, failure.text
-         FROM tool JOIN day ON day.tool = number LEFT JOIN failure ON failure.tool = number WHERE {CHOSEN} GROUP BY number ORDER BY kind, source, name"
+         FROM tool JOIN day ON day.tool = number LEFT JOIN failure ON failure.tool = number WHERE {FILTER_CONDITION} GROUP BY number ORDER BY kind, source, name"
     ))?;
     let values = params![first_day, kind, name, filter.tool];
     let told = totals.query_map(values, |row| Ok((row.get(0)?, total(row)?)))?;
@@ -44,7 +45,7 @@ pub(super) fn metrics(
 
     let mut buckets = HashMap::<i64, Vec<(i64, u64)>>::new();
     let mut latencies = db.prepare_cached(&format!(
-        "SELECT number, bucket, sum(calls) FROM tool JOIN latency ON tool = number WHERE {CHOSEN}
+        "SELECT number, bucket, sum(calls) FROM tool JOIN latency ON tool = number WHERE {FILTER_CONDITION}
          GROUP BY number, bucket ORDER BY number, bucket"
     ))?;
     let mut rows = latencies.query(values)?;
@@ -52,11 +53,11 @@ pub(super) fn metrics(
         buckets.entry(row.get(0)?).or_default().push((row.get(1)?, count(row, 2)?));
     }
 
-    let shown = filter.days.unwrap_or(SHOWN).clamp(1, MOST_SHOWN) as usize;
+    let shown = filter.days.unwrap_or(DEFAULT_SPARKLINE_DAYS).clamp(1, MAX_SPARKLINE_DAYS) as usize;
     let first_shown = today - shown as i64 + 1;
     let mut days = HashMap::<i64, Vec<u64>>::new();
     let mut by_day = db.prepare_cached(&format!(
-        "SELECT number, day, calls FROM tool JOIN day ON tool = number WHERE {CHOSEN} AND day BETWEEN ?5 AND ?6"
+        "SELECT number, day, calls FROM tool JOIN day ON tool = number WHERE {FILTER_CONDITION} AND day BETWEEN ?5 AND ?6"
     ))?;
     let mut rows = by_day.query(params![first_day, kind, name, filter.tool, first_shown, today])?;
     while let Some(row) = rows.next()? {
@@ -102,7 +103,7 @@ fn last_error(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
     let stored = row.get::<_, Option<i64>>(13)?;
     match stored == Some(last / 16) {
         true => row.get(14),
-        false => Ok(word(last % 16).map(str::to_owned)),
+        false => Ok(ending_name(last % 16).map(str::to_owned)),
     }
 }
 

@@ -14,20 +14,20 @@ use crate::sqlite::error::StoreError;
 /// What comes within ten minutes counts as called after, and no more than so many calls of it. They are looked for among
 /// the next few: a server's tool that is called through a gate stands between calls of that gate.
 const WINDOW_MS: i64 = 10 * 60 * 1_000;
-const NEXT: i64 = 4;
-const AMONG: i64 = 16;
+const MAX_FOLLOWING: i64 = 4;
+const LOOKAHEAD: i64 = 16;
 
 /// The last calls, and the last callers, that are looked at.
-const CALLS: i64 = 2_000;
-const CALLERS: i64 = 500;
+const MAX_CALLS: i64 = 2_000;
+const MAX_CALLERS: i64 = 500;
 
 /// What has to be seen before anything is told: fewer calls than these are one afternoon of one agent, and five common
 /// ones at less than one and a half times what chance gives come about by themselves in a hundred tools.
-const FEWEST_CALLS: i64 = 10;
-const FEWEST_TOGETHER: i64 = 5;
-const FEWEST_CALLERS: i64 = 5;
-const FEWEST_SHARED: i64 = 3;
-const LEAST_LIFT: f64 = 1.5;
+const MIN_CALLS: i64 = 10;
+const MIN_TOGETHER: i64 = 5;
+const MIN_CALLERS: i64 = 5;
+const MIN_SHARED: i64 = 3;
+const MIN_LIFT: f64 = 1.5;
 
 /// Tools of gates belong to tools of gates, and those of servers to those of servers. The most telling first; those that follow and those of the same callers are told apart.
 pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, StoreError> {
@@ -37,9 +37,9 @@ pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Ve
     let Some(number) = number.query_row(named, |row| row.get::<_, i64>(0)).optional()? else {
         return Ok(Vec::new());
     };
-    let mut found = following(db, number)?;
-    found.extend(of_its_callers(db, number)?);
-    found.retain(|one| one.lift >= LEAST_LIFT);
+    let mut found = called_next(db, number)?;
+    found.extend(shared_by_callers(db, number)?);
+    found.retain(|one| one.lift >= MIN_LIFT);
     // Rare pairs have the highest lift by chance, so how often they were seen counts too.
     let telling = |one: &RelatedTool| one.lift.ln() * (one.together as f64).sqrt();
     found.sort_by(|a, b| {
@@ -51,7 +51,7 @@ pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Ve
 }
 
 /// Chance is the share that a tool has of all calls of its kind that are kept in days.
-fn following(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
+fn called_next(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
     let mut pairs = db.prepare_cached(
         "WITH alike AS MATERIALIZED (
             SELECT number AS tool FROM tool WHERE kind = (SELECT kind FROM tool WHERE number = ?1)
@@ -73,13 +73,13 @@ fn following(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError>
          FROM seen JOIN days USING (tool) JOIN tool ON tool.number = seen.tool
          WHERE together >= ?5 AND looked >= ?6",
     )?;
-    let values = params![tool, CALLS, WINDOW_MS, NEXT, FEWEST_TOGETHER, FEWEST_CALLS, AMONG];
+    let values = params![tool, MAX_CALLS, WINDOW_MS, MAX_FOLLOWING, MIN_TOGETHER, MIN_CALLS, LOOKAHEAD];
     let found = pairs.query_map(values, |row| one(row, true))?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// Chance is the share of all callers that call a tool.
-fn of_its_callers(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
+fn shared_by_callers(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
     let mut shared = db.prepare_cached(
         "WITH mine AS MATERIALIZED (
             SELECT caller FROM caller WHERE tool = ?1 ORDER BY last DESC LIMIT ?2
@@ -94,7 +94,7 @@ fn of_its_callers(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreE
                        / (SELECT count(DISTINCT caller) FROM caller))
          FROM seen JOIN tool ON tool.number = seen.tool WHERE together >= ?3 AND looked >= ?4",
     )?;
-    let values = params![tool, CALLERS, FEWEST_SHARED, FEWEST_CALLERS];
+    let values = params![tool, MAX_CALLERS, MIN_SHARED, MIN_CALLERS];
     let found = shared.query_map(values, |row| one(row, false))?;
     Ok(found.collect::<Result<_, _>>()?)
 }

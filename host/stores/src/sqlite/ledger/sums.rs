@@ -8,20 +8,20 @@ use std::{
 
 use gatehouse_core::{ports::ledger::CallSample, tool::ToolId};
 
-use super::{DAY_MS, latency::bucket, write::number};
+use super::{DAY_MS, latency::bucket, write::ending_code};
 
 /// Tools with calls of one day that may wait.
-pub(super) const MOST_DAYS: usize = 4_096;
+pub(super) const MAX_TOOL_DAYS: usize = 4_096;
 
 /// Callers of one tool that may wait; what is told of callers needs no more.
-const MOST_CALLERS: usize = 1_024;
+const MAX_CALLERS: usize = 1_024;
 
 /// The most of anything that one call is counted with: a year of microseconds.
-const MOST: u64 = 31_536_000_000_000;
+const MAX_CALL_VALUE: u64 = 31_536_000_000_000;
 
 /// What calls of one tool on one day add up to; times are microseconds, moments milliseconds since 1970.
 #[derive(Default)]
-pub(super) struct Day {
+pub(super) struct ToolDay {
     pub(super) calls: i64,
     pub(super) tool_errors: i64,
     pub(super) transport_errors: i64,
@@ -42,21 +42,21 @@ pub(super) struct Day {
 
 /// Calls that are not written yet, by tool and day.
 #[derive(Default)]
-pub(super) struct Sums {
-    pub(super) days: HashMap<(ToolId, i64), Day>,
+pub(super) struct CallSums {
+    pub(super) days: HashMap<(ToolId, i64), ToolDay>,
     /// All of them.
     pub(super) calls: u64,
 }
 
 pub(super) fn bounded(value: u64) -> i64 {
-    value.min(MOST) as i64
+    value.min(MAX_CALL_VALUE) as i64
 }
 
-impl Sums {
+impl CallSums {
     /// The day that a call belongs to; none where there is no room for another one.
-    fn day(&mut self, tool: &ToolId, day: i64) -> Option<&mut Day> {
+    fn day(&mut self, tool: &ToolId, day: i64) -> Option<&mut ToolDay> {
         let key = (tool.clone(), day);
-        if self.days.len() >= MOST_DAYS && !self.days.contains_key(&key) {
+        if self.days.len() >= MAX_TOOL_DAYS && !self.days.contains_key(&key) {
             return None;
         }
         Some(self.days.entry(key).or_default())
@@ -66,7 +66,7 @@ impl Sums {
     pub(super) fn add(&mut self, sample: &CallSample) -> bool {
         let at = bounded(sample.at);
         let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
-        let (ending, took) = (number(sample.ending), bounded(sample.took_us));
+        let (ending, took) = (ending_code(sample.ending), bounded(sample.took_us));
         day.calls += 1;
         let is_answered = sample.ending.is_answered();
         day.tool_errors += i64::from(ending > 0 && is_answered);
@@ -77,15 +77,15 @@ impl Sums {
         day.tokens_out += bounded(sample.tokens_out);
         day.last_called = day.last_called.max(at);
         day.last_failed = day.last_failed.max(if ending == 0 { 0 } else { at * 16 + ending });
-        day.failed(sample.error.as_ref().map(|text| (at, text)));
+        day.record_failure(sample.error.as_ref().map(|text| (at, text)));
         *day.latencies.entry(bucket(took)).or_default() += 1;
-        day.called(sample.caller, at);
+        day.record_caller(sample.caller, at);
         self.calls += 1;
         true
     }
 
     /// Adds what could not be written; how many calls there was no room for.
-    pub(super) fn put_back(&mut self, unwritten: &Self) -> u64 {
+    pub(super) fn merge_back(&mut self, unwritten: &Self) -> u64 {
         let mut lost = 0;
         for ((tool, number), one) in &unwritten.days {
             let Some(day) = self.day(tool, *number) else {
@@ -101,12 +101,12 @@ impl Sums {
             day.tokens_out += one.tokens_out;
             day.last_called = day.last_called.max(one.last_called);
             day.last_failed = day.last_failed.max(one.last_failed);
-            day.failed(one.failure.as_ref().map(|(at, text)| (*at, text)));
+            day.record_failure(one.failure.as_ref().map(|(at, text)| (*at, text)));
             for (bucket, calls) in &one.latencies {
                 *day.latencies.entry(*bucket).or_default() += calls;
             }
             for (caller, last) in &one.callers {
-                day.called(*caller, *last);
+                day.record_caller(*caller, *last);
             }
         }
         self.calls += unwritten.calls - lost;
@@ -114,9 +114,9 @@ impl Sums {
     }
 }
 
-impl Day {
+impl ToolDay {
     /// Notes the text of a failure, if it is the last one.
-    fn failed(&mut self, failure: Option<(i64, &Arc<str>)>) {
+    fn record_failure(&mut self, failure: Option<(i64, &Arc<str>)>) {
         if let Some((at, text)) = failure
             && self.failure.as_ref().is_none_or(|(last, _)| at >= *last)
         {
@@ -124,8 +124,8 @@ impl Day {
         }
     }
 
-    fn called(&mut self, caller: u64, at: i64) {
-        if self.callers.len() < MOST_CALLERS || self.callers.contains_key(&caller) {
+    fn record_caller(&mut self, caller: u64, at: i64) {
+        if self.callers.len() < MAX_CALLERS || self.callers.contains_key(&caller) {
             let last = self.callers.entry(caller).or_default();
             *last = at.max(*last);
         }

@@ -11,11 +11,11 @@ use gatehouse_core::{
 };
 use rusqlite::{Connection, params};
 
-use super::sums::{Day, Sums, bounded};
+use super::sums::{CallSums, ToolDay, bounded};
 use crate::sqlite::error::StoreError;
 
 /// Rows that one transaction deletes at most: others write in between.
-const AT_ONCE: i64 = 10_000;
+const MAX_DELETED_ROWS: i64 = 10_000;
 
 /// The kinds of faults, by their number less two; a new one comes last.
 const FAULTS: [FaultKind; 8] = [
@@ -30,7 +30,7 @@ const FAULTS: [FaultKind; 8] = [
 ];
 
 /// An ending as it is stored.
-pub(super) fn number(ending: SampleEnding) -> i64 {
+pub(super) fn ending_code(ending: SampleEnding) -> i64 {
     match ending {
         SampleEnding::Replied => 0,
         SampleEnding::ToolError => 1,
@@ -41,7 +41,7 @@ pub(super) fn number(ending: SampleEnding) -> i64 {
 }
 
 /// A stored ending in a word; none for a reply.
-pub(super) fn word(number: i64) -> Option<&'static str> {
+pub(super) fn ending_name(number: i64) -> Option<&'static str> {
     match number {
         0 => None,
         1 => Some("tool-error"),
@@ -51,7 +51,12 @@ pub(super) fn word(number: i64) -> Option<&'static str> {
 
 /// Writes down what calls add up to, and those of them that are kept singly. Callers are told apart with this key, and
 /// cannot be guessed without it.
-pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[CallSample], key: &str) -> Result<(), StoreError> {
+pub(super) fn insert(
+    db: &Connection,
+    sums: &CallSums,
+    rows: &[CallSample],
+    key: &str,
+) -> Result<(), StoreError> {
     let mut tools = HashMap::new();
     let mut callers = HashMap::new();
     let mut known = |told: u64| *callers.entry(told).or_insert_with(|| caller(key, told));
@@ -83,8 +88,8 @@ pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[CallSample], key: &st
     for ((id, day), sum) in &sums.days {
         let tool = tool(db, &id.source, &id.name)?;
         tools.insert(id, tool);
-        let Day { calls, tool_errors, transport_errors, took, connecting, .. } = sum;
-        let Day { tokens_in, tokens_out, last_called, last_failed, .. } = sum;
+        let ToolDay { calls, tool_errors, transport_errors, took, connecting, .. } = sum;
+        let ToolDay { tokens_in, tokens_out, last_called, last_failed, .. } = sum;
         into_days.execute(params![
             tool,
             day,
@@ -120,7 +125,7 @@ pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[CallSample], key: &st
             tool,
             known(sample.caller),
             &*sample.preset,
-            number(sample.ending),
+            ending_code(sample.ending),
             bounded(sample.took_us),
             bounded(sample.connecting_us),
             bounded(sample.tokens_in),
@@ -148,10 +153,10 @@ fn caller(key: &str, caller: u64) -> i64 {
 /// Deletes single calls that are older than this; whether there may be more.
 pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreError> {
     let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
-    let gone = db.prepare_cached(old)?.execute([before, AT_ONCE])?;
+    let gone = db.prepare_cached(old)?.execute([before, MAX_DELETED_ROWS])?;
     db.prepare_cached("DELETE FROM caller WHERE last < ?1")?.execute([before])?;
     db.prepare_cached("DELETE FROM failure WHERE at < ?1")?.execute([before])?;
-    Ok(gone as i64 == AT_ONCE)
+    Ok(gone as i64 == MAX_DELETED_ROWS)
 }
 
 /// Forgets what the filter chooses, from this day on; the number of calls that are gone.

@@ -1,9 +1,9 @@
 //! The schema of artifacts.
 
-use super::Steps;
+use super::MigrationSteps;
 
 /// Artifacts.
-pub(in crate::sqlite) const ARTIFACTS: Steps = &[
+pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
     // 1: texts in blocks, what each owner knows of them, and their vectors. The indexes of words are made with each owner
     // (`artifacts/words.rs`). Times are milliseconds since 1970.
     concat!(

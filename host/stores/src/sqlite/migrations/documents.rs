@@ -1,9 +1,9 @@
 //! The schema of repositories of documents.
 
-use super::Steps;
+use super::MigrationSteps;
 
 /// Repositories of documents.
-pub(in crate::sqlite) const DOCUMENTS: Steps = &[
+pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
     // 1: repositories, their documents, the chunks of these and their vectors. The indexes of words are made with each
     // repository (`documents/words.rs`).
     concat!(

@@ -1,9 +1,9 @@
 //! The schema of the ledger.
 
-use super::Steps;
+use super::MigrationSteps;
 
 /// How calls went.
-pub(in crate::sqlite) const LEDGER: Steps = &[
+pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
     // 1: calls for a while, days for ever. Times are milliseconds since 1970, days are UTC days since then. An `ending` is
     // the number that `ledger/write.rs` gives it; `last_failed` is a time and such a number in one, time * 16 + ending,
     // 0 where nothing failed.

@@ -1,9 +1,9 @@
 //! The steps of the database of servers' tools.
 
-use super::Steps;
+use super::MigrationSteps;
 
 /// What is known of the tools of servers. It can be learned again by asking them, but for what was reviewed.
-pub(in crate::sqlite) const TOOLS: Steps = &[
+pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
     // 1: servers with what they say of themselves, their tools, and vectors as in the other databases. The number of an
     // item is that of its tool.
     concat!(

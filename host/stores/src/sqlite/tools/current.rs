@@ -21,7 +21,7 @@ use rusqlite::{Connection, Transaction};
 
 use super::{TOOLS, write};
 use crate::{
-    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
     sqlite::{
         copy::DataFile, db::Database, error::StoreError, migrations, vector_cache::VectorCache, vectors,
     },
@@ -31,7 +31,7 @@ use crate::{
 const GENERATION_BITS: u32 = 40;
 
 /// A database with what depends on it.
-pub(super) struct Opened {
+pub(super) struct ToolDatabase {
     db: Database,
     pub(super) cache: VectorCache,
     /// Number of databases that this process used before.
@@ -42,14 +42,14 @@ pub(super) struct Opened {
 
 /// What a server listed first and last since the file could be written, with the time of each.
 #[derive(Clone)]
-struct Listed {
+struct ListingHistory {
     first: (Arc<IndexedListing>, i64),
     last: (Arc<IndexedListing>, i64),
 }
 
 struct State {
-    opened: Arc<Opened>,
-    listed: HashMap<Arc<str>, Listed>,
+    opened: Arc<ToolDatabase>,
+    listed: HashMap<Arc<str>, ListingHistory>,
     /// True if a file was set aside. What is damaged again stays where it is.
     set_aside: bool,
     closed: bool,
@@ -65,7 +65,7 @@ pub(crate) struct CurrentDatabase {
 
 impl CurrentDatabase {
     pub(super) fn new(file: PathBuf) -> Arc<Self> {
-        let opened = Arc::new(Opened::new(in_file(&file), 0, None));
+        let opened = Arc::new(ToolDatabase::new(file_database(&file), 0, None));
         let state = State { opened, listed: HashMap::new(), set_aside: false, closed: false };
         let (state, changing) = (Mutex::new(state), tokio::sync::Mutex::default());
         Arc::new_cyclic(|own| Self { file, state, changing, own: Weak::clone(own) })
@@ -74,10 +74,10 @@ impl CurrentDatabase {
     /// Runs work that reads.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, &Opened) -> Result<T, StoreError> + Clone + Send + 'static,
+        work: impl FnOnce(&Connection, &ToolDatabase) -> Result<T, StoreError> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
-            let opened = self.opened();
+            let opened = self.current();
             let (work, read) = (work.clone(), Arc::clone(&opened));
             match opened.db.try_read(move |db| work(db, &read)).await? {
                 Ok(value) => return Ok(value),
@@ -92,7 +92,7 @@ impl CurrentDatabase {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
-            let opened = self.opened();
+            let opened = self.current();
             match opened.db.try_write(work.clone()).await? {
                 Ok(value) => return Ok(value),
                 Err(error) => self.replace(opened, error).await?,
@@ -115,7 +115,7 @@ impl CurrentDatabase {
             match state.listed.get_mut(&listing.server) {
                 Some(listed) if in_memory => listed.last = last,
                 _ => {
-                    let listed = Listed { first: last.clone(), last };
+                    let listed = ListingHistory { first: last.clone(), last };
                     state.listed.insert(Arc::clone(&listing.server), listed);
                 }
             }
@@ -131,7 +131,7 @@ impl CurrentDatabase {
 
     /// Why nothing can be stored. `None` if the file is in use.
     pub(super) fn reason(&self) -> Option<String> {
-        self.opened().reason.clone()
+        self.current().reason.clone()
     }
 
     pub(super) async fn close(&self) {
@@ -143,12 +143,12 @@ impl CurrentDatabase {
         opened.db.close().await;
     }
 
-    fn opened(&self) -> Arc<Opened> {
+    fn current(&self) -> Arc<ToolDatabase> {
         Arc::clone(&lock(&self.state).opened)
     }
 }
 
-impl Opened {
+impl ToolDatabase {
     fn new(db: Database, number: i64, reason: Option<String>) -> Self {
         Self { db, cache: VectorCache::new(TOOLS), number, reason }
     }
@@ -159,7 +159,7 @@ impl Opened {
     }
 }
 
-fn in_file(path: &Path) -> Database {
+fn file_database(path: &Path) -> Database {
     Database::new(DataFile::Tools.subject(), path.to_owned(), migrations::TOOLS)
 }
 
@@ -168,7 +168,7 @@ impl VectorStore for CurrentDatabase {
     async fn waiting(
         &self,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         let (model, after) = (model.clone(), after.cloned());

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, backup::Backup};
 
 use super::{read, review};
 use crate::sqlite::{
-    copy::PAGES,
+    copy::COPY_PAGES,
     db::{Options, create, open_reader, open_writer},
     error::StoreError,
     lock::DatabaseLock,
@@ -19,7 +19,7 @@ use crate::sqlite::{
 };
 
 /// How long another process is waited for that opens the same file.
-const BUSY: Duration = Duration::from_secs(1);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Reads the whole file into a database in memory, which is of no use if this fails. Blocking.
 pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -28,18 +28,20 @@ pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), Stor
         Ok(source) if source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).is_ok() => {
             source
         }
-        _ => open_unchanging(path)?,
+        _ => open_immutable(path)?,
     };
-    Backup::new(&source, memory)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    Backup::new(&source, memory)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
     migrations::migrate(memory, TOOLS)?;
     check(memory)
 }
 
 /// Opens a file in a folder that SQLite may not write to, which it reads only if nothing is left beside the file.
-fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
+fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
     let is_whole = |wal: PathBuf| fs::metadata(wal).map_or(true, |file| file.len() == 0);
     let text = path.to_str().filter(|text| !text.contains(['?', '#', '%']));
-    let (Some(text), true) = (text, is_whole(beside(path, "-wal"))) else { return Err(StoreError::Closed) };
+    let (Some(text), true) = (text, is_whole(sibling_path(path, "-wal"))) else {
+        return Err(StoreError::Closed);
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let source = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
     migrations::check(&source, TOOLS)?;
@@ -52,28 +54,28 @@ fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
 /// There is a file at each moment, so a process that is killed meanwhile does not make the next one believe that nothing was
 /// ever reviewed.
 pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let _alone = DatabaseLock::try_alone(path)?;
+    let _alone = DatabaseLock::try_exclusive(path)?;
     let is_whole = create::not_empty(path)
-        .and_then(|()| open_writer(path, TOOLS, Options::new(BUSY)))
+        .and_then(|()| open_writer(path, TOOLS, Options::new(BUSY_TIMEOUT)))
         .and_then(|db| check(&db));
     if is_whole.is_ok() {
         return Ok(None);
     }
-    let (new, aside) = (beside(path, ".new"), beside(path, ".set-aside"));
+    let (new, aside) = (sibling_path(path, ".new"), sibling_path(path, ".set-aside"));
     for old in [&new, &aside] {
         for ending in ["", "-wal", "-shm"] {
-            remove(&beside(old, ending)).map_err(StoreError::Folder)?;
+            remove(&sibling_path(old, ending)).map_err(StoreError::Folder)?;
         }
     }
     create::private_file(&new).map_err(StoreError::Folder)?;
-    review::set_lost(&open_writer(&new, TOOLS, Options::new(BUSY))?)?;
+    review::set_lost(&open_writer(&new, TOOLS, Options::new(BUSY_TIMEOUT))?)?;
     let replace = || {
         fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop))?;
-        let wal = beside(path, "-wal");
+        let wal = sibling_path(path, "-wal");
         if wal.exists() {
-            fs::rename(wal, beside(&aside, "-wal"))?;
+            fs::rename(wal, sibling_path(&aside, "-wal"))?;
         }
-        remove(&beside(path, "-shm"))?;
+        remove(&sibling_path(path, "-shm"))?;
         fs::rename(&new, path)
     };
     replace().map_err(StoreError::Folder)?;
@@ -86,14 +88,14 @@ fn check(db: &Connection) -> Result<(), StoreError> {
     if said != "ok" {
         return Err(StoreError::NotIntact(said));
     }
-    read::held(db)?;
+    read::pending_changes(db)?;
     for server in read::all(db)? {
-        read::known(db, server.server.name())?;
+        read::known_listing(db, server.server.name())?;
     }
     Ok(())
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path.file_name().unwrap_or_default());
     name.push(ending);
     path.with_file_name(name)

@@ -17,7 +17,7 @@ use gatehouse_core::{
     },
 };
 
-use self::current::{CurrentDatabase, Opened};
+use self::current::{CurrentDatabase, ToolDatabase};
 use crate::embedding::VectorStore;
 
 /// What vectors of tools are kept under.
@@ -70,26 +70,26 @@ impl SqliteTools {
         let [server, label, digest] = [server, label, digest].map(str::to_owned);
         // Finds out whether the file can be written.
         self.db.write(|db| write::changed(db)).await?;
-        self.stores()?;
+        self.check_writable()?;
         let approved = self.db.write(move |db| write::approve(db, &server, &label, &digest)).await?;
-        self.stores()?;
+        self.check_writable()?;
         Ok(approved)
     }
 
     /// Refuses if what is written is in memory alone.
-    fn stores(&self) -> Result<(), Fault> {
+    fn check_writable(&self) -> Result<(), Fault> {
         let Some(why) = self.db.reason() else { return Ok(()) };
         Err(Fault::unavailable(format!("The approval cannot be stored: {why}."))
             .hint("Make the file usable, and approve again."))
     }
 
-    pub(crate) async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
+    pub(crate) async fn known_listing(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
         let server = server.to_owned();
-        self.db.read(move |db, _| read::known(db, &server)).await
+        self.db.read(move |db, _| read::known_listing(db, &server)).await
     }
 
-    pub(crate) async fn held(&self) -> Result<Vec<PendingChange>, Fault> {
-        self.db.read(|db, _| read::held(db)).await
+    pub(crate) async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
+        self.db.read(|db, _| read::pending_changes(db)).await
     }
 
     /// Counts changes of what is kept.
@@ -99,7 +99,8 @@ impl SqliteTools {
 
     /// Every tool, with the state that it is of.
     pub(crate) async fn all(&self) -> Result<(i64, Vec<StoredServer>), Fault> {
-        let work = |db: &_, opened: &Opened| Ok((opened.generation(read::generation(db)?), read::all(db)?));
+        let work =
+            |db: &_, opened: &ToolDatabase| Ok((opened.generation(read::generation(db)?), read::all(db)?));
         self.db.read(work).await
     }
 
@@ -110,7 +111,7 @@ impl SqliteTools {
         vector: Vec<f32>,
     ) -> Result<(Vec<(i64, f32)>, usize), Fault> {
         let model = model.to_owned();
-        let work = move |db: &_, opened: &Opened| {
+        let work = move |db: &_, opened: &ToolDatabase| {
             let all = read::count(db)?;
             let Some(held) = opened.cache.held(db, &model, vector.len())? else {
                 return Ok((Vec::new(), all));

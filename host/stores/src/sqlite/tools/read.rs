@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     StoredServer, StoredTool, TOOLS,
-    review::{self, HELD, JOINED},
+    review::{self, IS_QUARANTINED, REVIEW_JOINS},
 };
 use crate::sqlite::error::StoreError;
 
@@ -27,7 +27,7 @@ pub(super) fn count(db: &Connection) -> Result<usize, StoreError> {
     Ok(count as usize)
 }
 
-pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing>, StoreError> {
+pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<KnownListing>, StoreError> {
     let mut statement =
         db.prepare_cached("SELECT about, last_change, quarantine FROM server WHERE name = ?1")?;
     let found: Option<(String, Option<i64>, bool)> =
@@ -36,19 +36,19 @@ pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing
     let mut listing: Listing = parsed(&about)?;
     let mut held_back = 0;
     if quarantine {
-        let held = review::held_beside_tools(db, server, &listing)?;
-        review::withhold(&mut listing, &held);
+        let held = review::quarantined_definitions(db, server, &listing)?;
+        review::remove_quarantined(&mut listing, &held);
         held_back = held.len();
     }
     let is_lost = review::is_lost(db)?;
     let mut tools = Vec::new();
     let mut statement = db.prepare_cached(&format!(
-        "SELECT spec, tool.digest, category, tool.last_change, {HELD}, reviewed.digest IS NULL, accepted FROM {JOINED}
+        "SELECT spec, tool.digest, category, tool.last_change, {IS_QUARANTINED}, reviewed.digest IS NULL, accepted FROM {REVIEW_JOINS}
          WHERE tool.server = ?1 ORDER BY place"
     ))?;
     let mut rows = statement.query([server])?;
     while let Some(row) = rows.next()? {
-        let spec = as_accepted(&row.get::<_, String>(0)?, row.get(6)?)?;
+        let spec = accepted_spec(&row.get::<_, String>(0)?, row.get(6)?)?;
         let category: String = row.get(2)?;
         let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
         let why = match (is_new, is_lost) {
@@ -75,29 +75,29 @@ pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing
     }))
 }
 
-pub(super) fn held(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
-    let mut all = held_tools(db)?;
+pub(super) fn pending_changes(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
+    let mut all = quarantined_tools(db)?;
     let mut statement = db.prepare_cached("SELECT name, about FROM server WHERE quarantine")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (server, about): (String, String) = (row.get(0)?, row.get(1)?);
-        let held = review::held_beside_tools(db, &server, &parsed(&about)?)?;
+        let held = review::quarantined_definitions(db, &server, &parsed(&about)?)?;
         all.extend(held.into_iter().map(|held| held.change(&server)));
     }
     all.sort_by(|a, b| (&a.server, a.kind, &a.name).cmp(&(&b.server, b.kind, &b.name)));
     Ok(all)
 }
 
-fn held_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
+fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {HELD} FROM {JOINED}"
+        "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {IS_QUARANTINED} FROM {REVIEW_JOINS}"
     ))?;
     let mut rows = statement.query([])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let text: String = row.get(4)?;
         let spec: ToolSpec = parsed(&text)?;
-        let accepted = as_accepted(&text, row.get(5)?)?;
+        let accepted = accepted_spec(&text, row.get(5)?)?;
         let (counts_as, says) = (ToolPromise::from_spec(&accepted), ToolPromise::from_spec(&spec));
         let held_back: bool = row.get(6)?;
         if !held_back && counts_as == says {
@@ -121,7 +121,7 @@ fn held_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
 }
 
 /// A tool that promises no more than was accepted.
-fn as_accepted(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
+fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
     let mut spec: ToolSpec = parsed(spec)?;
     accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);
     Ok(Arc::new(spec))
@@ -129,13 +129,13 @@ fn as_accepted(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, St
 
 pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT tool.server, number, spec, {HELD}, accepted FROM {JOINED} ORDER BY tool.server, place"
+        "SELECT tool.server, number, spec, {IS_QUARANTINED}, accepted FROM {REVIEW_JOINS} ORDER BY tool.server, place"
     ))?;
     let mut rows = statement.query([])?;
     let mut all: Vec<StoredServer> = Vec::new();
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
-        let spec = as_accepted(&row.get::<_, String>(2)?, row.get(4)?)?;
+        let spec = accepted_spec(&row.get::<_, String>(2)?, row.get(4)?)?;
         let tool = StoredTool { number: row.get(1)?, spec, held: row.get(3)? };
         match all.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),

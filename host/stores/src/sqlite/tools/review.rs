@@ -15,10 +15,10 @@ use super::read::parsed;
 use crate::sqlite::error::StoreError;
 
 /// SQL that is true for a tool that is held back, where `server` and `reviewed` are joined.
-pub(super) const HELD: &str = "coalesce(reviewed.digest <> tool.digest, server.quarantine)";
+pub(super) const IS_QUARANTINED: &str = "coalesce(reviewed.digest <> tool.digest, server.quarantine)";
 
 /// Joins of a tool with its server and with what was reviewed and promised.
-pub(super) const JOINED: &str = "tool JOIN server ON server.name = tool.server
+pub(super) const REVIEW_JOINS: &str = "tool JOIN server ON server.name = tool.server
     LEFT JOIN reviewed ON reviewed.server = tool.server AND reviewed.kind = 'tool' AND reviewed.name = tool.name
     LEFT JOIN promise ON promise.server = tool.server AND promise.name = tool.name";
 
@@ -29,12 +29,12 @@ pub(super) struct StoredServerState {
 }
 
 /// A definition besides tools that is held back.
-pub(super) struct HeldDefinition {
+pub(super) struct QuarantinedDefinition {
     definition: Definition,
     before: Option<String>,
 }
 
-impl HeldDefinition {
+impl QuarantinedDefinition {
     pub(super) fn change(self, server: &str) -> PendingChange {
         let Definition { kind, name, text, digest } = self.definition;
         PendingChange {
@@ -115,11 +115,11 @@ pub(super) fn set_lost(db: &Connection) -> Result<(), StoreError> {
 }
 
 /// Returns what is held back of a quarantined server besides its tools.
-pub(super) fn held_beside_tools(
+pub(super) fn quarantined_definitions(
     db: &Connection,
     server: &str,
     about: &Listing,
-) -> Result<Vec<HeldDefinition>, StoreError> {
+) -> Result<Vec<QuarantinedDefinition>, StoreError> {
     let sql = "SELECT kind, name, digest, definition FROM reviewed WHERE server = ?1 AND kind <> 'tool'";
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map([server], |row| {
@@ -131,14 +131,14 @@ pub(super) fn held_beside_tools(
         let key = (definition.kind.as_str().to_owned(), definition.name.clone());
         let before = reviewed.remove(&key);
         let is_reviewed = before.as_ref().is_some_and(|(digest, _)| *digest == definition.digest);
-        (!is_reviewed).then(|| HeldDefinition { definition, before: before.map(|(_, text)| text) })
+        (!is_reviewed).then(|| QuarantinedDefinition { definition, before: before.map(|(_, text)| text) })
     });
     Ok(held.collect())
 }
 
 /// Takes out of a listing what is held back. The instructions are those that were approved.
-pub(super) fn withhold(listing: &mut Listing, held: &[HeldDefinition]) {
-    for HeldDefinition { definition, before } in held {
+pub(super) fn remove_quarantined(listing: &mut Listing, held: &[QuarantinedDefinition]) {
+    for QuarantinedDefinition { definition, before } in held {
         let name = &definition.name;
         match definition.kind {
             DefinitionKind::Tool => {}

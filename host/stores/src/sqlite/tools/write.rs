@@ -27,7 +27,7 @@ use crate::{
 const MAX_PROMISES: i64 = 4_096;
 
 /// A tool as it was.
-struct Old {
+struct PreviousTool {
     digest: String,
     last_change: Option<i64>,
 }
@@ -39,9 +39,9 @@ pub(super) fn put(
     force: bool,
 ) -> Result<RefreshReport, StoreError> {
     let server = &*listed.server;
-    let mut before = old(db, server)?;
+    let mut before = previous_tools(db, server)?;
     let about = Listing { tools: Vec::new(), ..Listing::clone(&listed.listing) };
-    let about = serde_json::to_string(&about).map_err(damaged)?;
+    let about = serde_json::to_string(&about).map_err(encoding_error)?;
     let known = db
         .prepare_cached("SELECT about, quarantine FROM server WHERE name = ?1")?
         .query_row([server], |row| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? }))
@@ -72,8 +72,8 @@ pub(super) fn put(
         report.embeddings += 1;
         let last_change = old.and_then(|old| if same { old.last_change } else { Some(now) });
         let number = vectors::put_item(db, TOOLS, &key(server, &tool.name), &digest)?;
-        let category = category::of(&listed.tags, tool);
-        let spec = serde_json::to_string(&**tool).map_err(damaged)?;
+        let category = category::classify(&listed.tags, tool);
+        let spec = serde_json::to_string(&**tool).map_err(encoding_error)?;
         db.prepare_cached(
             "INSERT OR REPLACE INTO tool (number, server, name, place, digest, category, last_change, spec)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -114,14 +114,14 @@ pub(super) fn forget(db: &Connection, server: &str) -> Result<(), StoreError> {
 }
 
 pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) -> Result<bool, StoreError> {
-    let mut waits = super::read::held(db)?.into_iter();
+    let mut waits = super::read::pending_changes(db)?.into_iter();
     let named = waits.find(|held| held.server == server && held.digest == digest && held.label() == label);
     let Some(held) = named else { return Ok(false) };
     if held.held_back {
         review::approve(db, &held)?;
     }
     if held.kind == DefinitionKind::Tool {
-        let accepted = serde_json::to_string(&held.says).map_err(damaged)?;
+        let accepted = serde_json::to_string(&held.says).map_err(encoding_error)?;
         db.prepare_cached("INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)")?
             .execute([server, &held.name, &accepted])?;
     }
@@ -132,7 +132,7 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
 /// Accepts what a tool promises when it is first seen. Of a server that names more tools than anyone could review, further
 /// ones promise nothing: to forget older promises would let it take them back.
 fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<(), StoreError> {
-    let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(damaged)?;
+    let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(encoding_error)?;
     let sql = "INSERT OR IGNORE INTO promise (server, name, accepted) SELECT ?1, ?2, ?3
                WHERE (SELECT count(*) FROM promise WHERE server = ?1) < ?4";
     db.prepare_cached(sql)?.execute(params![server, &*tool.name, accepted, MAX_PROMISES])?;
@@ -144,14 +144,14 @@ pub(super) fn changed(db: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn old(db: &Connection, server: &str) -> Result<HashMap<String, Old>, StoreError> {
+fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, PreviousTool>, StoreError> {
     let mut statement = db.prepare_cached("SELECT name, digest, last_change FROM tool WHERE server = ?1")?;
     let rows = statement.query_map([server], |row| {
-        Ok((row.get(0)?, Old { digest: row.get(1)?, last_change: row.get(2)? }))
+        Ok((row.get(0)?, PreviousTool { digest: row.get(1)?, last_change: row.get(2)? }))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn damaged(error: serde_json::Error) -> StoreError {
+fn encoding_error(error: serde_json::Error) -> StoreError {
     StoreError::Damaged(error.to_string())
 }

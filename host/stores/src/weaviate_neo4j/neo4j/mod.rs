@@ -21,27 +21,27 @@ use gatehouse_core::{Fault, http::Redactor, lock};
 use gatehouse_net::{install_crypto, plain_cause};
 use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind, Row};
 
-pub(super) use outbox::{Pending, State};
+pub(super) use outbox::{PendingPage, State};
 pub(super) use schema::SCHEMA;
-use transaction::{Statement, Transaction, cypher};
+use transaction::{CypherStatement, Neo4jTransaction, cypher};
 
 use super::{
-    config::{Timing, WeaviateNeo4jConfig},
+    config::{RemoteTimeouts, WeaviateNeo4jConfig},
     remote::RemoteServer,
 };
-use crate::worker::let_others_finish;
+use crate::worker::back_off;
 
 /// Connections to Neo4j at the same time.
-const CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 
 /// How often a transaction that lost against another one is made again.
-const ATTEMPTS: u64 = 16;
+const MAX_ATTEMPTS: u64 = 16;
 
 /// Neo4j.
-pub(super) struct Neo4j {
+pub(super) struct Neo4jClient {
     remote: RemoteServer,
     settings: neo4rs::Config,
-    timing: Timing,
+    timing: RemoteTimeouts,
     graph: Mutex<Option<Graph>>,
     /// Whether the schema was found or made.
     ready: tokio::sync::OnceCell<()>,
@@ -80,7 +80,7 @@ impl From<Fault> for Neo4jError {
     }
 }
 
-impl Neo4j {
+impl Neo4jClient {
     /// Opens nothing yet. Faults where the address cannot be used.
     pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let address = config.neo4j()?;
@@ -89,7 +89,7 @@ impl Neo4j {
             .user(&config.neo4j_user)
             .password(config.neo4j_password.reveal())
             .connection_timeout(config.timing.connect.max(config.timing.statement))
-            .max_connections(CONNECTIONS);
+            .max_connections(MAX_CONNECTIONS);
         let settings = match &config.neo4j_database {
             Some(name) => settings.db(name.as_str()),
             None => settings,
@@ -115,14 +115,14 @@ impl Neo4j {
     }
 
     /// Begins a transaction, on a connection that may have to be made first.
-    async fn begin(&self) -> Result<Transaction, Fault> {
+    async fn begin(&self) -> Result<Neo4jTransaction, Fault> {
         self.remote.check()?;
         let limit = self.timing.connect;
         let begun = async { Ok(self.graph()?.start_txn().await?) };
         match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Neo4jError::Slow(limit))) {
             Ok(inner) => {
-                self.remote.succeeded();
-                Ok(Transaction::new(inner, self.timing.statement))
+                self.remote.record_success();
+                Ok(Neo4jTransaction::new(inner, self.timing.statement))
             }
             Err(error) => Err(self.fault(error)),
         }
@@ -138,7 +138,7 @@ impl Neo4j {
     }
 
     /// Runs work in a task of its own.
-    async fn apart<T: Send + 'static>(
+    async fn run_detached<T: Send + 'static>(
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> Result<T, Fault> {
         tokio::spawn(work).await.unwrap_or_else(|_| {
@@ -150,13 +150,13 @@ impl Neo4j {
     /// Runs work that reads.
     async fn reading<T: Send + 'static, F>(
         self: &Arc<Self>,
-        work: impl FnOnce(Transaction) -> F + Send + 'static,
+        work: impl FnOnce(Neo4jTransaction) -> F + Send + 'static,
     ) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
-        Self::apart(async move {
+        Self::run_detached(async move {
             let transaction = me.begin().await?;
             work(transaction).await.map_err(|error| me.fault(error))
         })
@@ -164,9 +164,9 @@ impl Neo4j {
     }
 
     /// Runs one statement that reads, and makes something of each row.
-    async fn ask<T: Send + 'static>(
+    async fn query_rows<T: Send + 'static>(
         self: &Arc<Self>,
-        statement: Statement,
+        statement: CypherStatement,
         one: fn(&Row) -> Result<T, Neo4jError>,
     ) -> Result<Vec<T>, Fault> {
         self.reading(move |mut transaction| async move {
@@ -178,29 +178,29 @@ impl Neo4j {
     }
 
     /// One number that a statement counts.
-    async fn count(self: &Arc<Self>, statement: Statement) -> Result<u32, Fault> {
-        let counted = self.ask(statement, |row| Ok(row.get::<u32>("n")?)).await?;
+    async fn count(self: &Arc<Self>, statement: CypherStatement) -> Result<u32, Fault> {
+        let counted = self.query_rows(statement, |row| Ok(row.get::<u32>("n")?)).await?;
         Ok(counted.first().copied().unwrap_or_default())
     }
 
     /// Runs work that writes and commits, and runs it again where another writer was faster.
     async fn writes<T: Send + 'static, F>(
         self: &Arc<Self>,
-        work: impl Fn(Transaction) -> F + Send + 'static,
+        work: impl Fn(Neo4jTransaction) -> F + Send + 'static,
     ) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
-        Self::apart(async move {
+        Self::run_detached(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
             let mut attempt = 0;
             loop {
-                let_others_finish(attempt).await;
+                back_off(attempt).await;
                 let transaction = me.begin().await?;
                 match work(transaction).await {
-                    Err(error) if attempt < ATTEMPTS && error.is_conflict() => attempt += 1,
+                    Err(error) if attempt < MAX_ATTEMPTS && error.is_conflict() => attempt += 1,
                     done => return done.map_err(|error| me.fault(error)),
                 }
             }
@@ -212,14 +212,14 @@ impl Neo4j {
         let login = "Set NEO4J_USER and NEO4J_PASSWORD to an account that the server knows.";
         match error {
             Neo4jError::Fault(fault) => fault,
-            Neo4jError::Slow(limit) => self.remote.failed(&format!("no answer within {limit:?}")),
+            Neo4jError::Slow(limit) => self.remote.record_failure(&format!("no answer within {limit:?}")),
             Neo4jError::Damaged(what) => self.remote.refused(
                 &format!("a stored page cannot be read: {what}"),
                 "Index the wiki again with kg_index and clear_existing.",
             ),
             Neo4jError::Neo4j(error) => match &error {
                 neo4rs::Error::AuthenticationError(said) => {
-                    let failed = self.remote.failed(&format!("the login failed: {said}"));
+                    let failed = self.remote.record_failure(&format!("the login failed: {said}"));
                     Fault { retryable: false, hint: Some(login.to_owned()), ..failed }
                 }
                 neo4rs::Error::Neo4j(said) => match said.kind() {
@@ -228,7 +228,7 @@ impl Neo4j {
                     }
                     _ => self.remote.unavailable(&format!("{}: {}", said.code(), said.message())),
                 },
-                other => self.remote.failed(&plain_cause(other)),
+                other => self.remote.record_failure(&plain_cause(other)),
             },
         }
     }

@@ -11,16 +11,16 @@ use neo4rs::Row;
 
 use super::{
     super::space,
-    Neo4j, Neo4jError, Statement, cypher,
+    CypherStatement, Neo4jClient, Neo4jError, cypher,
     rows::{self, Parameters, page_columns},
 };
-use crate::{embedding::VectorModel, wiki::record::Record};
+use crate::{embedding::VectorModel, wiki::record::PageRecord};
 
 /// Pages that are taken at once.
-const PAGES: i64 = 64;
+const MAX_BATCH_PAGES: i64 = 64;
 
 /// Bytes of text that are taken at once; a page that is larger is taken alone.
-const BYTES: i64 = 8 << 20;
+const MAX_BATCH_BYTES: i64 = 8 << 20;
 
 /// What is written down beside the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,19 +39,19 @@ pub(crate) struct State {
 
 /// A page that waits.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingPage {
     pub(crate) key: String,
     /// Another one each time that it comes to wait.
     pub(crate) turn: String,
     /// Whether its vector alone has to be brought.
     pub(crate) text_is_there: bool,
     /// The page; none where it is gone.
-    pub(crate) page: Option<Record>,
+    pub(crate) page: Option<PageRecord>,
     /// Its vector, where it has one.
     pub(crate) vector: Option<Vec<f32>>,
 }
 
-impl Neo4j {
+impl Neo4jClient {
     /// The state; none where nothing has been stored yet.
     pub(crate) async fn state(self: &Arc<Self>) -> Result<Option<State>, Fault> {
         self.reading(|mut transaction| async move {
@@ -86,7 +86,7 @@ impl Neo4j {
              WHERE s.holder IS NULL OR s.holder = $holder OR s.held_until < timestamp()
              SET s.holder = $holder, s.held_until = timestamp() + $lease RETURN count(*) AS n",
         );
-        let statement = statement.with("holder", holder).with("lease", lease);
+        let statement = statement.with_param("holder", holder).with_param("lease", lease);
         self.writes(move |mut transaction| {
             let statement = statement.clone();
             async move {
@@ -101,7 +101,7 @@ impl Neo4j {
     /// Gives the right back.
     pub(crate) async fn release(self: &Arc<Self>, holder: &str) -> Result<(), Fault> {
         let statement = "MATCH (s:WikiState {name: 'wiki'}) WHERE s.holder = $holder SET s.holder = null";
-        self.write_down(cypher(statement).with("holder", holder)).await
+        self.run_write(cypher(statement).with_param("holder", holder)).await
     }
 
     /// The next pages that wait, by key, behind `after`, with their vectors of this model.
@@ -109,7 +109,7 @@ impl Neo4j {
         self: &Arc<Self>,
         after: &str,
         model: Option<&VectorModel>,
-    ) -> Result<Vec<Pending>, Fault> {
+    ) -> Result<Vec<PendingPage>, Fault> {
         let (after, space) = (after.to_owned(), model.and_then(space));
         self.reading(move |mut transaction| async move {
             let statement = cypher(
@@ -119,25 +119,28 @@ impl Neo4j {
                      coalesce(size(p.content), 0) AS size ORDER BY w.key",
             );
             let (mut taken, mut bytes) = (Vec::new(), 0_i64);
-            for row in transaction.rows(statement.with("after", after).with("limit", PAGES)).await? {
+            for row in transaction
+                .rows(statement.with_param("after", after).with_param("limit", MAX_BATCH_PAGES))
+                .await?
+            {
                 bytes += row.get::<i64>("size")?;
-                if !taken.is_empty() && bytes > BYTES {
+                if !taken.is_empty() && bytes > MAX_BATCH_BYTES {
                     break;
                 }
                 let (key, turn, text_is_there) = (row.get("key")?, row.get("turn")?, row.get("text")?);
-                taken.push(Pending { key, turn, text_is_there, page: None, vector: None });
+                taken.push(PendingPage { key, turn, text_is_there, page: None, vector: None });
             }
             let keys: Vec<String> = taken.iter().map(|one| one.key.clone()).collect();
             let statement =
                 cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let rows = transaction.rows(statement.with("keys", keys.clone())).await?;
+            let rows = transaction.rows(statement.with_param("keys", keys.clone())).await?;
             let mut vectors = match space {
                 Some(space) => transaction.vectors(&space, keys).await?,
                 None => HashMap::new(),
             };
             transaction.rollback().await;
             let pages = rows.iter().map(|row| Ok((row.get("key")?, rows::record(row)?)));
-            let mut pages = pages.collect::<Result<HashMap<String, Record>, Neo4jError>>()?;
+            let mut pages = pages.collect::<Result<HashMap<String, PageRecord>, Neo4jError>>()?;
             for one in &mut taken {
                 (one.page, one.vector) = (pages.remove(&one.key), vectors.remove(&one.key));
             }
@@ -147,37 +150,37 @@ impl Neo4j {
     }
 
     /// Weaviate has these as they were read: (key, turn). Those that came to wait again stay.
-    pub(crate) async fn brought(self: &Arc<Self>, done: Vec<(String, String)>) -> Result<(), Fault> {
+    pub(crate) async fn mark_delivered(self: &Arc<Self>, done: Vec<(String, String)>) -> Result<(), Fault> {
         let row = |(key, turn): (String, String)| -> Parameters {
             HashMap::from([("key", key.into()), ("turn", turn.into())])
         };
         let statement =
             "UNWIND $rows AS row MATCH (w:WikiWaiting {key: row.key}) WHERE w.turn = row.turn DELETE w";
-        self.write_down(cypher(statement).with_rows("rows", done.into_iter().map(row).collect())).await
+        self.run_write(cypher(statement).with_rows("rows", done.into_iter().map(row).collect())).await
     }
 
     /// Every page waits again, with its text.
-    pub(crate) async fn all_texts_wait(self: &Arc<Self>) -> Result<(), Fault> {
+    pub(crate) async fn requeue_all_texts(self: &Arc<Self>) -> Result<(), Fault> {
         let statement =
             "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key}) SET w.text = false, w.turn = randomUUID()";
-        self.write_down(cypher(statement)).await
+        self.run_write(cypher(statement)).await
     }
 
     /// Every page that has a vector of this model waits again, with that.
-    pub(crate) async fn all_vectors_wait(self: &Arc<Self>, model: &VectorModel) -> Result<(), Fault> {
+    pub(crate) async fn requeue_all_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<(), Fault> {
         let statement = "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space
              MERGE (w:WikiWaiting {key: i.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()";
-        self.write_down(cypher(statement).with("space", space(model))).await
+        self.run_write(cypher(statement).with_param("space", space(model))).await
     }
 
     /// Writes down which kind of vectors Weaviate has.
     pub(crate) async fn set_space(self: &Arc<Self>, space: Option<String>) -> Result<(), Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space");
-        self.write_down(statement.with("space", space)).await
+        self.run_write(statement.with_param("space", space)).await
     }
 
     /// Runs one statement that writes.
-    async fn write_down(self: &Arc<Self>, statement: Statement) -> Result<(), Fault> {
+    async fn run_write(self: &Arc<Self>, statement: CypherStatement) -> Result<(), Fault> {
         self.writes(move |mut transaction| {
             let statement = statement.clone();
             async move {

@@ -12,12 +12,12 @@ use gatehouse_core::{
 };
 
 use super::{
-    Neo4j, Neo4jError, Statement, Transaction, cypher,
+    CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, cypher,
     rows::{self, page_columns},
 };
 use crate::{
-    engine::{Head, Question, Scope, named},
-    wiki::record::Record,
+    engine::{PageHead, PageQuestion, PageScope, name_matches},
+    wiki::record::PageRecord,
 };
 
 /// A statement that finds pages by one of their names.
@@ -37,16 +37,16 @@ macro_rules! named_by {
     };
 }
 
-impl Neo4j {
+impl Neo4jClient {
     /// The pages with these ids, in their order, each with its neighbours.
     pub(crate) async fn pages(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
-        self.checked().await?;
+        self.check_schema().await?;
         self.reading(|mut transaction| async move {
             let statement =
                 cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let rows = transaction.rows(statement.with("keys", keys.clone())).await?;
-            let mut neighbours = transaction.neighbours(keys.clone()).await?;
+            let rows = transaction.rows(statement.with_param("keys", keys.clone())).await?;
+            let mut neighbours = transaction.neighbors(keys.clone()).await?;
             transaction.rollback().await;
             let page = |row: &neo4rs::Row| {
                 let key: String = row.get("key")?;
@@ -61,25 +61,25 @@ impl Neo4j {
     }
 
     /// What is stored under these ids.
-    pub(crate) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    pub(crate) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
-        self.checked().await?;
+        self.check_schema().await?;
         self.reading(|mut transaction| async move {
             let statement =
                 cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let pages = transaction.rows(statement.with("keys", keys.clone())).await?;
+            let pages = transaction.rows(statement.with_param("keys", keys.clone())).await?;
             let statement = cypher(
                 "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys
                  RETURN p.key AS key, l.edge AS edge, l.target AS target ORDER BY l.position",
             );
             let mut links: HashMap<String, Vec<PageLink>> = HashMap::new();
-            for row in transaction.rows(statement.with("keys", keys)).await? {
+            for row in transaction.rows(statement.with_param("keys", keys)).await? {
                 links.entry(row.get("key")?).or_default().push(rows::link(&row)?);
             }
             transaction.rollback().await;
             let record = |row: &neo4rs::Row| {
                 let links = links.remove(&row.get::<String>("key")?).unwrap_or_default();
-                Ok(Record { links, ..rows::record(row)? })
+                Ok(PageRecord { links, ..rows::record(row)? })
             };
             pages.iter().map(record).collect::<Result<_, Neo4jError>>()
         })
@@ -87,42 +87,49 @@ impl Neo4j {
     }
 
     /// What is known of these pages, by id.
-    pub(crate) async fn heads(self: &Arc<Self>, scope: &Scope) -> Result<Vec<Head>, Fault> {
-        self.checked().await?;
-        self.ask(heads(scope), rows::head).await
+    pub(crate) async fn heads(self: &Arc<Self>, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
+        self.check_schema().await?;
+        self.query_rows(heads(scope), rows::head).await
     }
 
     /// The ids of the pages with this title, sorted.
-    pub(crate) async fn titled(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
-        self.checked().await?;
+    pub(crate) async fn ids_by_title(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
+        self.check_schema().await?;
         let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
-        self.ask(statement.with("key", rows::key(title)), |row| Ok(row.get("id")?)).await
+        self.query_rows(statement.with_param("key", rows::key(title)), |row| Ok(row.get("id")?)).await
     }
 
     /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
-    pub(crate) async fn called(
+    pub(crate) async fn name_matches(
         self: &Arc<Self>,
-        question: &Question,
+        question: &PageQuestion,
     ) -> Result<BTreeMap<String, NameMatch>, Fault> {
-        let Some((from, to)) = question.name.range().map(|(from, to)| (rows::indexed(from), to)) else {
+        let Some((from, to)) = question.name.range().map(|(from, to)| (rows::truncate_for_index(from), to))
+        else {
             return Ok(BTreeMap::new());
         };
         let types: Vec<String> = question.types.iter().map(|kind| kind.as_str().to_owned()).collect();
-        let domains: Vec<String> = question.domains.iter().map(|domain| rows::indexed(domain)).collect();
+        let domains: Vec<String> =
+            question.domains.iter().map(|domain| rows::truncate_for_index(domain)).collect();
         let name = question.name.clone();
         self.reading(move |mut transaction| async move {
             let mut found = Vec::new();
             for statement in [named_by!("name_title"), named_by!("name_id"), named_by!("name_stem")] {
-                let statement = cypher(statement).with("from", from.clone()).with("to", to.clone());
-                let statement = statement.with("any_type", types.is_empty()).with("types", types.clone());
                 let statement =
-                    statement.with("any_domain", domains.is_empty()).with("domains", domains.clone());
-                for row in transaction.rows(statement.with("limit", MIN_CANDIDATE_POOL as i64 + 1)).await? {
+                    cypher(statement).with_param("from", from.clone()).with_param("to", to.clone());
+                let statement =
+                    statement.with_param("any_type", types.is_empty()).with_param("types", types.clone());
+                let statement = statement
+                    .with_param("any_domain", domains.is_empty())
+                    .with_param("domains", domains.clone());
+                for row in
+                    transaction.rows(statement.with_param("limit", MIN_CANDIDATE_POOL as i64 + 1)).await?
+                {
                     found.push((row.get("key")?, row.get("name")?));
                 }
             }
             transaction.rollback().await;
-            Ok(named(&name, found))
+            Ok(name_matches(&name, found))
         })
         .await
     }
@@ -131,19 +138,20 @@ impl Neo4j {
     pub(crate) async fn domains(self: &Arc<Self>, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let statement = match asked {
             Some(asked) => {
-                let keys: BTreeSet<String> = asked.iter().map(|domain| rows::indexed(domain)).collect();
+                let keys: BTreeSet<String> =
+                    asked.iter().map(|domain| rows::truncate_for_index(domain)).collect();
                 cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key")
-                    .with("keys", keys.into_iter().collect::<Vec<_>>())
+                    .with_param("keys", keys.into_iter().collect::<Vec<_>>())
             }
             None => cypher("MATCH (d:WikiDomain) RETURN d.key AS key ORDER BY d.key"),
         };
-        self.ask(statement, |row| Ok(row.get("key")?)).await
+        self.query_rows(statement, |row| Ok(row.get("key")?)).await
     }
 
     /// Counts.
     pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<EngineStatistics, Fault> {
         let engine = engine.to_owned();
-        self.checked().await?;
+        self.check_schema().await?;
         self.reading(|mut transaction| async move {
             let rows = transaction
                 .rows(cypher("MATCH (p:WikiPage) RETURN p.type AS type, count(*) AS pages"))
@@ -171,15 +179,15 @@ impl Neo4j {
     }
 
     /// Refuses a database that is newer than this binary.
-    pub(crate) async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
+    pub(crate) async fn check_schema(self: &Arc<Self>) -> Result<(), Fault> {
         if self.ready.initialized() { Ok(()) } else { self.schema().await.map(|_| ()) }
     }
 }
 
-impl Transaction {
+impl Neo4jTransaction {
     /// The pages one link away from each of these, every edge once however often and from whichever end it is
     /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
-    async fn neighbours(
+    async fn neighbors(
         &mut self,
         keys: Vec<String>,
     ) -> Result<HashMap<String, Vec<PageNeighbor>>, Neo4jError> {
@@ -190,21 +198,21 @@ impl Transaction {
             "MATCH (p:WikiPage)<-[l:LINKS]-(o:WikiPage) WHERE p.key IN $keys
              RETURN p.key AS key, l.kept AS edge, l.inverse AS outgoing, o.id AS id, o.title AS title",
         ] {
-            for row in self.rows(cypher(statement).with("keys", keys.clone())).await? {
-                found.entry(row.get("key")?).or_default().push(rows::neighbour(&row)?);
+            for row in self.rows(cypher(statement).with_param("keys", keys.clone())).await? {
+                found.entry(row.get("key")?).or_default().push(rows::neighbor(&row)?);
             }
         }
         Ok(found.into_iter().map(|(key, near)| (key, PageNeighbor::deduplicate(near))).collect())
     }
 
     /// What is known of these pages, by id.
-    pub(super) async fn heads(&mut self, scope: &Scope) -> Result<Vec<Head>, Neo4jError> {
+    pub(super) async fn heads(&mut self, scope: &PageScope) -> Result<Vec<PageHead>, Neo4jError> {
         self.rows(heads(scope)).await?.iter().map(rows::head).collect()
     }
 }
 
 /// The statement that finds what is known of pages.
-fn heads(scope: &Scope) -> Statement {
+fn heads(scope: &PageScope) -> CypherStatement {
     macro_rules! heads {
         ($of:literal) => {
             cypher(concat!(
@@ -215,10 +223,12 @@ fn heads(scope: &Scope) -> Statement {
         };
     }
     match scope {
-        Scope::All => heads!(""),
-        Scope::Of { ids, root } => {
+        PageScope::All => heads!(""),
+        PageScope::Matching { ids, root } => {
             let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
-            heads!("WHERE p.key IN $keys OR p.root = $root").with("keys", keys).with("root", root.clone())
+            heads!("WHERE p.key IN $keys OR p.root = $root")
+                .with_param("keys", keys)
+                .with_param("root", root.clone())
         }
     }
 }

@@ -10,32 +10,32 @@ use neo4rs::{BoltType, Row};
 
 use super::Neo4jError;
 use crate::{
-    engine::Head,
+    engine::PageHead,
     wiki::{
         edges, ids,
-        record::{Origin, Record},
+        record::{PageOrigin, PageRecord},
     },
 };
 
 /// Longest text under an index, in characters: Neo4j refuses to index a value of more than some 8 KB. No page
 /// has an id that long, so a link that is cut resolves as little as it did.
-const INDEXED: usize = 1000;
+const MAX_INDEXED_CHARS: usize = 1000;
 
 /// A row of parameters.
 pub(super) type Parameters = HashMap<&'static str, BoltType>;
 
 /// A text as it stands under an index.
-pub(super) fn indexed(text: &str) -> String {
-    text.chars().take(INDEXED).collect()
+pub(super) fn truncate_for_index(text: &str) -> String {
+    text.chars().take(MAX_INDEXED_CHARS).collect()
 }
 
 /// The key of an id or a link's target.
 pub(super) fn key(id: &str) -> String {
-    indexed(&ids::key(id))
+    truncate_for_index(&ids::key(id))
 }
 
 /// Everything that is stored of a page in its own node.
-pub(super) fn properties(record: &Record) -> Result<Parameters, Neo4jError> {
+pub(super) fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> {
     let sources =
         serde_json::to_string(&record.sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?;
     let origin = record.origin.as_ref();
@@ -45,9 +45,9 @@ pub(super) fn properties(record: &Record) -> Result<Parameters, Neo4jError> {
         ("type", record.page_type.as_str().into()),
         ("title", record.title.clone().into()),
         ("title_key", key(&record.title).into()),
-        ("name_title", indexed(&name_key(&record.title)).into()),
-        ("name_id", indexed(&name_key(&record.id)).into()),
-        ("name_stem", indexed(&name_key(stem(&record.id))).into()),
+        ("name_title", truncate_for_index(&name_key(&record.title)).into()),
+        ("name_id", truncate_for_index(&name_key(&record.id)).into()),
+        ("name_stem", truncate_for_index(&name_key(stem(&record.id))).into()),
         ("overview", record.overview.clone().into()),
         ("content", record.content.clone().into()),
         ("domains", record.domains.clone().into()),
@@ -65,9 +65,9 @@ fn stem(id: &str) -> &str {
 }
 
 /// The links of a page, one row for each.
-pub(super) fn links(record: &Record) -> Vec<Parameters> {
+pub(super) fn links(record: &PageRecord) -> Vec<Parameters> {
     let row = |(position, link): (i64, &PageLink)| {
-        let (kept, inverse) = edges::kept(record.page_type, link);
+        let (kept, inverse) = edges::stored_edge(record.page_type, link);
         let set: Parameters = HashMap::from([
             ("edge", link.edge.clone().into()),
             ("target", link.target.clone().into()),
@@ -85,7 +85,7 @@ pub(super) fn links(record: &Record) -> Vec<Parameters> {
 }
 
 /// The domains of a page, one row for each.
-pub(super) fn domains(record: &Record) -> Vec<Parameters> {
+pub(super) fn domains(record: &PageRecord) -> Vec<Parameters> {
     let mut keys: Vec<String> = record.domains.iter().map(|domain| domain_key(domain)).collect();
     keys.sort();
     keys.dedup();
@@ -95,7 +95,7 @@ pub(super) fn domains(record: &Record) -> Vec<Parameters> {
 
 /// A domain as it is compared.
 pub(crate) fn domain_key(domain: &str) -> String {
-    indexed(&ids::domain_key(domain))
+    truncate_for_index(&ids::domain_key(domain))
 }
 
 /// What [`record`] reads, for a page `p`.
@@ -107,14 +107,14 @@ macro_rules! page_columns {
 pub(super) use page_columns;
 
 /// The page in a row, without its links.
-pub(super) fn record(row: &Row) -> Result<Record, Neo4jError> {
+pub(super) fn record(row: &Row) -> Result<PageRecord, Neo4jError> {
     let kind: String = row.get("type")?;
     let page_type: PageType =
         kind.parse().map_err(|_| Neo4jError::Damaged(format!("'{kind}' is not a page type")))?;
     let sources: String = row.get("sources")?;
     let root: Option<String> = row.get("root")?;
     let file: Option<String> = row.get("file")?;
-    Ok(Record {
+    Ok(PageRecord {
         id: row.get("id")?,
         page_type,
         title: row.get("title")?,
@@ -125,18 +125,18 @@ pub(super) fn record(row: &Row) -> Result<Record, Neo4jError> {
         links: Vec::new(),
         last_updated: row.get("last_updated")?,
         hash: row.get("hash")?,
-        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
     })
 }
 
 /// What is known of the page in a row without reading it.
-pub(super) fn head(row: &Row) -> Result<Head, Neo4jError> {
+pub(super) fn head(row: &Row) -> Result<PageHead, Neo4jError> {
     let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
-    Ok(Head {
+    Ok(PageHead {
         id: row.get("id")?,
         title: row.get("title")?,
         hash: row.get("hash")?,
-        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
     })
 }
 
@@ -146,7 +146,7 @@ pub(super) fn link(row: &Row) -> Result<PageLink, Neo4jError> {
 }
 
 /// A page one link away.
-pub(super) fn neighbour(row: &Row) -> Result<PageNeighbor, Neo4jError> {
+pub(super) fn neighbor(row: &Row) -> Result<PageNeighbor, Neo4jError> {
     Ok(PageNeighbor {
         edge: row.get("edge")?,
         outgoing: row.get("outgoing")?,

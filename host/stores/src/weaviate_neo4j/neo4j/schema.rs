@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use gatehouse_core::Fault;
 
-use super::{Neo4j, Neo4jError, Statement, cypher};
+use super::{CypherStatement, Neo4jClient, Neo4jError, cypher};
 
 /// The newest schema that this binary knows.
 pub(crate) const SCHEMA: i64 = 2;
@@ -46,18 +46,20 @@ const STEPS: [&[&str]; SCHEMA as usize] = [
     ],
 ];
 
-impl Neo4j {
+impl Neo4jClient {
     /// Finds or makes the schema, once.
     pub(super) async fn prepare(self: &Arc<Self>) -> Result<(), Fault> {
         let made = self.ready.get_or_try_init(|| async {
             let found = self.schema().await?.unwrap_or(0);
             for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > found) {
                 for statement in statements {
-                    self.alone(cypher(statement)).await.map_err(|error| self.fault(error))?;
+                    self.run_in_own_transaction(cypher(statement))
+                        .await
+                        .map_err(|error| self.fault(error))?;
                 }
                 let remember = "MERGE (s:WikiState {name: 'wiki'}) ON CREATE SET s.graph = randomUUID()
                      SET s.schema = $step";
-                match self.alone(cypher(remember).with("step", step)).await {
+                match self.run_in_own_transaction(cypher(remember).with_param("step", step)).await {
                     // Another host made the node at the same moment.
                     Err(error) if error.is_conflict() => {}
                     done => done.map_err(|error| self.fault(error))?,
@@ -69,7 +71,7 @@ impl Neo4j {
     }
 
     /// Runs a statement in a transaction of its own.
-    async fn alone(&self, statement: Statement) -> Result<(), Neo4jError> {
+    async fn run_in_own_transaction(&self, statement: CypherStatement) -> Result<(), Neo4jError> {
         let mut transaction = self.begin().await?;
         transaction.run(statement).await?;
         transaction.commit().await
@@ -78,7 +80,7 @@ impl Neo4j {
     /// The schema there; none where nothing has been stored yet. A newer one is refused, and nothing changed.
     pub(crate) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
-        let found = self.ask(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
+        let found = self.query_rows(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
         match found {
             Some(newer) if newer > SCHEMA => {
                 let cause = format!(

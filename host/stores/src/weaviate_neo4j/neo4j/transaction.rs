@@ -9,24 +9,24 @@ use tokio::time::timeout;
 use super::{Neo4jError, rows::Parameters};
 
 /// Rows of one statement.
-const ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 
 /// Bytes of text in one statement; a page that is larger travels alone.
-const BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// A transaction; what is not committed is rolled back.
-pub(super) struct Transaction {
+pub(super) struct Neo4jTransaction {
     inner: Txn,
     limit: Duration,
 }
 
-impl Transaction {
+impl Neo4jTransaction {
     pub(super) fn new(inner: Txn, limit: Duration) -> Self {
         Self { inner, limit }
     }
 
     /// Runs a statement and gives its rows.
-    pub(super) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Neo4jError> {
+    pub(super) async fn rows(&mut self, statement: CypherStatement) -> Result<Vec<Row>, Neo4jError> {
         let work = async {
             let mut stream = self.inner.execute(statement.0).await?;
             let mut rows = Vec::new();
@@ -39,13 +39,13 @@ impl Transaction {
     }
 
     /// Runs a statement whose rows do not matter.
-    pub(super) async fn run(&mut self, statement: Statement) -> Result<(), Neo4jError> {
+    pub(super) async fn run(&mut self, statement: CypherStatement) -> Result<(), Neo4jError> {
         let work = async { Ok(self.inner.run(statement.0).await?) };
         timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
     /// One number that a statement counts.
-    pub(super) async fn count(&mut self, statement: Statement) -> Result<u32, Neo4jError> {
+    pub(super) async fn count(&mut self, statement: CypherStatement) -> Result<u32, Neo4jError> {
         let rows = self.rows(statement).await?;
         let counted: i64 = rows.first().map(|row| row.get("n")).transpose()?.unwrap_or_default();
         Ok(u32::try_from(counted).unwrap_or(u32::MAX))
@@ -62,14 +62,14 @@ impl Transaction {
     }
 
     /// Runs a statement over rows, a part at a time; each row comes with the bytes it weighs.
-    pub(super) async fn over(
+    pub(super) async fn run_batched(
         &mut self,
         rows: Vec<(usize, Parameters)>,
         statement: &'static str,
     ) -> Result<(), Neo4jError> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for (weight, row) in rows {
-            if !part.is_empty() && (part.len() >= ROWS || bytes + weight > BYTES) {
+            if !part.is_empty() && (part.len() >= MAX_ROWS || bytes + weight > MAX_BYTES) {
                 self.run(cypher(statement).with_rows("rows", std::mem::take(&mut part))).await?;
                 bytes = 0;
             }
@@ -81,27 +81,27 @@ impl Transaction {
 }
 
 /// Rows of a few words, which weigh nothing.
-pub(super) fn light(rows: Vec<Parameters>) -> Vec<(usize, Parameters)> {
+pub(super) fn unweighted_rows(rows: Vec<Parameters>) -> Vec<(usize, Parameters)> {
     rows.into_iter().map(|row| (0, row)).collect()
 }
 
 /// A statement of this module with its parameters: the text is fixed when this is compiled.
 #[derive(Clone)]
-pub(super) struct Statement(Query);
+pub(super) struct CypherStatement(Query);
 
 /// A statement.
-pub(super) fn cypher(text: &'static str) -> Statement {
-    Statement(Query::new(text.to_owned()))
+pub(super) fn cypher(text: &'static str) -> CypherStatement {
+    CypherStatement(Query::new(text.to_owned()))
 }
 
-impl Statement {
-    pub(super) fn with(self, name: &'static str, value: impl Into<BoltType>) -> Self {
+impl CypherStatement {
+    pub(super) fn with_param(self, name: &'static str, value: impl Into<BoltType>) -> Self {
         Self(self.0.param(name, value))
     }
 
     /// Rows for `UNWIND`.
     pub(super) fn with_rows(self, name: &'static str, rows: Vec<Parameters>) -> Self {
         let rows: Vec<BoltType> = rows.into_iter().map(BoltType::from).collect();
-        self.with(name, rows)
+        self.with_param(name, rows)
     }
 }

@@ -5,9 +5,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::Fault;
 
-use super::{super::space, Neo4j, Neo4jError, Transaction, cypher, rows::Parameters, transaction::light};
+use super::{
+    super::space, Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows::Parameters,
+    transaction::unweighted_rows,
+};
 use crate::{
-    embedding::{Item, NewVector, VectorModel, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, WaitingItem},
     engine::PAGES,
 };
 
@@ -24,12 +27,12 @@ macro_rules! without_vector {
     };
 }
 
-impl Neo4j {
+impl Neo4jClient {
     /// The next items after this one that have no vector of this model.
     pub(crate) async fn items_without_vector(
         self: &Arc<Self>,
         model: &VectorModel,
-        after: Option<&Item>,
+        after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
         // An older schema has no items yet; where nothing was ever stored, nothing is made.
@@ -43,9 +46,9 @@ impl Neo4j {
             "i.id > $after",
             "i.corpus AS corpus, i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
         );
-        let statement = statement.with("model", name).with("dimension", dimension);
-        self.ask(statement.with("after", after).with("limit", limit), |row| {
-            let item = Item { corpus: row.get("corpus")?, key: row.get("key")? };
+        let statement = statement.with_param("model", name).with_param("dimension", dimension);
+        self.query_rows(statement.with_param("after", after).with_param("limit", limit), |row| {
+            let item = VectorItem { corpus: row.get("corpus")?, key: row.get("key")? };
             Ok(WaitingItem { item, version: row.get("version")? })
         })
         .await
@@ -55,8 +58,8 @@ impl Neo4j {
     pub(crate) async fn without_vector(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
         let (name, dimension) = parameters(model);
         let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
-        let statement = statement.with("model", name).with("dimension", dimension);
-        self.count(statement.with("corpus", PAGES)).await
+        let statement = statement.with_param("model", name).with_param("dimension", dimension);
+        self.count(statement.with_param("corpus", PAGES)).await
     }
 
     /// How many pages have a vector of this model.
@@ -64,11 +67,11 @@ impl Neo4j {
         let statement = cypher(
             "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space RETURN count(v) AS n",
         );
-        self.count(statement.with("space", space(model))).await
+        self.count(statement.with_param("space", space(model))).await
     }
 
     /// Keeps vectors of items that are still as they were; their pages wait to be brought to Weaviate.
-    pub(crate) async fn keep_vectors(
+    pub(crate) async fn store_vectors(
         self: &Arc<Self>,
         model: &VectorModel,
         vectors: Vec<NewVector>,
@@ -100,7 +103,7 @@ impl Neo4j {
                     "UNWIND $rows AS row MATCH (i:WikiItem {id: row.id}) WHERE i.version = row.version
                      MERGE (w:WikiWaiting {key: row.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()",
                 ] {
-                    transaction.over(light(rows.clone()), statement).await?;
+                    transaction.run_batched(unweighted_rows(rows.clone()), statement).await?;
                 }
                 transaction.commit().await
             }
@@ -109,7 +112,7 @@ impl Neo4j {
     }
 }
 
-impl Transaction {
+impl Neo4jTransaction {
     /// The vectors of pages, by key.
     pub(super) async fn vectors(
         &mut self,
@@ -121,7 +124,7 @@ impl Transaction {
             "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids AND v.space = $space
              RETURN i.key AS key, v.numbers AS numbers",
         );
-        let rows = self.rows(statement.with("ids", ids).with("space", space)).await?;
+        let rows = self.rows(statement.with_param("ids", ids).with_param("space", space)).await?;
         let one = |row: &neo4rs::Row| {
             let numbers: Vec<f64> = row.get("numbers")?;
             Ok((row.get("key")?, numbers.into_iter().map(|number| number as f32).collect()))
@@ -146,7 +149,7 @@ impl Transaction {
             "UNWIND $rows AS row MERGE (i:WikiItem {id: row.id})
              SET i.corpus = row.corpus, i.key = row.key, i.version = row.version",
         ] {
-            self.over(light(rows.clone()), statement).await?;
+            self.run_batched(unweighted_rows(rows.clone()), statement).await?;
         }
         Ok(())
     }
@@ -158,7 +161,7 @@ impl Transaction {
             "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids DETACH DELETE v",
             "MATCH (i:WikiItem) WHERE i.id IN $ids DETACH DELETE i",
         ] {
-            self.run(cypher(statement).with("ids", ids.clone())).await?;
+            self.run(cypher(statement).with_param("ids", ids.clone())).await?;
         }
         Ok(())
     }
@@ -169,7 +172,7 @@ fn parameters(model: &VectorModel) -> (String, Option<i64>) {
     (model.name.clone(), model.dimension.and_then(|dimension| i64::try_from(dimension).ok()))
 }
 
-fn id(item: &Item) -> String {
+fn id(item: &VectorItem) -> String {
     format!("{}\n{}", item.corpus, item.key)
 }
 

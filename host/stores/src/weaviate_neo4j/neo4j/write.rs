@@ -9,17 +9,17 @@ use std::{
 use gatehouse_core::Fault;
 use neo4rs::BoltType;
 
-use super::{Neo4j, Neo4jError, Transaction, cypher, rows, transaction::light};
+use super::{Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows, transaction::unweighted_rows};
 use crate::{
-    engine::{Applied, Plan, Writes},
-    wiki::record::Record,
+    engine::{PageWrites, WriteOutcome, WritePlan},
+    wiki::record::PageRecord,
 };
 
-impl Neo4j {
+impl Neo4jClient {
     /// Applies a plan, where it still holds.
-    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let me = Arc::clone(self);
-        Self::apart(async move {
+        Self::run_detached(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
             let mut transaction = me.begin().await?;
@@ -27,35 +27,35 @@ impl Neo4j {
                 Ok(true) => {}
                 Ok(false) => {
                     transaction.rollback().await;
-                    return Ok(Applied::Changed);
+                    return Ok(WriteOutcome::Conflict);
                 }
-                Err(error) if error.is_conflict() => return Ok(Applied::Changed),
+                Err(error) if error.is_conflict() => return Ok(WriteOutcome::Conflict),
                 Err(error) => return Err(me.fault(error)),
             }
             match transaction.commit().await {
-                Ok(()) => Ok(Applied::Done),
-                Err(error) if error.is_conflict() => Ok(Applied::Changed),
+                Ok(()) => Ok(WriteOutcome::Done),
+                Err(error) if error.is_conflict() => Ok(WriteOutcome::Conflict),
                 // The answer may have been lost on its way rather than the commit.
-                Err(error) => Ok(Applied::Unknown(me.fault(error))),
+                Err(error) => Ok(WriteOutcome::Unknown(me.fault(error))),
             }
         })
         .await
     }
 }
 
-impl Transaction {
-    async fn apply(&mut self, plan: &Arc<dyn Plan>) -> Result<bool, Neo4jError> {
+impl Neo4jTransaction {
+    async fn apply(&mut self, plan: &Arc<dyn WritePlan>) -> Result<bool, Neo4jError> {
         self.lock().await?;
-        let scope = plan.off_thread(|plan| plan.scope()).await?;
+        let scope = plan.run_blocking(|plan| plan.scope()).await?;
         let found = self.heads(&scope).await?;
         let there: HashSet<String> = found.iter().map(|page| rows::key(&page.id)).collect();
-        let writes = plan.off_thread(move |plan| plan.writes(&found)).await?;
-        let Some(Writes { remove, put }) = writes else { return Ok(false) };
+        let writes = plan.run_blocking(move |plan| plan.writes(&found)).await?;
+        let Some(PageWrites { remove, put }) = writes else { return Ok(false) };
         self.remove(remove.iter().map(|id| rows::key(id)).collect()).await?;
         let keys = put.iter().map(|page| rows::key(&page.id));
         let added = keys.filter(|key| !there.contains(key)).collect();
         self.put(put.iter().collect(), added).await?;
-        plan.off_thread(|plan| plan.finish()).await?;
+        plan.run_blocking(|plan| plan.finish()).await?;
         Ok(true)
     }
 
@@ -66,7 +66,7 @@ impl Transaction {
 
     /// Writes pages with their links and domains. Those in `added` were not there before: links that waited for
     /// them find them.
-    async fn put(&mut self, records: Vec<&Record>, added: Vec<String>) -> Result<(), Neo4jError> {
+    async fn put(&mut self, records: Vec<&PageRecord>, added: Vec<String>) -> Result<(), Neo4jError> {
         if records.is_empty() {
             return Ok(());
         }
@@ -78,40 +78,40 @@ impl Transaction {
             pages.push((record.content.len() + record.overview.len(), row));
         }
         let statement = "UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set";
-        self.over(pages, statement).await?;
+        self.run_batched(pages, statement).await?;
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys DELETE l",
             "MATCH (p:WikiPage)-[i:IN_DOMAIN]->() WHERE p.key IN $keys DELETE i",
         ] {
-            self.run(cypher(statement).with("keys", keys.clone())).await?;
+            self.run(cypher(statement).with_param("keys", keys.clone())).await?;
         }
-        self.adopt(added).await?;
+        self.resolve_waiting_links(added).await?;
         self.link(&records).await?;
         let domains = records.iter().flat_map(|record| rows::domains(record)).collect();
         let statement = "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page})
              MERGE (d:WikiDomain {key: row.domain}) CREATE (p)-[:IN_DOMAIN]->(d)";
-        self.over(light(domains), statement).await?;
+        self.run_batched(unweighted_rows(domains), statement).await?;
         self.sweep().await?;
         let items = records.iter().map(|record| (rows::key(&record.id), record.version_to_embed()));
         self.put_items(items.collect()).await?;
-        self.wait(keys).await
+        self.mark_waiting(keys).await
     }
 
     /// Has pages wait to be brought to Weaviate.
-    async fn wait(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
+    async fn mark_waiting(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
         let statement =
             "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.text = false, w.turn = randomUUID()";
-        self.run(cypher(statement).with("keys", keys)).await
+        self.run(cypher(statement).with_param("keys", keys)).await
     }
 
     /// Links pages as they declare it: to the target where it exists, else to what stands for it.
-    async fn link(&mut self, records: &[&Record]) -> Result<(), Neo4jError> {
+    async fn link(&mut self, records: &[&PageRecord]) -> Result<(), Neo4jError> {
         let links: Vec<_> = records.iter().flat_map(|record| rows::links(record)).collect();
         let targets: BTreeSet<String> =
             records.iter().flat_map(|record| &record.links).map(|link| rows::key(&link.target)).collect();
         let targets: Vec<String> = targets.into_iter().collect();
         let statement = cypher("MATCH (t:WikiPage) WHERE t.key IN $keys RETURN t.key AS key");
-        let found = self.rows(statement.with("keys", targets)).await?;
+        let found = self.rows(statement.with_param("keys", targets)).await?;
         let found: HashSet<String> = found.iter().map(|row| row.get("key")).collect::<Result<_, _>>()?;
         let is_there = |row: &rows::Parameters| match row.get("target") {
             Some(BoltType::String(target)) => found.contains(target.value.as_str()),
@@ -121,15 +121,15 @@ impl Transaction {
         let statement =
             "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MATCH (t:WikiPage {key: row.target})
              CREATE (p)-[l:LINKS]->(t) SET l = row.set";
-        self.over(light(there), statement).await?;
+        self.run_batched(unweighted_rows(there), statement).await?;
         let statement =
             "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MERGE (t:WikiMissing {key: row.target})
              CREATE (p)-[l:LINKS]->(t) SET l = row.set";
-        self.over(light(missing), statement).await
+        self.run_batched(unweighted_rows(missing), statement).await
     }
 
     /// Turns links that waited for these pages to them.
-    async fn adopt(&mut self, added: Vec<String>) -> Result<(), Neo4jError> {
+    async fn resolve_waiting_links(&mut self, added: Vec<String>) -> Result<(), Neo4jError> {
         if added.is_empty() {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Transaction {
             "MATCH (m:WikiMissing)<-[l:LINKS]-(p:WikiPage) WHERE m.key IN $keys
              MATCH (n:WikiPage {key: m.key}) CREATE (p)-[k:LINKS]->(n) SET k = properties(l) DELETE l",
         );
-        self.run(statement.with("keys", added)).await
+        self.run(statement.with_param("keys", added)).await
     }
 
     /// Removes these pages; links to them wait for their return.
@@ -150,10 +150,10 @@ impl Transaction {
              MERGE (m:WikiMissing {key: p.key}) CREATE (o)-[k:LINKS]->(m) SET k = properties(l) DELETE l",
             "MATCH (p:WikiPage) WHERE p.key IN $keys DETACH DELETE p",
         ] {
-            self.run(cypher(statement).with("keys", keys.clone())).await?;
+            self.run(cypher(statement).with_param("keys", keys.clone())).await?;
         }
         self.remove_items(&keys).await?;
-        self.wait(keys).await?;
+        self.mark_waiting(keys).await?;
         self.sweep().await
     }
 

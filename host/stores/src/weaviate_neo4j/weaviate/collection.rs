@@ -9,10 +9,10 @@ use gatehouse_net::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{Weaviate, said};
+use super::{WeaviateClient, error_message};
 use crate::{
-    sqlite::cut,
-    wiki::{ids, record::Record},
+    sqlite::tokenizer,
+    wiki::{ids, record::PageRecord},
 };
 
 /// Where the texts of pages are.
@@ -31,7 +31,7 @@ pub(crate) struct Collection(pub(super) &'static str);
 
 impl Collection {
     /// Earlier versions made it; it may have been left behind.
-    pub(crate) const STAND_IN_OF_VERSION_1: Self = Self("KGWikiPagesMeanwhile");
+    pub(crate) const VERSION_1_TEMPORARY: Self = Self("KGWikiPagesMeanwhile");
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -41,9 +41,9 @@ impl Collection {
 
 /// What is there under a collection's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CollectionState {
     /// Nothing.
-    Nothing,
+    Missing,
     /// The collection of this graph.
     Ours,
     /// One of this graph, made by another version.
@@ -54,20 +54,20 @@ pub(crate) enum Found {
 
 /// A page on its way into a collection.
 #[derive(Debug, Clone)]
-pub(crate) struct Object {
+pub(crate) struct PageObject {
     key: String,
     properties: Value,
     vector: Option<Vec<f32>>,
 }
 
-impl Object {
+impl PageObject {
     /// A page with its texts. Runs the word cutter: for a thread that may block.
-    pub(crate) fn with_texts(key: &str, page: &Record) -> Result<Self, rusqlite::Error> {
+    pub(crate) fn with_texts(key: &str, page: &PageRecord) -> Result<Self, rusqlite::Error> {
         let domains = page.domains.join(", ");
         let texts = [&page.title, &page.overview, &domains, &page.content];
         let with_variants =
             texts.map(|text| format!("{} {}", script::separate_scripts(text), variants(text)));
-        let mut cut = cut::cut(&with_variants)?.into_iter();
+        let mut cut = tokenizer::tokenize(&with_variants)?.into_iter();
         let mut words = || cut.next().unwrap_or_default().join(" ");
         let mut properties = filtered_by(key, page);
         properties.extend([
@@ -80,13 +80,13 @@ impl Object {
             ("overview_words", json!(words())),
             ("domain_words", json!(words())),
             ("content_words", json!(words())),
-            ("pieces", json!(cut::pieces(&texts.map(String::as_str)))),
+            ("pieces", json!(tokenizer::pieces(&texts.map(String::as_str)))),
         ]);
         Ok(Self { key: key.to_owned(), properties: properties.into_iter().collect(), vector: None })
     }
 
     /// A page with its vector.
-    pub(crate) fn with_vector(key: &str, page: &Record, vector: Vec<f32>) -> Self {
+    pub(crate) fn with_vector(key: &str, page: &PageRecord, vector: Vec<f32>) -> Self {
         let properties = filtered_by(key, page).into_iter().collect();
         Self { key: key.to_owned(), properties, vector: Some(vector) }
     }
@@ -102,7 +102,7 @@ impl Object {
 }
 
 /// What every object has of its page.
-fn filtered_by(key: &str, page: &Record) -> Vec<(&'static str, Value)> {
+fn filtered_by(key: &str, page: &PageRecord) -> Vec<(&'static str, Value)> {
     let domain_keys: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
     vec![
         ("key", json!(key)),
@@ -154,57 +154,61 @@ fn class(collection: Collection, graph: &str) -> Value {
     })
 }
 
-impl Weaviate {
+impl WeaviateClient {
     /// What is there.
-    pub(crate) async fn find(&self, collection: Collection, graph: &str) -> Result<Found, Fault> {
+    pub(crate) async fn find(&self, collection: Collection, graph: &str) -> Result<CollectionState, Fault> {
         let (status, answer) = self.send(Method::GET, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
-            StatusCode::NOT_FOUND => Ok(Found::Nothing),
+            StatusCode::NOT_FOUND => Ok(CollectionState::Missing),
             StatusCode::OK => {
                 let name = answer.get("class").and_then(Value::as_str);
                 if name != Some(collection.0) {
-                    return Err(self.misshapen("does not describe the collection that was asked for"));
+                    return Err(self.malformed_answer("does not describe the collection that was asked for"));
                 }
                 let description = answer.get("description").and_then(Value::as_str).unwrap_or_default();
                 Ok(if description.starts_with(&format!("{DESCRIPTION}{graph}.")) {
-                    Found::Ours
+                    CollectionState::Ours
                 } else if description.starts_with("Gatehouse wiki pages") && description.contains(graph) {
-                    Found::Outdated
+                    CollectionState::Outdated
                 } else {
-                    Found::Foreign(description.to_owned())
+                    CollectionState::Foreign(description.to_owned())
                 })
             }
-            other => Err(self.odd(other, &answer)),
+            other => Err(self.unexpected_answer(other, &answer)),
         }
     }
 
     /// Makes a collection; one that another host made at the same moment is as good.
-    pub(crate) async fn make(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
+    pub(crate) async fn create_collection(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
         let (status, answer) = self.send(Method::POST, "v1/schema", Some(&class(collection, graph))).await?;
         match status {
             StatusCode::OK => Ok(()),
-            StatusCode::UNPROCESSABLE_ENTITY if self.find(collection, graph).await? == Found::Ours => Ok(()),
-            other => Err(self.odd(other, &answer)),
+            StatusCode::UNPROCESSABLE_ENTITY
+                if self.find(collection, graph).await? == CollectionState::Ours =>
+            {
+                Ok(())
+            }
+            other => Err(self.unexpected_answer(other, &answer)),
         }
     }
 
     /// Removes a collection with all its objects.
-    pub(crate) async fn unmake(&self, collection: Collection) -> Result<(), Fault> {
+    pub(crate) async fn delete_collection(&self, collection: Collection) -> Result<(), Fault> {
         let (status, answer) =
             self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
             // Older versions refuse to remove what is not there.
-            StatusCode::BAD_REQUEST if self.find(collection, "").await? == Found::Nothing => Ok(()),
-            other => Err(self.odd(other, &answer)),
+            StatusCode::BAD_REQUEST if self.find(collection, "").await? == CollectionState::Missing => Ok(()),
+            other => Err(self.unexpected_answer(other, &answer)),
         }
     }
 
     /// Brings objects, each in the place of its older self. Gives those that were refused, with the reason.
-    pub(crate) async fn bring(
+    pub(crate) async fn put_objects(
         &self,
         collection: Collection,
-        objects: Vec<Object>,
+        objects: Vec<PageObject>,
     ) -> Result<Vec<(String, String)>, Fault> {
         if objects.is_empty() {
             return Ok(Vec::new());
@@ -212,18 +216,19 @@ impl Weaviate {
         let keys: Vec<String> = objects.iter().map(|object| object.key.clone()).collect();
         let objects: Vec<Value> = objects.into_iter().map(|object| object.into_json(collection)).collect();
         let body = json!({"objects": objects});
-        let answer = self.sent(Method::POST, "v1/batch/objects", Some(&body)).await?;
+        let answer = self.send_ok(Method::POST, "v1/batch/objects", Some(&body)).await?;
         let results = answer.as_array().filter(|results| results.len() == keys.len());
-        let results = results.ok_or_else(|| self.misshapen("does not have one result for each object"))?;
+        let results =
+            results.ok_or_else(|| self.malformed_answer("does not have one result for each object"))?;
         let mut refused = Vec::new();
         for (result, key) in results.iter().zip(keys) {
             if result.get("id").and_then(Value::as_str) != Some(id_of(&key).as_str()) {
-                return Err(self.misshapen("has results in another order than the objects"));
+                return Err(self.malformed_answer("has results in another order than the objects"));
             }
             let result = result.get("result").unwrap_or(&Value::Null);
             match result.get("status").and_then(Value::as_str) {
                 Some("SUCCESS") => {}
-                _ => refused.push((key, said(result.get("errors").unwrap_or(&Value::Null)))),
+                _ => refused.push((key, error_message(result.get("errors").unwrap_or(&Value::Null)))),
             }
         }
         Ok(refused)
@@ -235,7 +240,7 @@ impl Weaviate {
         let (status, answer) = self.send(Method::DELETE, &path, None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
-            other => Err(self.odd(other, &answer)),
+            other => Err(self.unexpected_answer(other, &answer)),
         }
     }
 }

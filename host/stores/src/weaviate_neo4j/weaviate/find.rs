@@ -5,27 +5,27 @@ use gatehouse_net::Method;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Collection, Weaviate,
-    graphql::{Get, Value},
-    said,
+    Collection, WeaviateClient, error_message,
+    graphql::{GetQuery, GraphqlValue},
 };
 
 /// How much a word counts in title, overview, domains and content, and a piece of another script anywhere.
-const WORDS: [&str; 5] = ["title_words^6", "overview_words^3", "domain_words^2", "content_words", "pieces"];
+const WORD_FIELDS: [&str; 5] =
+    ["title_words^6", "overview_words^3", "domain_words^2", "content_words", "pieces"];
 
 /// Most keys that are asked for: what Weaviate gives at most unless told otherwise (QUERY_MAXIMUM_RESULTS).
-const MOST: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 
 /// A way to find pages, and how the score of one is read.
-struct Ask {
-    by: (&'static str, Value),
+struct ScoredQuery {
+    by: (&'static str, GraphqlValue),
     fields: &'static str,
     read: fn(&Json) -> Option<f64>,
 }
 
 /// What a search is narrowed to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Where {
+pub(crate) struct SearchFilter {
     pub(crate) types: Vec<PageType>,
     /// As they are compared; bounded by what pages have.
     pub(crate) domains: Vec<String>,
@@ -33,47 +33,47 @@ pub(crate) struct Where {
     pub(crate) keys: Vec<String>,
 }
 
-impl Where {
-    fn condition(&self) -> Option<Value> {
-        let any_of = |property: &str, values: Value| {
-            Value::Object(vec![
-                ("path", Value::texts([property])),
-                ("operator", Value::Word("ContainsAny")),
+impl SearchFilter {
+    fn condition(&self) -> Option<GraphqlValue> {
+        let any_of = |property: &str, values: GraphqlValue| {
+            GraphqlValue::Object(vec![
+                ("path", GraphqlValue::texts([property])),
+                ("operator", GraphqlValue::Word("ContainsAny")),
                 ("valueText", values),
             ])
         };
         let mut all = Vec::new();
         if !self.types.is_empty() {
-            all.push(any_of("page_type", Value::texts(self.types.iter().map(|kind| kind.as_str()))));
+            all.push(any_of("page_type", GraphqlValue::texts(self.types.iter().map(|kind| kind.as_str()))));
         }
         if !self.domains.is_empty() {
-            all.push(any_of("domain_keys", Value::texts(self.domains.iter().cloned())));
+            all.push(any_of("domain_keys", GraphqlValue::texts(self.domains.iter().cloned())));
         }
         if !self.keys.is_empty() {
-            all.push(any_of("key", Value::texts(self.keys.iter().cloned())));
+            all.push(any_of("key", GraphqlValue::texts(self.keys.iter().cloned())));
         }
         if all.len() > 1 {
-            return Some(Value::Object(vec![
-                ("operator", Value::Word("And")),
-                ("operands", Value::List(all)),
+            return Some(GraphqlValue::Object(vec![
+                ("operator", GraphqlValue::Word("And")),
+                ("operands", GraphqlValue::List(all)),
             ]));
         }
         all.pop()
     }
 }
 
-impl Weaviate {
+impl WeaviateClient {
     /// Keys of the best pages by words, with their scores: more is better, and best first. At least `limit` where
     /// there are so many, and all that are as good as the last of them, so that ties are decided by the key.
     pub(crate) async fn by_words(
         &self,
         collection: Collection,
         words: &[String],
-        narrowed: &Where,
+        narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
         let read = |row: &Json| row.pointer("/_additional/score")?.as_str()?.parse().ok();
-        let ask = Ask { by: ("bm25", bm25(words)), fields: "key _additional{score}", read };
+        let ask = ScoredQuery { by: ("bm25", bm25(words)), fields: "key _additional{score}", read };
         self.best(collection, ask, narrowed, limit).await
     }
 
@@ -82,18 +82,18 @@ impl Weaviate {
         &self,
         collection: Collection,
         vector: &[f32],
-        narrowed: &Where,
+        narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let vector = Value::List(vector.iter().map(|x| Value::Real(*x)).collect());
-        let near = Value::Object(vec![("vector", vector)]);
+        let vector = GraphqlValue::List(vector.iter().map(|x| GraphqlValue::Real(*x)).collect());
+        let near = GraphqlValue::Object(vec![("vector", vector)]);
         let read = |row: &Json| Some(1.0 - row.pointer("/_additional/distance")?.as_f64()?);
-        let ask = Ask { by: ("nearVector", near), fields: "key _additional{distance}", read };
+        let ask = ScoredQuery { by: ("nearVector", near), fields: "key _additional{distance}", read };
         self.best(collection, ask, narrowed, limit).await
     }
 
     /// Whether any page holds any of these words; with `all`, whether one holds all of them, as pieces.
-    pub(crate) async fn holds(
+    pub(crate) async fn contains_words(
         &self,
         collection: Collection,
         words: &[String],
@@ -101,22 +101,25 @@ impl Weaviate {
     ) -> Result<bool, Fault> {
         let by = if all {
             let piece = |piece: &String| {
-                Value::Object(vec![
-                    ("path", Value::texts(["pieces"])),
-                    ("operator", Value::Word("Equal")),
-                    ("valueText", Value::Text(piece.clone())),
+                GraphqlValue::Object(vec![
+                    ("path", GraphqlValue::texts(["pieces"])),
+                    ("operator", GraphqlValue::Word("Equal")),
+                    ("valueText", GraphqlValue::Text(piece.clone())),
                 ])
             };
             let pieces = words.iter().map(piece).collect();
             (
                 "where",
-                Value::Object(vec![("operator", Value::Word("And")), ("operands", Value::List(pieces))]),
+                GraphqlValue::Object(vec![
+                    ("operator", GraphqlValue::Word("And")),
+                    ("operands", GraphqlValue::List(pieces)),
+                ]),
             )
         } else {
             ("bm25", bm25(words))
         };
-        let arguments = vec![by, ("limit", Value::Number(1))];
-        let get = Get { collection: collection.0, arguments, fields: "key" };
+        let arguments = vec![by, ("limit", GraphqlValue::Number(1))];
+        let get = GetQuery { collection: collection.0, arguments, fields: "key" };
         Ok(!self.get(collection, &get).await?.is_empty())
     }
 
@@ -125,31 +128,33 @@ impl Weaviate {
         let body = json!({"query": format!("{{Aggregate{{{}{{meta{{count}}}}}}}}", collection.0)});
         let answer = self.question(&body).await?;
         let count = answer.pointer(&format!("/data/Aggregate/{}/0/meta/count", collection.0));
-        count.and_then(Json::as_u64).ok_or_else(|| self.misshapen("has no count"))
+        count.and_then(Json::as_u64).ok_or_else(|| self.malformed_answer("has no count"))
     }
 
     async fn best(
         &self,
         collection: Collection,
-        Ask { by, fields, read }: Ask,
-        narrowed: &Where,
+        ScoredQuery { by, fields, read }: ScoredQuery,
+        narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let mut asked = limit.saturating_add(1).min(MOST);
+        let mut asked = limit.saturating_add(1).min(MAX_KEYS);
         loop {
-            let mut arguments = vec![by.clone(), ("limit", Value::Number(asked))];
+            let mut arguments = vec![by.clone(), ("limit", GraphqlValue::Number(asked))];
             if let Some(condition) = narrowed.condition() {
                 arguments.push(("where", condition));
             }
-            let rows = self.get(collection, &Get { collection: collection.0, arguments, fields }).await?;
+            let rows =
+                self.get(collection, &GetQuery { collection: collection.0, arguments, fields }).await?;
             let scored = rows.iter().map(|row| {
                 let key = row.get("key").and_then(Json::as_str)?.to_owned();
                 Some((key, read(row).filter(|score| score.is_finite())?))
             });
             let scored: Option<Vec<(String, f64)>> = scored.collect();
-            let mut scored = scored.ok_or_else(|| self.misshapen("has a page without key or score"))?;
+            let mut scored =
+                scored.ok_or_else(|| self.malformed_answer("has a page without key or score"))?;
             if scored.len() > asked {
-                return Err(self.misshapen("has more pages than were asked for"));
+                return Err(self.malformed_answer("has more pages than were asked for"));
             }
             scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let tied = scored.len() == asked
@@ -157,33 +162,38 @@ impl Weaviate {
                     .last()
                     .zip(scored.get(limit.saturating_sub(1)))
                     .is_some_and(|(last, wanted)| last.1 >= wanted.1);
-            if !tied || asked == MOST {
+            if !tied || asked == MAX_KEYS {
                 return Ok(scored);
             }
-            asked = (asked * 4).min(MOST);
+            asked = (asked * 4).min(MAX_KEYS);
         }
     }
 
-    async fn get(&self, collection: Collection, get: &Get) -> Result<Vec<Json>, Fault> {
+    async fn get(&self, collection: Collection, get: &GetQuery) -> Result<Vec<Json>, Fault> {
         let mut answer = self.question(&json!({"query": get.to_string()})).await?;
         match answer.pointer_mut(&format!("/data/Get/{}", collection.0)).map(Json::take) {
             Some(Json::Array(rows)) => Ok(rows),
-            _ => Err(self.misshapen("has no list of pages")),
+            _ => Err(self.malformed_answer("has no list of pages")),
         }
     }
 
     async fn question(&self, body: &Json) -> Result<Json, Fault> {
-        let answer = self.sent(Method::POST, "v1/graphql", Some(body)).await?;
+        let answer = self.send_ok(Method::POST, "v1/graphql", Some(body)).await?;
         // Errors come with status 200.
         if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
-            return Err(self.remote.unavailable(&format!("it refused the question: {}", said(&answer))));
+            return Err(self
+                .remote
+                .unavailable(&format!("it refused the question: {}", error_message(&answer))));
         }
         Ok(answer)
     }
 }
 
-fn bm25(words: &[String]) -> Value {
-    Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))])
+fn bm25(words: &[String]) -> GraphqlValue {
+    GraphqlValue::Object(vec![
+        ("query", GraphqlValue::Text(words.join(" "))),
+        ("properties", GraphqlValue::texts(WORD_FIELDS)),
+    ])
 }
 
 #[cfg(test)]
@@ -194,7 +204,7 @@ mod tests {
     fn filters_are_one_condition() {
         let narrowed = |types: &[PageType], domains: &[&str]| {
             let domains = domains.iter().map(|domain| (*domain).to_owned()).collect();
-            Where { types: types.to_vec(), domains, keys: Vec::new() }
+            SearchFilter { types: types.to_vec(), domains, keys: Vec::new() }
                 .condition()
                 .map(|condition| condition.to_string())
         };

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 /// A value as it is written in GraphQL.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum GraphqlValue {
     /// A text, quoted.
     Text(String),
     /// A whole number.
@@ -15,19 +15,19 @@ pub(super) enum Value {
     /// A word of the language, from this program alone.
     Word(&'static str),
     /// A list.
-    List(Vec<Value>),
+    List(Vec<GraphqlValue>),
     /// Names, from this program alone, with values.
-    Object(Vec<(&'static str, Value)>),
+    Object(Vec<(&'static str, GraphqlValue)>),
 }
 
-impl Value {
+impl GraphqlValue {
     /// A list of texts.
     pub(super) fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self::List(texts.into_iter().map(|text| Self::Text(text.into())).collect())
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for GraphqlValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => quote(text, f),
@@ -82,14 +82,14 @@ fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 /// What is asked of a collection: `Get`, with arguments, and fields to be answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Get {
+pub(super) struct GetQuery {
     pub(super) collection: &'static str,
-    pub(super) arguments: Vec<(&'static str, Value)>,
+    pub(super) arguments: Vec<(&'static str, GraphqlValue)>,
     /// Fields as the language has them, from this program alone.
     pub(super) fields: &'static str,
 }
 
-impl fmt::Display for Get {
+impl fmt::Display for GetQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{Get{{{}(", self.collection)?;
         separated(&self.arguments, f, |(name, value), f| write!(f, "{name}:{value}"))?;
@@ -128,15 +128,18 @@ mod tests {
 
     #[test]
     fn a_question_is_written_as_weaviate_reads_it() {
-        let get = Get {
+        let get = GetQuery {
             collection: "KGWikiPages",
             arguments: vec![
-                ("bm25", Value::Object(vec![("query", Value::Text("a \"b\"".into()))])),
+                ("bm25", GraphqlValue::Object(vec![("query", GraphqlValue::Text("a \"b\"".into()))])),
                 (
                     "nearVector",
-                    Value::Object(vec![("vector", Value::List(vec![Value::Real(0.5), Value::Real(-1e-9)]))]),
+                    GraphqlValue::Object(vec![(
+                        "vector",
+                        GraphqlValue::List(vec![GraphqlValue::Real(0.5), GraphqlValue::Real(-1e-9)]),
+                    )]),
                 ),
-                ("limit", Value::Number(5)),
+                ("limit", GraphqlValue::Number(5)),
             ],
             fields: "key _additional{score}",
         };
@@ -149,10 +152,11 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_and_odd_numbers_are_zero() {
         assert_eq!(
-            Value::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(),
+            GraphqlValue::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(),
             r#""a\u000a\u0000\u007f\ufeffé🙂""#
         );
-        let odd = Value::List([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(Value::Real).to_vec());
+        let odd =
+            GraphqlValue::List([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(GraphqlValue::Real).to_vec());
         assert_eq!(odd.to_string(), "[0,0,0]");
     }
 
@@ -163,13 +167,13 @@ mod tests {
         fn every_text_comes_back_and_ends_where_it_ends(
             text in prop_oneof![".*", "\\PC*", "[\"\\\\{}():,\\n\\r\\t\\x00-\\x1f u0-9a-f]*"],
         ) {
-            let written = format!("{}){{", Value::Text(text.clone()));
+            let written = format!("{}){{", GraphqlValue::Text(text.clone()));
             prop_assert_eq!(read(&written), Some((text, "){")));
         }
 
         #[test]
         fn every_finite_number_comes_back(number in any::<f32>().prop_filter("finite", |n| n.is_finite())) {
-            let written = Value::Real(number).to_string();
+            let written = GraphqlValue::Real(number).to_string();
             prop_assert!(!written.contains(['e', 'E', 'i', 'N']));
             prop_assert_eq!(written.parse::<f32>(), Ok(number));
         }

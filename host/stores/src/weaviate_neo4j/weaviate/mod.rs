@@ -17,27 +17,27 @@ use gatehouse_net::{BodyError, HttpClients, Method, StatusCode, header, plain_ca
 use serde_json::Value;
 use url::Url;
 
-pub(super) use collection::{Collection, Found, MAIN, Object, VECTORS};
-pub(super) use find::Where;
+pub(super) use collection::{Collection, CollectionState, MAIN, PageObject, VECTORS};
+pub(super) use find::SearchFilter;
 
 use super::{
-    config::{Timing, WeaviateNeo4jConfig},
+    config::{RemoteTimeouts, WeaviateNeo4jConfig},
     remote::RemoteServer,
 };
 
 /// Largest answer that is read, in bytes. The largest one asked for, 10,000 keys with scores, is a tenth of it.
-const ANSWER: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// Weaviate.
-pub(super) struct Weaviate {
+pub(super) struct WeaviateClient {
     remote: RemoteServer,
     base: Url,
     key: Option<Secret>,
-    timing: Timing,
+    timing: RemoteTimeouts,
     clients: HttpClients,
 }
 
-impl Weaviate {
+impl WeaviateClient {
     /// Opens nothing yet. Faults where the address cannot be used.
     pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let base = config.weaviate()?;
@@ -63,14 +63,14 @@ impl Weaviate {
 
     /// Whether it answers at all.
     pub(super) async fn ping(&self) -> Result<(), Fault> {
-        self.sent(Method::GET, "v1/meta", None).await.map(|_| ())
+        self.send_ok(Method::GET, "v1/meta", None).await.map(|_| ())
     }
 
     /// One request that has to succeed.
-    async fn sent(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Fault> {
+    async fn send_ok(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Fault> {
         match self.send(method, path, body).await? {
             (StatusCode::OK, answer) => Ok(answer),
-            (other, answer) => Err(self.odd(other, &answer)),
+            (other, answer) => Err(self.unexpected_answer(other, &answer)),
         }
     }
 
@@ -87,10 +87,10 @@ impl Weaviate {
         let answered = tokio::time::timeout(limit, self.answer(method, path, body)).await;
         let (status, bytes) = match answered {
             Ok(Ok(answer)) => answer,
-            Ok(Err(cause)) => return Err(self.remote.failed(&cause)),
-            Err(_) => return Err(self.remote.failed(&format!("no answer within {limit:?}"))),
+            Ok(Err(cause)) => return Err(self.remote.record_failure(&cause)),
+            Err(_) => return Err(self.remote.record_failure(&format!("no answer within {limit:?}"))),
         };
-        self.remote.succeeded();
+        self.remote.record_success();
         // Nothing is an answer too, and an error in words is shown as it is.
         let answer = match serde_json::from_slice(&bytes) {
             Ok(answer) => answer,
@@ -100,7 +100,7 @@ impl Weaviate {
         };
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.remote.refused(
-                &format!("it refused the request ({status}): {}", said(&answer)),
+                &format!("it refused the request ({status}): {}", error_message(&answer)),
                 "Set WEAVIATE_API_KEY to a key that may read and write KGWikiPages and KGWikiVectors.",
             )),
             status => Ok((status, answer)),
@@ -124,9 +124,9 @@ impl Weaviate {
         }
         let response = request.send().await.map_err(|error| plain_cause(&error))?;
         let status = response.status();
-        let bytes = read_body(response, ANSWER).await.map_err(|error| match error {
+        let bytes = read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
-                format!("its answer is larger than {} MiB", ANSWER >> 20)
+                format!("its answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20)
             }
             BodyError::Broken(error, _) => plain_cause(&error),
         })?;
@@ -134,7 +134,7 @@ impl Weaviate {
     }
 
     /// The fault for a collection that is not of this graph.
-    pub(super) fn foreign(&self, collection: Collection, described: &str) -> Fault {
+    pub(super) fn foreign_collection(&self, collection: Collection, described: &str) -> Fault {
         let cause = format!(
             "its collection '{}' holds something else than the pages of this graph: '{}'",
             collection.0,
@@ -147,25 +147,25 @@ impl Weaviate {
     }
 
     /// The fault for collections that do not stay as they were made.
-    pub(super) fn unsteady(&self) -> Fault {
+    pub(super) fn unstable_collections(&self) -> Fault {
         self.remote
             .unavailable("its collections do not stay as they are made; somebody else may be removing them")
     }
 
     /// The fault for an answer that nothing was prepared for.
-    fn odd(&self, status: StatusCode, answer: &Value) -> Fault {
-        self.remote.unavailable(&format!("it answered {status}: {}", said(answer)))
+    fn unexpected_answer(&self, status: StatusCode, answer: &Value) -> Fault {
+        self.remote.unavailable(&format!("it answered {status}: {}", error_message(answer)))
     }
 
     /// The fault for an answer of another shape.
-    fn misshapen(&self, what: &str) -> Fault {
+    fn malformed_answer(&self, what: &str) -> Fault {
         self.remote
             .unavailable(&format!("its answer {what}; this may be no Weaviate, or one of another kind"))
     }
 }
 
 /// What an error in JSON says: `{"error":[{"message":…}]}`, `{"errors":[…]}`, `{"message":…}`, or a text.
-fn said(answer: &Value) -> String {
+fn error_message(answer: &Value) -> String {
     let messages = |list: &Value| {
         let texts = list.as_array().into_iter().flatten().filter_map(|one| one.get("message")?.as_str());
         let texts: Vec<&str> = texts.take(3).collect();

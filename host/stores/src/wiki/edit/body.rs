@@ -1,11 +1,11 @@
 //! Edits what stands below a page's header: the content as a whole, and the overview in it.
 
-use super::splice::{Eol, insert_block, replace, replace_core};
-use crate::wiki::layout::Layout;
+use super::splice::{LineEnding, insert_block, replace, replace_core};
+use crate::wiki::layout::PageLayout;
 
 /// Replaces everything but the heading and the header table.
-pub(super) fn set_content(text: &str, content: &str, eol: Eol) -> String {
-    let parts = Layout::of(text);
+pub(super) fn set_content(text: &str, content: &str, eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
     let edited = set_after_header(text, parts.body_start(), content, eol);
     match parts.table {
         // Text between heading and table is content too.
@@ -16,7 +16,7 @@ pub(super) fn set_content(text: &str, content: &str, eol: Eol) -> String {
     }
 }
 
-fn set_after_header(text: &str, start: usize, content: &str, eol: Eol) -> String {
+fn set_after_header(text: &str, start: usize, content: &str, eol: LineEnding) -> String {
     if !text[start..].trim().is_empty() {
         return replace_core(text, start..text.len(), content, eol);
     }
@@ -26,8 +26,8 @@ fn set_after_header(text: &str, start: usize, content: &str, eol: Eol) -> String
 }
 
 /// Replaces the text under the overview's heading, and makes the heading where the page has none.
-pub(super) fn set_overview(text: &str, overview: &str, eol: Eol) -> String {
-    let parts = Layout::of(text);
+pub(super) fn set_overview(text: &str, overview: &str, eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
     if let Some(section) = parts.overview() {
         return replace_core(text, section.body.clone(), overview, eol);
     }

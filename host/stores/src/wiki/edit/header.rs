@@ -5,25 +5,25 @@ use std::ops::Range;
 
 use gatehouse_core::ports::knowledge::PageSource;
 
-use super::splice::{Eol, entry_around, insert_block, line_around, replace};
-use crate::wiki::{layout::Layout, parse};
+use super::splice::{LineEnding, entry_around, insert_block, line_around, replace};
+use crate::wiki::{layout::PageLayout, parse};
 
 /// One kind of tag, and the row of the header table that is its place.
-struct Row {
+struct HeaderRow {
     tag: &'static str,
     title: &'static str,
     /// A line each, or one line with commas.
     bulleted: bool,
 }
 
-const DOMAINS: Row = Row { tag: "domain", title: "Domains", bulleted: false };
-const SOURCES: Row = Row { tag: "source", title: "Knowledge Sources", bulleted: true };
-const DATE: Row = Row { tag: "last_updated", title: "Last Updated", bulleted: false };
+const DOMAINS: HeaderRow = HeaderRow { tag: "domain", title: "Domains", bulleted: false };
+const SOURCES: HeaderRow = HeaderRow { tag: "source", title: "Knowledge Sources", bulleted: true };
+const DATE: HeaderRow = HeaderRow { tag: "last_updated", title: "Last Updated", bulleted: false };
 
 /// The opening line of a header table, as wikis of this kind have it.
 const TABLE: &str = "{| class=\"wikitable\" style=\"float:right; margin-left:1em; width:300px;\"";
 
-pub(super) fn set_domains(text: &str, domains: &[String], eol: Eol) -> String {
+pub(super) fn set_domains(text: &str, domains: &[String], eol: LineEnding) -> String {
     if parse::parse(text).domains == domains {
         return text.to_owned();
     }
@@ -32,7 +32,7 @@ pub(super) fn set_domains(text: &str, domains: &[String], eol: Eol) -> String {
     set(text, &DOMAINS, &tags, eol)
 }
 
-pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: Eol) -> String {
+pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: LineEnding) -> String {
     if parse::parse(text).sources == sources {
         return text.to_owned();
     }
@@ -40,21 +40,21 @@ pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: Eol) -> Strin
     set(text, &SOURCES, &sources.iter().map(tag).collect::<Vec<_>>(), eol)
 }
 
-pub(super) fn set_date(text: &str, date: &str, eol: Eol) -> String {
+pub(super) fn set_date(text: &str, date: &str, eol: LineEnding) -> String {
     if parse::parse(text).last_updated.as_deref() == Some(date) {
         return text.to_owned();
     }
     let tag = format!("[[last_updated::{date}]]");
-    let first = Layout::of(text).tags_named(DATE.tag).next().map(|tag| tag.range.clone());
+    let first = PageLayout::parse(text).tags_named(DATE.tag).next().map(|tag| tag.range.clone());
     match first {
         Some(range) => replace(text, range, &tag),
         None => insert_row(text, &DATE, &[tag], eol),
     }
 }
 
-fn set(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
+fn set(text: &str, row: &HeaderRow, tags: &[String], eol: LineEnding) -> String {
     let spots: Vec<Range<usize>> =
-        Layout::of(text).tags_named(row.tag).map(|tag| tag.range.clone()).collect();
+        PageLayout::parse(text).tags_named(row.tag).map(|tag| tag.range.clone()).collect();
     if spots.is_empty() {
         return if tags.is_empty() { text.to_owned() } else { insert_row(text, row, tags, eol) };
     }
@@ -94,8 +94,8 @@ fn bulleted_lines(text: &str, run: Range<usize>) -> Range<usize> {
     if bullets && text[run.end..line.end].trim().is_empty() { line } else { run }
 }
 
-fn insert_row(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
-    let parts = Layout::of(text);
+fn insert_row(text: &str, row: &HeaderRow, tags: &[String], eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
     let cell = if row.bulleted {
         format!("|\n{}", tags.iter().map(|tag| format!("* {tag}")).collect::<Vec<_>>().join("\n"))
     } else {
@@ -105,8 +105,8 @@ fn insert_row(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
         return insert_table(text, &parts, &format!("{TABLE}\n|-\n! {}\n{cell}\n|}}\n", row.title), eol);
     };
     match titled_cell(text, table.clone(), row.title) {
-        Some(Cell::Empty(range)) => replace(text, range, &eol.fit(&cell)),
-        Some(Cell::Absent(at)) => insert_block(text, at, &cell, eol),
+        Some(HeaderCell::Empty(range)) => replace(text, range, &eol.convert(&cell)),
+        Some(HeaderCell::Absent(at)) => insert_block(text, at, &cell, eol),
         None => {
             let inside = text[table.clone()].trim_end();
             let last = table.start + inside.rfind('\n').map_or(0, |at| at + 1);
@@ -115,7 +115,7 @@ fn insert_row(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
     }
 }
 
-fn insert_table(text: &str, parts: &Layout, table: &str, eol: Eol) -> String {
+fn insert_table(text: &str, parts: &PageLayout, table: &str, eol: LineEnding) -> String {
     let at = parts.heading_end;
     let under_heading = parts.title.is_some();
     let block = if under_heading { format!("\n{table}") } else { table.to_owned() };
@@ -124,14 +124,14 @@ fn insert_table(text: &str, parts: &Layout, table: &str, eol: Eol) -> String {
 }
 
 /// The place for a row's tags under a title that the table already has.
-enum Cell {
+enum HeaderCell {
     /// A line that starts a cell and says nothing: its range without the line end.
     Empty(Range<usize>),
     /// No cell follows the title; one belongs at this offset.
     Absent(usize),
 }
 
-fn titled_cell(text: &str, table: Range<usize>, title: &str) -> Option<Cell> {
+fn titled_cell(text: &str, table: Range<usize>, title: &str) -> Option<HeaderCell> {
     let mut at = table.start;
     let mut lines = text[table].split_inclusive('\n').map(|line| {
         let start = at;
@@ -143,8 +143,8 @@ fn titled_cell(text: &str, table: Range<usize>, title: &str) -> Option<Cell> {
     })?;
     let (start, line) = lines.next()?;
     if line.trim() == "|" {
-        Some(Cell::Empty(start..start + line.trim_end().len()))
+        Some(HeaderCell::Empty(start..start + line.trim_end().len()))
     } else {
-        Some(Cell::Absent(start))
+        Some(HeaderCell::Absent(start))
     }
 }

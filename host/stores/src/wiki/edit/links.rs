@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use gatehouse_core::ports::knowledge::PageLink;
 
-use super::splice::{Eol, entry_around, insert_block, line_around, replace};
-use crate::wiki::{ids, layout::Layout, parse};
+use super::splice::{LineEnding, entry_around, insert_block, line_around, replace};
+use crate::wiki::{ids, layout::PageLayout, parse};
 
 /// The section that lists a page's links.
 const SECTION: &str = "Related Pages";
 
-pub(super) fn set_links(text: &str, links: &[PageLink], eol: Eol) -> String {
+pub(super) fn set_links(text: &str, links: &[PageLink], eol: LineEnding) -> String {
     let wanted = ids::link_set(links);
     let present = ids::link_set(&parse::parse(text).links);
     if wanted == present {
@@ -34,7 +34,7 @@ fn line(link: &PageLink) -> String {
 /// Takes away every link that is not wanted: with its line in the list of related pages, elsewhere by
 /// turning the tag into a plain reference, because the sentence around it needs its name.
 fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
-    let parts = Layout::of(text);
+    let parts = PageLayout::parse(text);
     let related = parts.section_with_children(SECTION, text.len());
     let mut edited = text.to_owned();
     // From the back, so that the offsets before stay true.
@@ -54,8 +54,8 @@ fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
     edited
 }
 
-fn add_lines(text: &str, lines: &str, eol: Eol) -> String {
-    let parts = Layout::of(text);
+fn add_lines(text: &str, lines: &str, eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
     let Some(related) = parts.section_with_children(SECTION, text.len()) else {
         let text = if text.is_empty() || text.ends_with('\n') {
             text.to_owned()

@@ -20,7 +20,7 @@ use super::{
 
 /// A page's file after an edit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Edited {
+pub(crate) struct EditedPage {
     /// The new text; the old one where nothing changed.
     pub(crate) text: String,
     /// Fields whose value is now another one, in the order of [`PageChanges`].
@@ -32,15 +32,15 @@ pub(crate) struct Edited {
 ///
 /// # Errors
 /// `invalid-arguments` where a value cannot be written so that it is read back the same.
-pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> Result<Edited, Fault> {
+pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> Result<EditedPage, Fault> {
     let before = parse(text);
-    let eol = splice::Eol::of(text);
+    let eol = splice::LineEnding::from_text(text);
     let new_content = changes.content.as_deref().filter(|content| *content != before.content);
     let mut edited = match new_content {
         Some(content) => body::set_content(text, content, eol),
         None => text.to_owned(),
     };
-    let target = Target::of(changes, &before, new_content.map(|_| parse(&edited)));
+    let target = EditTarget::new(changes, &before, new_content.map(|_| parse(&edited)));
     let now = parse(&edited);
     // A page without an overview of its own needs no heading to have none.
     if now.overview != target.overview && (now.own_overview || !target.overview.is_empty()) {
@@ -60,17 +60,17 @@ pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> R
     }
     let changed = differences(&before, &after, new_content.is_some());
     if changed.is_empty() {
-        return Ok(Edited { text: text.to_owned(), changed });
+        return Ok(EditedPage { text: text.to_owned(), changed });
     }
     if let Some(date) = stamp {
         edited = header::set_date(&edited, date, eol);
-        verify(&target.dated(date), &before, &parse(&edited))?;
+        verify(&target.with_date(date), &before, &parse(&edited))?;
     }
-    Ok(Edited { text: edited, changed })
+    Ok(EditedPage { text: edited, changed })
 }
 
 /// What the page must say afterwards.
-pub(crate) struct Target {
+pub(crate) struct EditTarget {
     pub(crate) overview: String,
     pub(crate) domains: Vec<String>,
     pub(crate) sources: Vec<PageSource>,
@@ -78,10 +78,10 @@ pub(crate) struct Target {
     pub(crate) last_updated: Option<String>,
 }
 
-impl Target {
+impl EditTarget {
     /// A field that is not to be changed keeps its value. New content may say it anew: an overview, tags
     /// or links in it count; what it does not mention is carried over from the old page.
-    pub(crate) fn of(
+    pub(crate) fn new(
         changes: &PageChanges,
         before: &ParsedPage,
         with_new_content: Option<ParsedPage>,
@@ -108,7 +108,7 @@ impl Target {
         }
     }
 
-    fn dated(mut self, date: &str) -> Self {
+    fn with_date(mut self, date: &str) -> Self {
         self.last_updated = Some(date.to_owned());
         self
     }
@@ -125,7 +125,7 @@ fn differences(before: &ParsedPage, after: &ParsedPage, new_content: bool) -> Ve
     fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }
 
-fn verify(target: &Target, before: &ParsedPage, after: &ParsedPage) -> Result<(), Fault> {
+fn verify(target: &EditTarget, before: &ParsedPage, after: &ParsedPage) -> Result<(), Fault> {
     let fields = [
         ("title", before.title == after.title && before.page_type == after.page_type),
         (

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 /// The line end that a text uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Eol(&'static str);
+pub(super) struct LineEnding(&'static str);
 
-impl Eol {
+impl LineEnding {
     /// That of the first line.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let first = text.find('\n').map(|at| text[..at].ends_with('\r'));
         Self(if first == Some(true) { "\r\n" } else { "\n" })
     }
@@ -18,7 +18,7 @@ impl Eol {
     }
 
     /// A text with `\n` in this line end.
-    pub(super) fn fit(self, text: &str) -> String {
+    pub(super) fn convert(self, text: &str) -> String {
         text.replace('\n', self.0)
     }
 }
@@ -28,23 +28,23 @@ pub(super) fn replace(text: &str, range: Range<usize>, new: &str) -> String {
 }
 
 /// Replaces what stands in a range and keeps the space around it; an empty range gets lines of its own.
-pub(super) fn replace_core(text: &str, range: Range<usize>, new: &str, eol: Eol) -> String {
+pub(super) fn replace_core(text: &str, range: Range<usize>, new: &str, eol: LineEnding) -> String {
     let old = &text[range.clone()];
     let start = range.start + (old.len() - old.trim_start().len());
     let core = old.trim();
     if core.is_empty() {
         return insert_block(text, range.start, new, eol);
     }
-    replace(text, start..start + core.len(), &eol.fit(new))
+    replace(text, start..start + core.len(), &eol.convert(new))
 }
 
 /// Inserts lines at an offset, with the line end before and after them that they need.
-pub(super) fn insert_block(text: &str, at: usize, block: &str, eol: Eol) -> String {
+pub(super) fn insert_block(text: &str, at: usize, block: &str, eol: LineEnding) -> String {
     if block.is_empty() {
         return text.to_owned();
     }
     let before = if at == 0 || text[..at].ends_with(['\n', '\u{feff}']) { "" } else { eol.as_str() };
-    replace(text, at..at, &format!("{before}{}{}", eol.fit(block), eol.as_str()))
+    replace(text, at..at, &format!("{before}{}{}", eol.convert(block), eol.as_str()))
 }
 
 /// The line around a range, with its line end.
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn the_space_around_stays() {
         let text = "h\r\n\r\n old \r\n\r\nnext";
-        let eol = Eol::of(text);
+        let eol = LineEnding::from_text(text);
         assert_eq!(replace_core(text, 3..text.len() - 4, "a\nb", eol), "h\r\n\r\n a\r\nb \r\n\r\nnext");
-        assert_eq!(replace_core("h", 1..1, "x", Eol::of("")), "h\nx\n");
+        assert_eq!(replace_core("h", 1..1, "x", LineEnding::from_text("")), "h\nx\n");
     }
 }

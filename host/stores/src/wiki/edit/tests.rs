@@ -12,7 +12,7 @@ use crate::wiki::validate;
 const PAGE: &str = "# Principle: Model_Loading\n\n{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n* [[source::Repo|A|https://a]]\n* [[source::Doc|B|https://b]]\n|-\n! Domains\n| [[domain::LLMs]], [[domain::Fine_Tuning]]\n|-\n! Last Updated\n| [[last_updated::2026-01-09 12:00 GMT]]\n|}\n\n== Overview ==\nOld text.\n\n=== Description ===\nStep [[step::Principle:In_text]] here.\n```\n== Overview ==\n[[step::Principle:Code]]\n```\n\n== Related Pages ==\n=== By ===\n* [[implemented_by::Implementation:A_b]]\n* [[requires_env::Environment:E]]\n";
 const NOW: &str = "2026-02-02 02:02 GMT";
 
-fn edit(text: &str, changes: &PageChanges) -> Result<Edited, Fault> {
+fn edit(text: &str, changes: &PageChanges) -> Result<EditedPage, Fault> {
     apply(text, &validate::changes(changes)?, Some(NOW))
 }
 

@@ -19,7 +19,7 @@ pub(crate) async fn until_complete(shelf: &Shelf) {
     };
     while waits().await {
         assert!(std::time::Instant::now() < end, "{:?}", shelf.store.health().await.unwrap());
-        shelf.store.settle(LONG).await;
+        shelf.store.wait_for_vectors(LONG).await;
         tokio::task::yield_now().await;
     }
 }
@@ -48,7 +48,7 @@ pub(crate) async fn without_a_model_that_answers_words_are_found<F: ArtifactFixt
     let yeast = shelf.put(draft("1", "yeast")).await.id;
     assert_eq!(shelf.find("yeast").await, from_ref(&yeast));
     assert_eq!(shelf.find("leaven").await, [""; 0]);
-    shelf.store.settle(LONG).await;
+    shelf.store.wait_for_vectors(LONG).await;
     let health = shelf.store.health().await.unwrap().embedding.unwrap();
     assert_eq!((health.model.as_str(), health.waiting), ("test/one", 1));
     assert!(health.failing.unwrap().contains("is down"));
@@ -77,7 +77,7 @@ pub(crate) async fn only_summaries_that_change_are_embedded_again<F: ArtifactFix
     drop(shelf);
     let two = TestEmbedder::new("test/two", 64);
     let shelf = shelf_by_meaning(&engine, &two);
-    assert!(shelf.store.settle(LONG).await);
+    assert!(shelf.store.wait_for_vectors(LONG).await);
     until_complete(&shelf).await;
     assert_eq!((two.documents(), shelf.find("machine").await), (1, vec![id]));
     drop(shelf);

@@ -22,7 +22,7 @@ pub(crate) async fn nothing_goes_from_one_owner_to_another<F: ArtifactFixture>(e
     let kept = store.put(&ann, tagged("ann's text", "about yeast", &["t"])).await.unwrap();
     let shared = store.put(&bob, draft("both have it", "of bob")).await.unwrap();
     assert_eq!(store.put(&ann, draft("both have it", "of ann")).await.unwrap().id, shared.id);
-    assert!(store.settle(super::LONG).await);
+    assert!(store.wait_for_vectors(super::LONG).await);
     for other in [&bob, &LOCAL, &named(""), &named("ann "), &named("Ann")] {
         assert_eq!(store.info(other, from_ref(&kept.id)).await.unwrap(), [None]);
         let unknown = store.read(other, "art-000000000000", &ArtifactPart::Whole).await.unwrap_err();

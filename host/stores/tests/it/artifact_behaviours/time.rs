@@ -75,7 +75,7 @@ pub(crate) async fn the_task_sweeps_at_once_and_ends_with_its_handle<F: Artifact
     let shelf = shelf(&engine);
     shelf.put(draft("x", "")).await;
     shelf.clock.advance(3 * HOUR);
-    let sweeper = shelf.store.keep_swept(LONG);
+    let sweeper = shelf.store.start_sweeping(LONG);
     let end = std::time::Instant::now() + LONG;
     while shelf.stored().await > 0 {
         assert!(std::time::Instant::now() < end, "nothing is swept");

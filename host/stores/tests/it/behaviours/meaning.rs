@@ -49,7 +49,7 @@ async fn until_complete(graph: &WikiKnowledge) {
     let end = std::time::Instant::now() + LONG;
     while graph.health().await.unwrap().embedding.is_some_and(|e| e.waiting > 0 || e.failing.is_some()) {
         assert!(std::time::Instant::now() < end, "{:?}", graph.health().await.unwrap());
-        graph.settle(LONG).await;
+        graph.wait_for_vectors(LONG).await;
         tokio::task::yield_now().await;
     }
 }
@@ -137,7 +137,7 @@ pub(crate) async fn a_page_that_the_model_refuses_does_not_hold_up_the_others<F:
     let graph = house.open_by_meaning(&embedder);
     graph.upsert(vec![draft(PageType::Principle, "a", "poison")]).await.unwrap();
     index(&graph, &house.wiki()).await;
-    assert!(!graph.settle(LONG).await);
+    assert!(!graph.wait_for_vectors(LONG).await);
     let end = std::time::Instant::now() + LONG;
     while graph.health().await.unwrap().embedding.unwrap().waiting > 1 {
         assert!(std::time::Instant::now() < end);
@@ -157,11 +157,11 @@ pub(crate) async fn only_a_change_of_what_is_embedded_is_embedded_again<F: Fixtu
     let id = "Heuristic/Acme_Rest_Tip";
     let sources = PageChanges { sources: Some(vec![source("Other")]), ..PageChanges::default() };
     graph.patch(id, sources, None, true).await.unwrap();
-    assert!(graph.settle(LONG).await);
+    assert!(graph.wait_for_vectors(LONG).await);
     assert_eq!(embedder.documents(), 5);
     let overview = PageChanges { overview: Some("A device to knead.".into()), ..PageChanges::default() };
     graph.patch(id, overview, None, true).await.unwrap();
-    assert!(graph.settle(LONG).await);
+    assert!(graph.wait_for_vectors(LONG).await);
     assert_eq!(embedder.documents(), 6);
     assert!(ids(&search(&graph, "machine").await).contains(&id));
 }
@@ -173,14 +173,14 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     let there = house.open_by_meaning(&silent);
     assert!(!search(&there, "yeast").await.hits.is_empty());
     // Its first question has it look for pages that wait, which must not meet those that come now.
-    assert!(there.settle(LONG).await);
+    assert!(there.wait_for_vectors(LONG).await);
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
     std::fs::remove_file(house.wiki().join("principles/device.md")).unwrap();
     assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
     let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, ..Default::default() };
     here.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();
     assert!(!ids(&search(&there, "machine").await).contains(&"Principle/device"));
-    assert!(there.settle(LONG).await);
+    assert!(there.wait_for_vectors(LONG).await);
     assert_eq!(silent.documents(), 0);
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn another_model_or_dimension_is_embedded_anew_and_going_back_c
     drop(graph);
     let graph = house.open_by_meaning(&one);
     assert_eq!(search(&graph, "dough").await.note, None);
-    assert!(graph.settle(LONG).await);
+    assert!(graph.wait_for_vectors(LONG).await);
     assert_eq!(one.documents(), 5);
     one.set_dimension(48);
     assert!(!search(&graph, "dough").await.hits.is_empty());
@@ -216,7 +216,7 @@ pub(crate) async fn two_hosts_may_index_one_database_at_once<F: Fixture>(engine:
     let (a, b) = tokio::join!(here.upsert(drafts("a").collect()), there.upsert(drafts("b").collect()));
     assert_eq!((a.unwrap().added, b.unwrap().added), (150, 150));
     until_complete(&here).await;
-    assert!(there.settle(LONG).await);
+    assert!(there.wait_for_vectors(LONG).await);
     assert_eq!(search(&there, "leaven").await.hits.len(), 5);
 }
 
@@ -243,6 +243,6 @@ pub(crate) async fn the_task_ends_with_the_graph<F: Fixture>(engine: F) {
     // What it had not done, the next one does.
     embedder.set(Vice::None);
     let graph = house.open_by_meaning(&embedder);
-    assert!(graph.settle(LONG).await);
+    assert!(graph.wait_for_vectors(LONG).await);
     assert_eq!(embedder.documents(), 5);
 }

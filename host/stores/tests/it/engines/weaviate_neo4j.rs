@@ -16,7 +16,7 @@ use gatehouse_core::{
     http::Secret,
     ports::{KnowledgeGraph as _, knowledge::PageFilters},
 };
-use gatehouse_stores::{Timing, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{RemoteTimeouts, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
 use self::{
     fake::Fake,
@@ -50,7 +50,7 @@ impl WeaviateNeo4j {
             neo4j_user: "root".into(),
             neo4j_password: Secret::new(PASSWORD),
             neo4j_database: Some(self.database.name.clone()),
-            timing: Timing { lease: Duration::from_secs(2), ..Timing::default() },
+            timing: RemoteTimeouts { lease: Duration::from_secs(2), ..RemoteTimeouts::default() },
         }
     }
 }
@@ -75,7 +75,7 @@ behaviours!(WeaviateNeo4j);
 
 /// Short times, for servers that are in trouble.
 fn impatient(config: &mut WeaviateNeo4jConfig) {
-    config.timing = Timing {
+    config.timing = RemoteTimeouts {
         connect: Duration::from_millis(700),
         request: Duration::from_millis(700),
         statement: Duration::from_millis(700),

@@ -30,7 +30,7 @@ fn says(instructions: &str, prompts: Vec<Prompt>, templates: Vec<UriTemplate>) -
     }
 }
 
-async fn waiting(book: &ToolBook) -> Vec<String> {
+async fn waiting(book: &ToolCatalogStore) -> Vec<String> {
     book.pending_changes().await.unwrap().iter().map(PendingChange::label).collect()
 }
 

@@ -5,21 +5,21 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column},
-        words::{Form, beginning_forms, bm25, weight},
+        words::{QueryForm, bm25, prefix_forms, weight},
     },
-    search::Asked,
+    search::RepositorySearch,
     words::{WordSource, word_forms},
 };
 
 /// Documents with a word of the question that are compared at most.
-const COMPARED: i64 = 20_000;
+const MAX_COMPARED_DOCUMENTS: i64 = 20_000;
 
 /// Documents whose texts are taken apart where there is no column for their words.
-const TAKEN_APART: usize = 200;
+const MAX_PARSED_DOCUMENTS: usize = 200;
 
 /// What of a question occurs in a repository.
 #[derive(Default)]
-pub(super) struct FoundWords {
+pub(super) struct WordSearchResult {
     pub(super) forms: Vec<String>,
     /// How much finding each says.
     pub(super) weights: Vec<f64>,
@@ -30,35 +30,35 @@ pub(super) struct FoundWords {
 }
 
 /// A document, with what was counted of each form in it.
-pub(super) struct Counted {
+pub(super) struct DocumentCounts {
     pub(super) path: String,
     /// Bytes.
     pub(super) length: f64,
     pub(super) counts: Vec<f64>,
 }
 
-impl Asked<'_> {
+impl RepositorySearch<'_> {
     /// What the words of the question find.
-    pub(super) async fn by_words(&self) -> Result<FoundWords, StoreError> {
+    pub(super) async fn by_words(&self) -> Result<WordSearchResult, StoreError> {
         let asked = match self.question.beginnings.as_slice() {
             [] => word_forms(&self.question.query),
-            beginnings => beginning_forms(beginnings),
+            beginnings => prefix_forms(beginnings),
         };
-        let forms = self.telling(asked).await?;
+        let forms = self.indexable_forms(asked).await?;
         if forms.is_empty() {
-            return Ok(FoundWords::default());
+            return Ok(WordSearchResult::default());
         }
         match &self.layout.words {
             WordSource::Column { indexed: true, .. } => self.by_index(forms).await,
             WordSource::Column { .. } => {
                 let asked = forms.iter().map(|form| form.form.clone()).collect::<Vec<_>>();
-                let rows = self.holding(&asked, &asked.join(" | ")).await?;
+                let rows = self.documents_with_any(&asked, &asked.join(" | ")).await?;
                 let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count();
                 let counted = (0..forms.len()).map(|at| holding(at) as f64).collect();
-                let mut found = self.weighed(forms, counted);
+                let mut found = self.weigh_forms(forms, counted);
                 let kept: Vec<usize> =
                     (0..asked.len()).filter(|at| found.forms.contains(&asked[*at])).collect();
-                let rows = rows.into_iter().map(|row| Counted {
+                let rows = rows.into_iter().map(|row| DocumentCounts {
                     counts: kept.iter().map(|at| row.counts.get(*at).copied().unwrap_or(0.0)).collect(),
                     ..row
                 });
@@ -70,13 +70,13 @@ impl Asked<'_> {
     }
 
     /// Those that say something in the configurations: no text holds what these leave out.
-    async fn telling(&self, mut forms: Vec<Form>) -> Result<Vec<Form>, StoreError> {
+    async fn indexable_forms(&self, mut forms: Vec<QueryForm>) -> Result<Vec<QueryForm>, StoreError> {
         if forms.is_empty() {
             return Ok(forms);
         }
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql =
-            format!("{} SELECT numnode(query) > 0 FROM asked ORDER BY place", self.layout.words.asked());
+            format!("{} SELECT numnode(query) > 0 FROM asked ORDER BY place", self.layout.words.forms_cte());
         let rows = self.db.rows(&sql, &[&asked]).await?;
         let mut told = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<bool>, _>>()?.into_iter();
         forms.retain(|_| told.next().unwrap_or(false));
@@ -85,7 +85,7 @@ impl Asked<'_> {
 
     /// What an index says of each form decides which are asked for: what more than half of the documents hold says little
     /// and is in very many, so it is asked for where the rest finds fewer documents than are wanted.
-    async fn by_index(&self, forms: Vec<Form>) -> Result<FoundWords, StoreError> {
+    async fn by_index(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
         let words = &self.layout.words;
         let sql = format!(
             "SELECT (SELECT count(*) FROM repository_files f
@@ -105,14 +105,14 @@ impl Asked<'_> {
             .filter(|(_, holding)| **holding > 0.0 && **holding * 2.0 <= all)
             .map(|(form, _)| form.form.clone())
             .collect();
-        let mut found = self.weighed(forms, counted);
+        let mut found = self.weigh_forms(forms, counted);
         let every = found.forms.join(" | ");
         let some = Some(telling.join(" | ")).filter(|some| !some.is_empty() && *some != every);
         for round in some.into_iter().chain(Some(every).filter(|every| !every.is_empty())) {
-            let rows = self.holding(&found.forms, &round).await?;
-            if rows.len() as i64 == COMPARED {
+            let rows = self.documents_with_any(&found.forms, &round).await?;
+            if rows.len() as i64 == MAX_COMPARED_DOCUMENTS {
                 found.notes = vec![format!(
-                    "More than {COMPARED} documents hold these words; not all of them were compared."
+                    "More than {MAX_COMPARED_DOCUMENTS} documents hold these words; not all of them were compared."
                 )];
             }
             found.paths = self.best(&found, rows);
@@ -124,7 +124,7 @@ impl Asked<'_> {
     }
 
     /// Looks for what words begin with in every text, and takes apart those that hold the most.
-    async fn by_texts(&self, forms: Vec<Form>) -> Result<FoundWords, StoreError> {
+    async fn by_texts(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql = format!(
             "SELECT lower((tsvector_to_array({}))[1]) FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place)
@@ -135,7 +135,7 @@ impl Asked<'_> {
         let mut beginnings = Vec::new();
         for row in &rows {
             // No text holds what is not there: a word that says nothing has no stem.
-            beginnings.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), beginning));
+            beginnings.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), stem_prefix));
         }
         let sql = "SELECT path, length, hits FROM (
                 SELECT t.path, t.length, (SELECT array_agg(strpos(t.text, b.text)::float8 ORDER BY b.place)
@@ -144,8 +144,9 @@ impl Asked<'_> {
                     FROM repository_files WHERE repo_name = $2 AND content IS NOT NULL AND filepath IS NOT NULL
                     OFFSET 0) t OFFSET 0
              ) found WHERE 0 < ANY(hits) LIMIT $3";
-        let rows = self.db.rows(sql, &[&beginnings, &self.question.repository, &COMPARED]).await?;
-        let rows = rows.iter().map(counted).collect::<Result<Vec<_>, _>>()?;
+        let rows =
+            self.db.rows(sql, &[&beginnings, &self.question.repository, &MAX_COMPARED_DOCUMENTS]).await?;
+        let rows = rows.iter().map(counts_from_row).collect::<Result<Vec<_>, _>>()?;
         let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count() as f64;
         let holding: Vec<f64> = (0..forms.len()).map(holding).collect();
         let weights: Vec<f64> =
@@ -158,19 +159,19 @@ impl Asked<'_> {
             })
             .collect();
         hits.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let mut found = self.weighed(forms, holding);
+        let mut found = self.weigh_forms(forms, holding);
         found.notes = self.layout.words.notes();
-        let paths: Vec<String> = hits.into_iter().take(TAKEN_APART).map(|(_, path)| path).collect();
-        let rows = self.counted(&found.forms, &paths, "").await?;
-        let rows = rows.iter().map(counted).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<String> = hits.into_iter().take(MAX_PARSED_DOCUMENTS).map(|(_, path)| path).collect();
+        let rows = self.count_forms(&found.forms, &paths, "").await?;
+        let rows = rows.iter().map(counts_from_row).collect::<Result<Vec<_>, _>>()?;
         found.paths = self.best(&found, rows);
         Ok(found)
     }
 
     /// The forms that occur, with their weights.
-    fn weighed(&self, forms: Vec<Form>, holding: Vec<f64>) -> FoundWords {
-        let mut found = FoundWords::default();
-        for (Form { form, written, .. }, holding) in forms.into_iter().zip(holding) {
+    fn weigh_forms(&self, forms: Vec<QueryForm>, holding: Vec<f64>) -> WordSearchResult {
+        let mut found = WordSearchResult::default();
+        for (QueryForm { form, written, .. }, holding) in forms.into_iter().zip(holding) {
             if holding > 0.0 {
                 found.weights.push(weight(holding, self.facts.files as f64));
                 found.forms.push(form);
@@ -182,7 +183,11 @@ impl Asked<'_> {
     }
 
     /// The documents that hold any of these.
-    async fn holding(&self, forms: &[String], any: &str) -> Result<Vec<Counted>, StoreError> {
+    async fn documents_with_any(
+        &self,
+        forms: &[String],
+        any: &str,
+    ) -> Result<Vec<DocumentCounts>, StoreError> {
         let words = &self.layout.words;
         let sql = format!(
             "{} SELECT t.path, t.length, {} FROM (
@@ -191,17 +196,18 @@ impl Asked<'_> {
                 WHERE repo_name = $2 AND content_tsvector @@ {} AND content IS NOT NULL AND filepath IS NOT NULL
                 LIMIT $4
              ) t",
-            words.asked(),
-            WordSource::places(),
+            words.forms_cte(),
+            WordSource::occurrences_sql(),
             words.terms(),
             words.query("$3")
         );
-        let rows = self.db.rows(&sql, &[&forms, &self.question.repository, &any, &COMPARED]).await?;
-        rows.iter().map(counted).collect()
+        let rows =
+            self.db.rows(&sql, &[&forms, &self.question.repository, &any, &MAX_COMPARED_DOCUMENTS]).await?;
+        rows.iter().map(counts_from_row).collect()
     }
 
     /// These documents with what they hold of each form, and `more`.
-    pub(super) async fn counted(
+    pub(super) async fn count_forms(
         &self,
         forms: &[String],
         paths: &[String],
@@ -213,21 +219,21 @@ impl Asked<'_> {
                 SELECT filepath::text AS path, octet_length(content)::float8 AS length, content, {} AS terms
                 FROM repository_files WHERE repo_name = $2 AND filepath = ANY($3) AND content IS NOT NULL OFFSET 0
              ) t",
-            words.asked(),
-            WordSource::places(),
+            words.forms_cte(),
+            WordSource::occurrences_sql(),
             words.terms()
         );
         self.db.rows(&sql, &[&forms, &self.question.repository, &paths]).await
     }
 
     /// How well a document answers by its words.
-    pub(super) fn score(&self, words: &FoundWords, row: &Counted) -> f64 {
+    pub(super) fn score(&self, words: &WordSearchResult, row: &DocumentCounts) -> f64 {
         let length = row.length / self.facts.length;
         words.weights.iter().zip(&row.counts).map(|(weight, count)| bm25(*weight, *count, length)).sum()
     }
 
     /// The best of them, ties by path.
-    fn best(&self, words: &FoundWords, rows: Vec<Counted>) -> Vec<String> {
+    fn best(&self, words: &WordSearchResult, rows: Vec<DocumentCounts>) -> Vec<String> {
         let scored = rows.into_iter().map(|row| (self.score(words, &row), row.path));
         let mut scored: Vec<(f64, String)> = scored.filter(|(score, _)| *score > 0.0).collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
@@ -235,14 +241,14 @@ impl Asked<'_> {
     }
 }
 
-/// A row of [`Asked::counted`].
-pub(super) fn counted(row: &Row) -> Result<Counted, StoreError> {
+/// A row of [`RepositorySearch::counted`].
+pub(super) fn counts_from_row(row: &Row) -> Result<DocumentCounts, StoreError> {
     let counts: Option<Vec<f64>> = column(row, 2)?;
-    Ok(Counted { path: column(row, 0)?, length: column(row, 1)?, counts: counts.unwrap_or_default() })
+    Ok(DocumentCounts { path: column(row, 0)?, length: column(row, 1)?, counts: counts.unwrap_or_default() })
 }
 
 /// What every form of a word with this stem begins with: English stems differ from their words at the end.
-fn beginning(stem: String) -> String {
+fn stem_prefix(stem: String) -> String {
     match stem.strip_suffix(['i', 'e']) {
         Some(shorter) if shorter.chars().count() > 2 => shorter.to_owned(),
         _ => stem,

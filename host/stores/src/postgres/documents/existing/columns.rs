@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::super::{
     error::{StoreError, column},
-    session::Session,
+    session::PostgresSession,
 };
 
 /// The table of repositories, and that of their files.
@@ -12,7 +12,7 @@ pub(super) const TABLES: [&str; 2] = ["repositories", "repository_files"];
 
 /// A column.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     /// Its type, without dimensions.
     pub(super) kind: String,
     /// What the type is narrowed to; for vectors their dimension.
@@ -23,14 +23,14 @@ pub(super) struct Column {
 
 /// The columns of both tables, by name.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
-    pub(super) repositories: HashMap<String, Column>,
-    pub(super) files: HashMap<String, Column>,
+pub(super) struct ColumnsByTable {
+    pub(super) repositories: HashMap<String, TableColumn>,
+    pub(super) files: HashMap<String, TableColumn>,
 }
 
-impl Columns {
+impl ColumnsByTable {
     /// Those that are there.
-    pub(super) async fn of(db: &Session) -> Result<Self, StoreError> {
+    pub(super) async fn load(db: &PostgresSession) -> Result<Self, StoreError> {
         let sql = "SELECT t.name, a.attname::text, y.typname::text, a.atttypmod, pg_get_expr(d.adbin, d.adrelid)
              FROM unnest($1::text[]) AS t (name)
              JOIN pg_catalog.pg_attribute a ON a.attrelid = to_regclass(t.name) AND a.attnum > 0 AND NOT a.attisdropped
@@ -39,8 +39,11 @@ impl Columns {
         let mut columns = Self::default();
         for row in db.rows(sql, &[&TABLES.as_slice()]).await? {
             let table: String = column(&row, 0)?;
-            let found =
-                Column { kind: column(&row, 2)?, modifier: column(&row, 3)?, expression: column(&row, 4)? };
+            let found = TableColumn {
+                kind: column(&row, 2)?,
+                modifier: column(&row, 3)?,
+                expression: column(&row, 4)?,
+            };
             let columns = if table == TABLES[0] { &mut columns.repositories } else { &mut columns.files };
             columns.insert(column(&row, 1)?, found);
         }
@@ -74,7 +77,7 @@ impl Columns {
     }
 }
 
-impl Column {
+impl TableColumn {
     /// SQL for it as text: moments as RFC 3339 in UTC.
     pub(super) fn as_text(&self, name: &str) -> String {
         const MOMENT: &str = r#"'YYYY-MM-DD"T"HH24:MI:SS"Z"'"#;

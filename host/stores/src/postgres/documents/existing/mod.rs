@@ -24,9 +24,9 @@ use gatehouse_core::{
     },
 };
 
-use self::{layout::Layout, read::RepositoryFacts};
+use self::{layout::ExistingLayout, read::RepositoryFacts};
 use super::{
-    super::{error::StoreError, server::Server, session::Session},
+    super::{error::StoreError, server::PostgresServer, session::PostgresSession},
     NAME,
 };
 use crate::{
@@ -37,40 +37,40 @@ use crate::{
 };
 
 /// How long is believed what was found out about the tables: the other program may change them.
-const BELIEVED: Duration = Duration::from_secs(60);
+const LAYOUT_TTL: Duration = Duration::from_secs(60);
 
 /// Repositories about which something is remembered.
-const REMEMBERED: usize = 256;
+const MAX_CACHED_REPOSITORIES: usize = 256;
 
 /// The engine.
 pub(super) struct ExistingTables {
-    server: Server,
+    server: PostgresServer,
     tokens: Arc<dyn TokenCounter>,
-    layout: Mutex<Option<(Instant, Arc<Layout>)>>,
+    layout: Mutex<Option<(Instant, Arc<ExistingLayout>)>>,
     facts: Mutex<HashMap<String, (Instant, RepositoryFacts)>>,
 }
 
 impl ExistingTables {
-    pub(super) fn new(server: Server, tokens: Arc<dyn TokenCounter>) -> Self {
+    pub(super) fn new(server: PostgresServer, tokens: Arc<dyn TokenCounter>) -> Self {
         Self { server, tokens, layout: Mutex::default(), facts: Mutex::default() }
     }
 
     /// Whether the database has these tables, and none of ours for documents.
-    pub(super) async fn stand_alone(&self) -> Result<bool, Fault> {
+    pub(super) async fn has_only_existing(&self) -> Result<bool, Fault> {
         let db = self.server.read().await?;
-        let found = layout::stand_alone(&db).await;
-        db.end(found).await
+        let found = layout::has_only_existing(&db).await;
+        db.finish_transaction(found).await
     }
 
     /// What the tables are like.
-    async fn layout(&self, db: &Session) -> Result<Arc<Layout>, StoreError> {
+    async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>, StoreError> {
         let known = self.layout.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((since, layout)) = known
-            && since.elapsed() < BELIEVED
+            && since.elapsed() < LAYOUT_TTL
         {
             return Ok(layout);
         }
-        let layout = Arc::new(Layout::of(db).await?);
+        let layout = Arc::new(ExistingLayout::load(db).await?);
         let now = (Instant::now(), Arc::clone(&layout));
         *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         Ok(layout)
@@ -79,19 +79,19 @@ impl ExistingTables {
     /// What is known of a repository as a whole.
     async fn facts(
         &self,
-        db: &Session,
-        layout: &Layout,
+        db: &PostgresSession,
+        layout: &ExistingLayout,
         repository: &str,
     ) -> Result<RepositoryFacts, StoreError> {
         let known = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(repository).cloned();
         if let Some((since, facts)) = known
-            && since.elapsed() < BELIEVED
+            && since.elapsed() < LAYOUT_TTL
         {
             return Ok(facts);
         }
-        let facts = read::facts(db, layout, repository).await?;
+        let facts = read::repository_facts(db, layout, repository).await?;
         let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED {
+        if all.len() >= MAX_CACHED_REPOSITORIES {
             all.clear();
         }
         all.insert(repository.to_owned(), (Instant::now(), facts.clone()));
@@ -99,15 +99,15 @@ impl ExistingTables {
     }
 
     /// Ends a piece of work. After a failure the tables are looked at anew: they may have changed.
-    async fn end<T>(&self, db: Session, result: Result<T, StoreError>) -> Result<T, Fault> {
+    async fn finish<T>(&self, db: PostgresSession, result: Result<T, StoreError>) -> Result<T, Fault> {
         if result.is_err() {
             *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = None;
             self.facts.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
-        db.end(result).await
+        db.finish_transaction(result).await
     }
 
-    fn denied<T>(&self) -> Result<T, Fault> {
+    fn read_only<T>(&self) -> Result<T, Fault> {
         let message = format!(
             "the tables 'repositories' and 'repository_files' at {} belong to another program and are only read",
             self.server.address()
@@ -117,9 +117,9 @@ impl ExistingTables {
         ))
     }
 
-    async fn examined(
+    async fn inspect(
         &self,
-        db: &Session,
+        db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<DocumentHealth, StoreError> {
         let layout = self.layout(db).await?;
@@ -151,29 +151,29 @@ impl DocumentEngine for ExistingTables {
         let db = self.server.read().await?;
         let work = async { read::repositories(&db, &*self.layout(&db).await?, guides, None).await };
         let found = work.await;
-        self.end(db, found).await
+        self.finish(db, found).await
     }
 
-    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+    async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
         let db = self.server.read().await?;
         let work = async {
             self.layout(&db).await?;
-            read::name_of(&db, repository).await
+            read::stored_name(&db, repository).await
         };
         let found = work.await;
-        self.end(db, found).await
+        self.finish(db, found).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
         let db = self.server.read().await?;
         let work = async { read::repositories(&db, &*self.layout(&db).await?, true, Some(repository)).await };
         let found = work.await;
-        let found = self.end(db, found).await?.into_iter().next();
+        let found = self.finish(db, found).await?.into_iter().next();
         Ok(found.map(|repository| RepositoryState { repository, ..RepositoryState::default() }))
     }
 
     async fn put_state(&self, _: &RepositoryState) -> Result<(), Fault> {
-        self.denied()
+        self.read_only()
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
@@ -183,15 +183,15 @@ impl DocumentEngine for ExistingTables {
             read::heads(&db, repository).await
         };
         let found = work.await;
-        self.end(db, found).await
+        self.finish(db, found).await
     }
 
     async fn change(&self, _: &str, _: Vec<NewFile>, _: Vec<String>) -> Result<(), Fault> {
-        self.denied()
+        self.read_only()
     }
 
     async fn remove(&self, _: &str) -> Result<bool, Fault> {
-        self.denied()
+        self.read_only()
     }
 
     async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
@@ -201,7 +201,7 @@ impl DocumentEngine for ExistingTables {
             read::text(&db, repository, path).await
         };
         let found = work.await;
-        let Some(text) = self.end(db, found).await? else { return Ok(None) };
+        let Some(text) = self.finish(db, found).await? else { return Ok(None) };
         let (path, counter) = (path.to_owned(), Arc::clone(&self.tokens));
         let counted = tokio::task::spawn_blocking(move || {
             let tokens = u32::try_from(counter.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
@@ -221,7 +221,7 @@ impl DocumentEngine for ExistingTables {
             search::candidates(&db, &layout, &facts, question).await
         };
         let found = work.await;
-        self.end(db, found).await
+        self.finish(db, found).await
     }
 
     async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
@@ -240,7 +240,7 @@ impl DocumentEngine for ExistingTables {
             vectors::dimension(&db, column).await
         };
         let found = work.await;
-        let dimension = self.end(db, found).await?;
+        let dimension = self.finish(db, found).await?;
         Ok(dimension.map(|dimension| FixedVectors {
             dimension,
             likely_models: vectors::likely_models(dimension).to_vec(),
@@ -249,8 +249,8 @@ impl DocumentEngine for ExistingTables {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
         let db = self.server.read().await?;
-        let work = self.examined(&db, model);
+        let work = self.inspect(&db, model);
         let found = work.await;
-        self.end(db, found).await
+        self.finish(db, found).await
     }
 }

@@ -9,17 +9,17 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column, count},
-        session::Session,
+        session::PostgresSession,
     },
-    layout::Layout,
+    layout::ExistingLayout,
 };
-use crate::documents::engine::spelled;
+use crate::documents::engine::match_name;
 
 /// Repositories and paths that are listed at most.
-const MOST: i64 = 200_000;
+const MAX_LISTED: i64 = 200_000;
 
 /// Bytes of a document that can be read at most.
-const LONGEST: i64 = 64 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: i64 = 64 * 1024 * 1024;
 
 /// What is known of a repository as a whole.
 #[derive(Debug, Clone)]
@@ -35,15 +35,15 @@ pub(super) struct RepositoryFacts {
 
 /// Every repository by name, or the one of this name.
 pub(super) async fn repositories(
-    db: &Session,
-    layout: &Layout,
+    db: &PostgresSession,
+    layout: &ExistingLayout,
     guides: bool,
     only: Option<&str>,
 ) -> Result<Vec<Repository>, StoreError> {
     let [id, url, commit, kind, created, updated] =
         ["id", "url", "commit", "repository_type", "created_at", "updated_at"]
-            .map(|name| layout.of_repository(name));
-    let guide = if guides { layout.of_repository("navigation_guide") } else { "NULL::text".to_owned() };
+            .map(|name| layout.repository_field(name));
+    let guide = if guides { layout.repository_field("navigation_guide") } else { "NULL::text".to_owned() };
     let sql = format!(
         "SELECT coalesce({id}, r.name::text), r.name::text, {url}, {commit}, {kind}, {created}, {updated}, {guide}, coalesce(f.files, 0)
          FROM repositories r LEFT JOIN (SELECT repo_name, count(content) AS files FROM repository_files
@@ -51,7 +51,7 @@ pub(super) async fn repositories(
          WHERE r.name IS NOT NULL AND ($1::text IS NULL OR r.name = $1)
          ORDER BY r.name::text COLLATE \"C\" LIMIT $2"
     );
-    db.rows(&sql, &[&only, &MOST]).await?.iter().map(repository).collect()
+    db.rows(&sql, &[&only, &MAX_LISTED]).await?.iter().map(repository).collect()
 }
 
 fn repository(row: &Row) -> Result<Repository, StoreError> {
@@ -69,7 +69,7 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
 }
 
 /// How a name is spelled here.
-pub(super) async fn name_of(db: &Session, name: &str) -> Result<Option<String>, StoreError> {
+pub(super) async fn stored_name(db: &PostgresSession, name: &str) -> Result<Option<String>, StoreError> {
     if name.contains('\0') {
         return Ok(None);
     }
@@ -77,19 +77,23 @@ pub(super) async fn name_of(db: &Session, name: &str) -> Result<Option<String>, 
          ORDER BY name <> $1, name::text COLLATE \"C\" LIMIT 100";
     let names =
         db.rows(sql, &[&name]).await?.iter().map(|row| column(row, 0)).collect::<Result<Vec<_>, _>>()?;
-    Ok(spelled(name, names.into_iter()))
+    Ok(match_name(name, names.into_iter()))
 }
 
 /// The paths of a repository. Their versions are not known here.
-pub(super) async fn heads(db: &Session, repository: &str) -> Result<Vec<FileHead>, StoreError> {
+pub(super) async fn heads(db: &PostgresSession, repository: &str) -> Result<Vec<FileHead>, StoreError> {
     let sql = "SELECT DISTINCT filepath::text COLLATE \"C\" AS path FROM repository_files
          WHERE repo_name = $1 AND content IS NOT NULL AND filepath IS NOT NULL ORDER BY path LIMIT $2";
-    let rows = db.rows(sql, &[&repository, &MOST]).await?;
+    let rows = db.rows(sql, &[&repository, &MAX_LISTED]).await?;
     rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: String::new() })).collect()
 }
 
 /// The text of a document.
-pub(super) async fn text(db: &Session, repository: &str, path: &str) -> Result<Option<String>, StoreError> {
+pub(super) async fn text(
+    db: &PostgresSession,
+    repository: &str,
+    path: &str,
+) -> Result<Option<String>, StoreError> {
     if path.contains('\0') {
         return Ok(None);
     }
@@ -97,19 +101,21 @@ pub(super) async fn text(db: &Session, repository: &str, path: &str) -> Result<O
         "SELECT octet_length(content)::bigint, CASE WHEN octet_length(content) <= $3 THEN content::text END
          FROM repository_files WHERE repo_name = $1 AND filepath = $2 AND content IS NOT NULL
          ORDER BY octet_length(content) DESC LIMIT 1";
-    let Some(row) = db.maybe(sql, &[&repository, &path, &(LONGEST as i32)]).await? else { return Ok(None) };
+    let Some(row) = db.query_opt(sql, &[&repository, &path, &(MAX_DOCUMENT_BYTES as i32)]).await? else {
+        return Ok(None);
+    };
     if let Some(text) = column(&row, 1)? {
         return Ok(Some(text));
     }
     let bytes: i64 = column(&row, 0)?;
-    let message = format!("'{path}' has {bytes} bytes, more than the {LONGEST} that can be read");
+    let message = format!("'{path}' has {bytes} bytes, more than the {MAX_DOCUMENT_BYTES} that can be read");
     Err(Fault::invalid(message).into())
 }
 
 /// What is known of a repository as a whole.
-pub(super) async fn facts(
-    db: &Session,
-    layout: &Layout,
+pub(super) async fn repository_facts(
+    db: &PostgresSession,
+    layout: &ExistingLayout,
     repository: &str,
 ) -> Result<RepositoryFacts, StoreError> {
     let missing = without_vector(layout);
@@ -117,7 +123,7 @@ pub(super) async fn facts(
         "SELECT count(content), {missing}, coalesce(avg(octet_length(content)), 0)::float8,
             (SELECT {} FROM repositories r WHERE r.name = $1 LIMIT 1)
          FROM repository_files WHERE repo_name = $1",
-        layout.of_repository("embedding_model")
+        layout.repository_field("embedding_model")
     );
     let row = db.one(&sql, &[&repository]).await?;
     Ok(RepositoryFacts {
@@ -129,7 +135,10 @@ pub(super) async fn facts(
 }
 
 /// How many repositories and files there are, and how many of these have no vector.
-pub(super) async fn counts(db: &Session, layout: &Layout) -> Result<(u32, u32, u32), StoreError> {
+pub(super) async fn counts(
+    db: &PostgresSession,
+    layout: &ExistingLayout,
+) -> Result<(u32, u32, u32), StoreError> {
     let missing = without_vector(layout);
     let sql = format!(
         "SELECT (SELECT count(*) FROM repositories), count(content), {missing} FROM repository_files"
@@ -138,7 +147,7 @@ pub(super) async fn counts(db: &Session, layout: &Layout) -> Result<(u32, u32, u
     Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
 }
 
-fn without_vector(layout: &Layout) -> &'static str {
+fn without_vector(layout: &ExistingLayout) -> &'static str {
     // An empty text has none.
     match layout.vectors {
         Ok(_) => "count(*) FILTER (WHERE embedding IS NULL AND octet_length(content) > 0)",

@@ -7,49 +7,49 @@ use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCan
 use super::{
     super::super::{
         error::{StoreError, column},
-        session::Session,
+        session::PostgresSession,
     },
-    by_words::{FoundWords, counted},
-    layout::Layout,
+    by_words::{WordSearchResult, counts_from_row},
+    layout::ExistingLayout,
     read::RepositoryFacts,
     vectors::{self, VectorColumn},
 };
 use crate::{
     documents::engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
-    embedding::words_alone,
-    engine::named,
+    embedding::words_only_note,
+    engine::name_matches,
 };
 
 /// Letters of a name that is looked for: longer questions are none.
 const MAX_NAME: usize = 200;
 
 /// Letters of a document that it is judged by.
-const ABSTRACT: i32 = 4_000;
+const MAX_ABSTRACT_CHARS: i32 = 4_000;
 
 /// Bytes of a token, roughly: how many a document has is counted when it is read.
-const TOKEN: i64 = 4;
+const BYTES_PER_TOKEN: i64 = 4;
 
 /// A question to one repository of these tables.
-pub(super) struct Asked<'a> {
-    pub(super) db: &'a Session,
-    pub(super) layout: &'a Layout,
+pub(super) struct RepositorySearch<'a> {
+    pub(super) db: &'a PostgresSession,
+    pub(super) layout: &'a ExistingLayout,
     pub(super) facts: &'a RepositoryFacts,
     pub(super) question: &'a DocumentQuestion,
 }
 
 /// What may answer a question.
 pub(super) async fn candidates(
-    db: &Session,
-    layout: &Layout,
+    db: &PostgresSession,
+    layout: &ExistingLayout,
     facts: &RepositoryFacts,
     question: &DocumentQuestion,
 ) -> Result<DocumentCandidates, StoreError> {
-    let asked = Asked { db, layout, facts, question };
+    let asked = RepositorySearch { db, layout, facts, question };
     let mut words = asked.by_words().await?;
     let by_name = asked.by_name().await?;
     let mut notes = std::mem::take(&mut words.notes);
     let (near, why_not) = asked.vectors().await?;
-    notes.extend(why_not.as_deref().map(words_alone));
+    notes.extend(why_not.as_deref().map(words_only_note));
     let mut paths: BTreeSet<String> = words.paths.iter().chain(by_name.keys()).cloned().collect();
     let mut without_vector = 0;
     if let Some(near) = near {
@@ -61,11 +61,11 @@ pub(super) async fn candidates(
         Some(near) => asked.cosines(near, &paths).await?,
         None => HashMap::new(),
     };
-    let candidates = asked.known(&words, &by_name, &cosines, &paths).await?;
+    let candidates = asked.load_candidates(&words, &by_name, &cosines, &paths).await?;
     Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes })
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RepositorySearch<'a> {
     /// The column that the question's vector can be compared with; otherwise why there is none, if it has a vector.
     async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>), StoreError> {
         let Some(vector) = &self.question.vector else { return Ok((None, None)) };
@@ -104,7 +104,7 @@ impl<'a> Asked<'a> {
             let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
             names.extend([path.as_str(), file, stem].map(|name| (path.clone(), name_key(name))));
         }
-        let mut files = named(name, names);
+        let mut files = name_matches(name, names);
         files.retain(|_, name| *name != NameMatch::No);
         Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
     }
@@ -147,18 +147,18 @@ impl<'a> Asked<'a> {
     }
 
     /// What is known of each candidate.
-    async fn known(
+    async fn load_candidates(
         &self,
-        words: &FoundWords,
+        words: &WordSearchResult,
         by_name: &BTreeMap<String, NameMatch>,
         cosines: &HashMap<String, f32>,
         paths: &[String],
     ) -> Result<Vec<DocumentCandidate>, StoreError> {
-        let more = format!(", substr(t.content, 1, {ABSTRACT})");
-        let rows = self.counted(&words.forms, paths, &more).await?;
+        let more = format!(", substr(t.content, 1, {MAX_ABSTRACT_CHARS})");
+        let rows = self.count_forms(&words.forms, paths, &more).await?;
         let mut candidates: BTreeMap<String, DocumentCandidate> = BTreeMap::new();
         for row in &rows {
-            let document = counted(row)?;
+            let document = counts_from_row(row)?;
             let bm25 = self.score(words, &document);
             // One path may stand in several rows; the best of them counts.
             if candidates.get(&document.path).is_some_and(|known| known.scored.bm25 >= bm25) {
@@ -171,7 +171,7 @@ impl<'a> Asked<'a> {
                     bm25,
                     cosine: cosines.get(&document.path).copied(),
                 },
-                tokens: u32::try_from(document.length as i64 / TOKEN).unwrap_or(u32::MAX),
+                tokens: u32::try_from(document.length as i64 / BYTES_PER_TOKEN).unwrap_or(u32::MAX),
                 best: None,
                 abstract_text: column(row, 3)?,
             };

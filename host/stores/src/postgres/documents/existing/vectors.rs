@@ -3,9 +3,9 @@
 use super::{
     super::super::{
         error::{StoreError, column},
-        session::Session,
+        session::PostgresSession,
     },
-    columns::Column,
+    columns::TableColumn,
 };
 
 /// A column of pgvector's.
@@ -24,7 +24,10 @@ pub(super) struct VectorColumn {
 
 impl VectorColumn {
     /// The column as it is there; why it is of no use otherwise.
-    pub(super) async fn of(db: &Session, found: Option<&Column>) -> Result<Result<Self, String>, StoreError> {
+    pub(super) async fn detect(
+        db: &PostgresSession,
+        found: Option<&TableColumn>,
+    ) -> Result<Result<Self, String>, StoreError> {
         let Some(found) = found else {
             return Ok(Err("the table 'repository_files' has no column 'embedding'".into()));
         };
@@ -37,7 +40,7 @@ impl VectorColumn {
         }
         let sql = "SELECT quote_ident(n.nspname), e.extversion FROM pg_catalog.pg_extension e
              JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
-        let Some(row) = db.maybe(sql, &[]).await? else {
+        let Some(row) = db.query_opt(sql, &[]).await? else {
             return Ok(Err("the database has no extension 'vector'".into()));
         };
         let version: String = column(&row, 1)?;
@@ -80,7 +83,10 @@ fn at_least(version: &str, (major, minor): (u32, u32)) -> bool {
 }
 
 /// The dimension of the vectors; none where there are none.
-pub(super) async fn dimension(db: &Session, found: &VectorColumn) -> Result<Option<usize>, StoreError> {
+pub(super) async fn dimension(
+    db: &PostgresSession,
+    found: &VectorColumn,
+) -> Result<Option<usize>, StoreError> {
     if found.dimension.is_some() {
         return Ok(found.dimension);
     }
@@ -88,7 +94,7 @@ pub(super) async fn dimension(db: &Session, found: &VectorColumn) -> Result<Opti
         "SELECT {}.vector_dims(embedding) FROM repository_files WHERE embedding IS NOT NULL LIMIT 1",
         found.schema
     );
-    let Some(row) = db.maybe(&sql, &[]).await? else { return Ok(None) };
+    let Some(row) = db.query_opt(&sql, &[]).await? else { return Ok(None) };
     Ok(usize::try_from(column::<i32>(&row, 0)?).ok())
 }
 

@@ -6,18 +6,18 @@ use gatehouse_core::search::SearchQuery;
 use super::{
     super::super::{
         error::{StoreError, column},
-        session::Session,
+        session::PostgresSession,
         terms::index_form,
-        words::{Form, places},
+        words::{QueryForm, occurrences_sql},
     },
-    columns::{Column, TABLES},
+    columns::{TABLES, TableColumn},
 };
 
 /// The configurations that are asked where the database does not say which made the column.
-const USUAL: [&str; 2] = ["english", "simple"];
+const DEFAULT_CONFIGURATIONS: [&str; 2] = ["english", "simple"];
 
 /// Letters of a text that are taken apart where there is no column.
-const TAKEN_APART: usize = 65_536;
+const MAX_PARSED_CHARS: usize = 65_536;
 
 /// Words of a question that are looked for.
 const MAX_WORDS: usize = 64;
@@ -43,19 +43,24 @@ pub(super) enum WordSource {
 
 impl WordSource {
     /// Looks at the column and at what fills it.
-    pub(super) async fn of(db: &Session, found: Option<&Column>) -> Result<Self, StoreError> {
-        let mut configurations = known(db, &configurations(db, found).await?).await?;
+    pub(super) async fn detect(
+        db: &PostgresSession,
+        found: Option<&TableColumn>,
+    ) -> Result<Self, StoreError> {
+        let mut configurations = existing_configurations(db, &configurations(db, found).await?).await?;
         let why = match found {
             Some(column) if column.kind == "tsvector" => {
                 if configurations.is_empty() {
-                    configurations = known(db, &USUAL.map(String::from)).await?;
+                    configurations =
+                        existing_configurations(db, &DEFAULT_CONFIGURATIONS.map(String::from)).await?;
                 }
-                return Ok(Self::Column { configurations, indexed: indexed(db).await? });
+                return Ok(Self::Column { configurations, indexed: has_index(db).await? });
             }
             Some(column) => format!("the column 'content_tsvector' has the type {}", column.kind),
             None => "the table 'repository_files' has no column 'content_tsvector'".into(),
         };
-        let configuration = configurations.into_iter().next().unwrap_or_else(|| USUAL[0].into());
+        let configuration =
+            configurations.into_iter().next().unwrap_or_else(|| DEFAULT_CONFIGURATIONS[0].into());
         Ok(Self::Texts { configuration, why })
     }
 
@@ -81,7 +86,7 @@ impl WordSource {
         match self {
             Self::Column { .. } => "content_tsvector || ''::tsvector".into(),
             Self::Texts { configuration, .. } => {
-                format!("to_tsvector({}, left(content, {TAKEN_APART}))", literal(configuration))
+                format!("to_tsvector({}, left(content, {MAX_PARSED_CHARS}))", literal(configuration))
             }
         }
     }
@@ -104,18 +109,20 @@ impl WordSource {
     pub(super) fn stem(&self, form: &str) -> String {
         let configuration = match self {
             Self::Texts { configuration, .. } => configuration.as_str(),
-            Self::Column { configurations, .. } => configurations.first().map_or(USUAL[0], String::as_str),
+            Self::Column { configurations, .. } => {
+                configurations.first().map_or(DEFAULT_CONFIGURATIONS[0], String::as_str)
+            }
         };
         format!("to_tsvector({}, {form})", literal(configuration))
     }
 
     /// SQL for how often each form of `asked` is in `t.terms`, as an array in their order.
-    pub(super) fn places() -> String {
-        format!("(SELECT array_agg(({})::float8 ORDER BY a.place) FROM asked a)", places("a.query"))
+    pub(super) fn occurrences_sql() -> String {
+        format!("(SELECT array_agg(({})::float8 ORDER BY a.place) FROM asked a)", occurrences_sql("a.query"))
     }
 
     /// `asked`, with the queries of the forms `$1` made once.
-    pub(super) fn asked(&self) -> String {
+    pub(super) fn forms_cte(&self) -> String {
         format!(
             "WITH asked AS MATERIALIZED (SELECT {} AS query, a.place
                 FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place))",
@@ -126,23 +133,26 @@ impl WordSource {
 
 /// What the words of a question are asked for: each may be the beginning of a longer one. What a form holds beside
 /// letters and digits is put there here.
-pub(super) fn word_forms(query: &SearchQuery) -> Vec<Form> {
+pub(super) fn word_forms(query: &SearchQuery) -> Vec<QueryForm> {
     let stretches = query.stretches.iter().map(|stretch| &stretch.text);
     let written = query.words.iter().chain(stretches).map(|word| (word, true));
     let joined = query.joined.iter().map(|word| (word, false));
     let form = |(word, named): (&String, bool)| {
         let form = format!("'{}':*", index_form(word)?);
-        Some(Form { form, written: named.then(|| word.clone()), counts: true })
+        Some(QueryForm { form, written: named.then(|| word.clone()), counts: true })
     };
     written.chain(joined).filter_map(form).take(MAX_WORDS).collect()
 }
 
 /// How the configuration is written where a text is taken apart, as a pattern of the server's.
-const MADE: &str =
+const CONFIGURATION_PATTERN: &str =
     r"(?:to_tsvector\s*\(\s*|tsvector_update_trigger\s*\(\s*'content_tsvector'\s*,\s*)'([^']{1,128})'";
 
 /// What the database says of how the column is made: as what it is generated, by triggers, or by an index on the texts.
-async fn configurations(db: &Session, found: Option<&Column>) -> Result<Vec<String>, StoreError> {
+async fn configurations(
+    db: &PostgresSession,
+    found: Option<&TableColumn>,
+) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT DISTINCT named[1] FROM (
             SELECT pg_get_triggerdef(t.oid) || ' ' || p.prosrc AS made FROM pg_catalog.pg_trigger t
                 JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
@@ -152,11 +162,15 @@ async fn configurations(db: &Session, found: Option<&Column>) -> Result<Vec<Stri
             UNION ALL SELECT $2
          ) how, regexp_matches(how.made, $3, 'g') named ORDER BY 1 LIMIT 4";
     let expression = found.and_then(|column| column.expression.as_deref());
-    db.rows(sql, &[&TABLES[1], &expression, &MADE]).await?.iter().map(|row| column(row, 0)).collect()
+    db.rows(sql, &[&TABLES[1], &expression, &CONFIGURATION_PATTERN])
+        .await?
+        .iter()
+        .map(|row| column(row, 0))
+        .collect()
 }
 
 /// Those of the configurations that there are.
-async fn known(db: &Session, names: &[String]) -> Result<Vec<String>, StoreError> {
+async fn existing_configurations(db: &PostgresSession, names: &[String]) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
          WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_ts_config c JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace
             WHERE quote_ident(n.nspname) || '.' || quote_ident(c.cfgname) = name
@@ -164,7 +178,7 @@ async fn known(db: &Session, names: &[String]) -> Result<Vec<String>, StoreError
     db.rows(sql, &[&names]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
-async fn indexed(db: &Session) -> Result<bool, StoreError> {
+async fn has_index(db: &PostgresSession) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_index i
              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
              WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND a.attname = 'content_tsvector')";

@@ -1,7 +1,7 @@
 //! The store of documents in tables of our own: the server's stems and ranks by document, vectors by chunk where the server
 //! has pgvector.
 
-mod near;
+mod nearest_chunks;
 mod put;
 mod read;
 mod search;
@@ -20,9 +20,9 @@ use super::{
     super::{
         error::StoreError,
         migrations,
-        server::Server,
-        session::Session,
-        vectors::{Near, Pgvector, Vectors},
+        server::PostgresServer,
+        session::PostgresSession,
+        vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
     },
     NAME,
 };
@@ -30,28 +30,28 @@ use crate::{
     documents::engine::{
         CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
     },
-    embedding::{VectorModel, VectorStore, words_alone},
+    embedding::{VectorModel, VectorStore, words_only_note},
 };
 
 /// Bytes that an index holds of a name or a path: a row of one takes some 2,700.
-const INDEXED: usize = 1_000;
+const MAX_INDEXED_BYTES: usize = 1_000;
 
 /// The engine.
 pub(super) struct OwnTables {
-    server: Arc<Server>,
-    vectors: Arc<Vectors>,
+    server: Arc<PostgresServer>,
+    vectors: Arc<PostgresVectors>,
 }
 
 impl OwnTables {
-    pub(super) fn new(server: Arc<Server>) -> Self {
-        let vectors = Arc::new(Vectors::new(Arc::clone(&server), CHUNKS));
+    pub(super) fn new(server: Arc<PostgresServer>) -> Self {
+        let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), CHUNKS));
         Self { server, vectors }
     }
 
     /// Outside of a transaction: nothing here may make a table.
-    async fn examined(
+    async fn inspect(
         &self,
-        db: &Session,
+        db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<DocumentHealth, StoreError> {
         let mut version = None;
@@ -73,31 +73,31 @@ impl OwnTables {
         }
         let Some(model) = model else { return Ok(health) };
         health.waiting = items;
-        match self.vectors.examined(db).await? {
-            Pgvector::Ready(_) if current => {
-                health.waiting = Vectors::count_waiting(db, CHUNKS, model).await?;
+        match self.vectors.inspect(db).await? {
+            PgvectorState::Ready(_) if current => {
+                health.waiting = PostgresVectors::count_waiting(db, CHUNKS, model).await?;
             }
-            Pgvector::Ready(_) | Pgvector::Fresh(_) => {}
-            Pgvector::Missing(why) => health.no_vectors = Some(why),
+            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => {}
+            PgvectorState::Missing(why) => health.no_vectors = Some(why),
         }
         Ok(health)
     }
 
-    async fn found(
+    async fn find_candidates(
         &self,
-        db: &Session,
+        db: &PostgresSession,
         question: &DocumentQuestion,
     ) -> Result<DocumentCandidates, StoreError> {
         let Some(vector) = &question.vector else { return search::candidates(db, question, None).await };
-        match self.vectors.examined(db).await? {
-            Pgvector::Ready(schema) => {
-                let near = Near { schema, corpus: CHUNKS, vector };
+        match self.vectors.inspect(db).await? {
+            PgvectorState::Ready(schema) => {
+                let near = PgvectorQuery { schema, corpus: CHUNKS, vector };
                 search::candidates(db, question, Some(Some(near))).await
             }
-            Pgvector::Fresh(_) => search::candidates(db, question, Some(None)).await,
-            Pgvector::Missing(why) => {
+            PgvectorState::NoTable(_) => search::candidates(db, question, Some(None)).await,
+            PgvectorState::Missing(why) => {
                 let found = search::candidates(db, question, None).await?;
-                Ok(DocumentCandidates { notes: vec![words_alone(&why)], ..found })
+                Ok(DocumentCandidates { notes: vec![words_only_note(&why)], ..found })
             }
         }
     }
@@ -106,11 +106,11 @@ impl OwnTables {
 /// The form in which a name or a path is compared: itself, or for a very long one its beginning and its hash.
 fn index_key(text: &str) -> Cow<'_, str> {
     let text = storable(text);
-    if text.len() <= INDEXED {
+    if text.len() <= MAX_INDEXED_BYTES {
         return text;
     }
     let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let end = text.floor_char_boundary(INDEXED);
+    let end = text.floor_char_boundary(MAX_INDEXED_BYTES);
     format!("{}/{hash}", &text[..end]).into()
 }
 
@@ -139,60 +139,60 @@ impl DocumentEngine for OwnTables {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
         let db = self.server.read().await?;
         let found = read::repositories(&db, guides).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
         let db = self.server.read().await?;
         let found = read::state(&db, repository).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
         let db = self.server.write().await?;
         let stored = write::put_state(&db, state).await;
-        db.end(stored).await
+        db.finish_transaction(stored).await
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
         let db = self.server.read().await?;
         let found = read::heads(&db, repository).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
-        let files = put::prepared(put).await?;
+        let files = put::prepare_files(put).await?;
         let db = self.server.write().await?;
         let work = async {
-            let with_vectors = matches!(self.vectors.examined(&db).await?, Pgvector::Ready(_));
+            let with_vectors = matches!(self.vectors.inspect(&db).await?, PgvectorState::Ready(_));
             write::change(&db, repository, &files, &remove, with_vectors).await
         };
         let stored = work.await;
-        db.end(stored).await
+        db.finish_transaction(stored).await
     }
 
     async fn remove(&self, repository: &str) -> Result<bool, Fault> {
         let db = self.server.write().await?;
         let removed = write::remove(&db, repository).await;
-        db.end(removed).await
+        db.finish_transaction(removed).await
     }
 
     async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
         let db = self.server.read().await?;
         let found = read::file(&db, repository, path).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
         let db = self.server.read().await?;
-        let found = self.found(&db, question).await;
-        db.end(found).await
+        let found = self.find_candidates(&db, question).await;
+        db.finish_transaction(found).await
     }
 
     async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
         let db = self.server.read().await?;
         let found = read::chunk_texts(&db, keys).await;
-        db.end(found).await
+        db.finish_transaction(found).await
     }
 
     fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
@@ -201,12 +201,12 @@ impl DocumentEngine for OwnTables {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
         let db = self.server.session().await?;
-        match self.examined(&db, model).await {
+        match self.inspect(&db, model).await {
             Ok(health) => {
                 db.release();
                 Ok(health)
             }
-            Err(error) => Err(db.fail(error).await),
+            Err(error) => Err(db.rollback_fault(error).await),
         }
     }
 }

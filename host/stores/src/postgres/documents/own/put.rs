@@ -27,7 +27,7 @@ pub(super) struct PreparedFile {
     pub(super) abstract_text: String,
     pub(super) names: Vec<String>,
     pub(super) terms: FileTerms,
-    pub(super) chunks: Chunks,
+    pub(super) chunks: ChunkColumns,
 }
 
 /// What is indexed of it, most telling part first.
@@ -41,7 +41,7 @@ pub(super) struct FileTerms {
 
 /// Its chunks, a list for each column.
 #[derive(Default)]
-pub(super) struct Chunks {
+pub(super) struct ChunkColumns {
     /// Which text each has.
     pub(super) versions: Vec<String>,
     pub(super) starts: Vec<i64>,
@@ -52,20 +52,20 @@ pub(super) struct Chunks {
 }
 
 /// Prepares files, off the runtime.
-pub(super) async fn prepared(files: Vec<NewFile>) -> Result<Vec<PreparedFile>, Fault> {
-    let work = move || files.into_iter().map(PreparedFile::of).collect();
+pub(super) async fn prepare_files(files: Vec<NewFile>) -> Result<Vec<PreparedFile>, Fault> {
+    let work = move || files.into_iter().map(PreparedFile::from_file).collect();
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Fault::internal("the preparation of documents ended without an answer")))
 }
 
 impl PreparedFile {
-    fn of(mut file: NewFile) -> Result<Self, Fault> {
+    fn from_file(mut file: NewFile) -> Result<Self, Fault> {
         if file.text.contains('\0') {
             file.text = storable(&file.text).into_owned();
         }
-        let chunks = Chunks::of(&file)?;
+        let chunks = ChunkColumns::from_file(&file)?;
         let path = storable(&file.head.path).into_owned();
-        let terms = FileTerms::of(&path, &file);
+        let terms = FileTerms::from_file(&path, &file);
         let abstract_text = storable(&abstract_of(&file)).into_owned();
         Ok(Self {
             key: index_key(&path).into_owned(),
@@ -83,11 +83,11 @@ impl PreparedFile {
 }
 
 impl FileTerms {
-    fn of(path: &str, file: &NewFile) -> Self {
+    fn from_file(path: &str, file: &NewFile) -> Self {
         let mut budget = TermBudget::new();
-        let path_terms = budget.take(&with_variants(path));
-        let headings = budget.take(&with_variants(&file.headings.join("\n")));
-        let body = budget.take(&file.text);
+        let path_terms = budget.take_terms(&with_variants(path));
+        let headings = budget.take_terms(&with_variants(&file.headings.join("\n")));
+        let body = budget.take_terms(&file.text);
         if budget.cut {
             tracing::warn!(path, "a document is too long to be found by all of its words");
         }
@@ -95,8 +95,8 @@ impl FileTerms {
     }
 }
 
-impl Chunks {
-    fn of(file: &NewFile) -> Result<Self, Fault> {
+impl ChunkColumns {
+    fn from_file(file: &NewFile) -> Result<Self, Fault> {
         let mut chunks = Self::default();
         for DocumentChunk { start, end, lines, heading } in &file.chunks {
             let text = file.text.get(*start..*end).ok_or_else(|| {

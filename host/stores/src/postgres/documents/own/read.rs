@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column, count},
-        session::Session,
+        session::PostgresSession,
     },
     index_key, storable,
 };
@@ -28,9 +28,9 @@ pub(super) struct RepositoryKey {
 }
 
 /// A repository by its exact name.
-pub(super) async fn key(db: &Session, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
+pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
     let sql = "SELECT number, files, words, items FROM gatehouse.repository WHERE key = $1";
-    let Some(row) = db.maybe(sql, &[&index_key(name)]).await? else { return Ok(None) };
+    let Some(row) = db.query_opt(sql, &[&index_key(name)]).await? else { return Ok(None) };
     Ok(Some(RepositoryKey {
         number: column(&row, 0)?,
         files: column(&row, 1)?,
@@ -40,18 +40,18 @@ pub(super) async fn key(db: &Session, name: &str) -> Result<Option<RepositoryKey
 }
 
 /// Every repository by name.
-pub(super) async fn repositories(db: &Session, guides: bool) -> Result<Vec<Repository>, StoreError> {
+pub(super) async fn repositories(db: &PostgresSession, guides: bool) -> Result<Vec<Repository>, StoreError> {
     let guide = if guides { "guide" } else { "NULL::text" };
     let sql = format!("SELECT {COLUMNS}, {guide} FROM gatehouse.repository ORDER BY name");
     db.rows(&sql, &[]).await?.iter().map(repository).collect()
 }
 
 /// One with what indexing knows of it.
-pub(super) async fn state(db: &Session, name: &str) -> Result<Option<RepositoryState>, StoreError> {
+pub(super) async fn state(db: &PostgresSession, name: &str) -> Result<Option<RepositoryState>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS}, guide, root, changed_since_guide FROM gatehouse.repository WHERE key = $1"
     );
-    let Some(row) = db.maybe(&sql, &[&index_key(name)]).await? else { return Ok(None) };
+    let Some(row) = db.query_opt(&sql, &[&index_key(name)]).await? else { return Ok(None) };
     Ok(Some(RepositoryState {
         repository: repository(&row)?,
         root: column(&row, 9)?,
@@ -74,7 +74,7 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
 }
 
 /// Every file of a repository, by path.
-pub(super) async fn heads(db: &Session, name: &str) -> Result<Vec<FileHead>, StoreError> {
+pub(super) async fn heads(db: &PostgresSession, name: &str) -> Result<Vec<FileHead>, StoreError> {
     let sql = "SELECT path, hash FROM gatehouse.file
          WHERE repository = (SELECT number FROM gatehouse.repository WHERE key = $1) ORDER BY path";
     let rows = db.rows(sql, &[&index_key(name)]).await?;
@@ -82,11 +82,15 @@ pub(super) async fn heads(db: &Session, name: &str) -> Result<Vec<FileHead>, Sto
 }
 
 /// A document by its exact path.
-pub(super) async fn file(db: &Session, name: &str, path: &str) -> Result<Option<StoredFile>, StoreError> {
+pub(super) async fn file(
+    db: &PostgresSession,
+    name: &str,
+    path: &str,
+) -> Result<Option<StoredFile>, StoreError> {
     let sql = "SELECT f.path, f.made_from, f.tokens, t.content
          FROM gatehouse.repository r JOIN gatehouse.file f ON f.repository = r.number
          JOIN gatehouse.file_text t ON t.file = f.number WHERE r.key = $1 AND f.key = $2";
-    let Some(row) = db.maybe(sql, &[&index_key(name), &index_key(path)]).await? else { return Ok(None) };
+    let Some(row) = db.query_opt(sql, &[&index_key(name), &index_key(path)]).await? else { return Ok(None) };
     Ok(Some(StoredFile {
         path: column(&row, 0)?,
         made_from: column(&row, 1)?,
@@ -96,7 +100,10 @@ pub(super) async fn file(db: &Session, name: &str, path: &str) -> Result<Option<
 }
 
 /// What is embedded of chunks, by the keys of their items.
-pub(super) async fn chunk_texts(db: &Session, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
+pub(super) async fn chunk_texts(
+    db: &PostgresSession,
+    keys: &[String],
+) -> Result<Vec<Option<String>>, StoreError> {
     let files: Vec<i64> = keys.iter().map(|key| file_of(key).unwrap_or(-1)).collect();
     let sql = "SELECT DISTINCT ON (c.item) c.item, c.file, c.start, c.stop, c.heading
          FROM unnest($1::text[], $2::bigint[]) AS asked (item, file)
@@ -129,7 +136,7 @@ pub(super) fn file_of(key: &str) -> Option<i64> {
 }
 
 /// How many repositories, files and items of chunks there are.
-pub(super) async fn counts(db: &Session) -> Result<(u32, u32, u32), StoreError> {
+pub(super) async fn counts(db: &PostgresSession) -> Result<(u32, u32, u32), StoreError> {
     let sql = "SELECT count(*), coalesce(sum(files), 0)::bigint, coalesce(sum(items), 0)::bigint
          FROM gatehouse.repository";
     let row = db.one(sql, &[]).await?;
@@ -137,7 +144,11 @@ pub(super) async fn counts(db: &Session) -> Result<(u32, u32, u32), StoreError> 
 }
 
 /// The numbers of files by their paths.
-pub(super) async fn numbers(db: &Session, repository: i64, paths: &[String]) -> Result<Vec<i64>, StoreError> {
+pub(super) async fn numbers(
+    db: &PostgresSession,
+    repository: i64,
+    paths: &[String],
+) -> Result<Vec<i64>, StoreError> {
     let keys: Vec<String> = paths.iter().map(|path| index_key(&storable(path)).into_owned()).collect();
     let sql = "SELECT number FROM gatehouse.file WHERE repository = $1 AND key = ANY($2)";
     db.rows(sql, &[&repository, &keys]).await?.iter().map(|row| column(row, 0)).collect()

@@ -13,11 +13,11 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column, count},
-        session::Session,
-        vectors::Near,
-        words::{ASKED, Form, beginning_forms, forms, share, weight},
+        session::PostgresSession,
+        vectors::PgvectorQuery,
+        words::{QUESTION_FORMS, QueryForm, forms, prefix_forms, score_sql, weight},
     },
-    near::{by_vector, nearest, waiting},
+    nearest_chunks::{by_vector, nearest, waiting},
     read::{self, RepositoryKey},
 };
 use crate::{
@@ -25,25 +25,25 @@ use crate::{
         engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
         unknown_repository,
     },
-    engine::named,
+    engine::name_matches,
 };
 
-/// The forms of a question, with their queries made once: `$1` and `$2` are those of [`ASKED`].
-fn asked() -> String {
+/// The forms of a question, with their queries made once: `$1` and `$2` are those of [`QUESTION_FORMS`].
+fn forms_cte() -> String {
     format!(
         "WITH asked AS MATERIALIZED
-            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {ASKED})"
+            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {QUESTION_FORMS})"
     )
 }
 
 /// The score of a document `t`, of which `$3` is the average length.
 fn score() -> String {
-    let share = share("a.query", "t.length / $3::float8");
+    let share = score_sql("a.query", "t.length / $3::float8");
     format!("(SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)")
 }
 
 /// What of a question occurs in a repository, and how much finding it says.
-struct WeighedTerms {
+struct DocumentQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// Those that the index is asked for first, and then, where they find too little, all of them.
@@ -56,18 +56,18 @@ struct WeighedTerms {
 
 /// What may answer a question. `near` is there where it has a vector, and is none where nothing has one yet.
 pub(super) async fn candidates(
-    db: &Session,
+    db: &PostgresSession,
     question: &DocumentQuestion,
-    near: Option<Option<Near<'_>>>,
+    near: Option<Option<PgvectorQuery<'_>>>,
 ) -> Result<DocumentCandidates, StoreError> {
     let name = &question.repository;
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?;
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
     let asked = match question.beginnings.as_slice() {
         [] => forms(&question.query),
-        beginnings => beginning_forms(beginnings),
+        beginnings => prefix_forms(beginnings),
     };
-    let words = weighed(db, &repository, asked).await?;
+    let words = weigh_terms(db, &repository, asked).await?;
     let (wants_vectors, near) = (near.is_some(), near.flatten());
     let (by_words, by_name, by_vector) = try_join3(
         by_words(db, &repository, &words, question.limit, pool),
@@ -83,7 +83,7 @@ pub(super) async fn candidates(
         without_vector = waiting(db, &repository, near.as_ref()).await? as usize;
     }
     let nearest = nearest(db, &repository, near.as_ref(), &files).await?;
-    let candidates = known(db, &words, &by_name, &nearest, &files).await?;
+    let candidates = load_candidates(db, &words, &by_name, &nearest, &files).await?;
     Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
 
@@ -93,13 +93,13 @@ fn scope(repository: &RepositoryKey) -> String {
 }
 
 /// In how many documents each word occurs decides how much it says; what occurs in none is left out and named.
-async fn weighed(
-    db: &Session,
+async fn weigh_terms(
+    db: &PostgresSession,
     repository: &RepositoryKey,
-    forms: Vec<Form>,
-) -> Result<WeighedTerms, StoreError> {
+    forms: Vec<QueryForm>,
+) -> Result<DocumentQueryTerms, StoreError> {
     let (all, words) = (repository.files as f64, repository.words as f64);
-    let mut weighed = WeighedTerms {
+    let mut weighed = DocumentQueryTerms {
         forms: Vec::new(),
         weights: Vec::new(),
         rounds: Vec::new(),
@@ -113,7 +113,7 @@ async fn weighed(
     let rows =
         if asked.is_empty() { Vec::new() } else { db.rows(sql, &[&asked, &scope(repository)]).await? };
     let mut telling = Vec::new();
-    for (row, Form { form, written, counts }) in rows.iter().zip(&forms) {
+    for (row, QueryForm { form, written, counts }) in rows.iter().zip(&forms) {
         let holding = column::<i64>(row, 0)? as f64;
         if holding == 0.0 {
             weighed.unmatched.extend(written.clone());
@@ -134,9 +134,9 @@ async fn weighed(
 /// The best by words, ties by path. What more than half of the documents hold says little and is in very many: it is
 /// asked for where the rest finds fewer documents than are wanted.
 async fn by_words(
-    db: &Session,
+    db: &PostgresSession,
     repository: &RepositoryKey,
-    words: &WeighedTerms,
+    words: &DocumentQueryTerms,
     wanted: usize,
     pool: i64,
 ) -> Result<Vec<i64>, StoreError> {
@@ -147,12 +147,12 @@ async fn by_words(
             FROM gatehouse.file_terms x JOIN gatehouse.file f ON f.number = x.file
             WHERE x.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) OFFSET 0
          ) t ORDER BY {} DESC, t.path LIMIT $6",
-        asked(),
+        forms_cte(),
         score()
     );
     let mut found = Vec::new();
     for round in &words.rounds {
-        let WeighedTerms { forms, weights, length, .. } = words;
+        let DocumentQueryTerms { forms, weights, length, .. } = words;
         let rows = db.rows(&sql, &[forms, weights, length, &scope(repository), round, &pool]).await?;
         found = rows.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
         if found.len() >= wanted {
@@ -164,7 +164,7 @@ async fn by_words(
 
 /// Those that the question names, and those whose name begins with it. A name that very many share tells nothing.
 async fn by_name(
-    db: &Session,
+    db: &PostgresSession,
     repository: i64,
     name: &NameQuery,
 ) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
@@ -177,14 +177,14 @@ async fn by_name(
     let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(sql, &[&repository, &from, &to, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
-    let files = named(name, rows.collect::<Result<Vec<_>, StoreError>>()?);
+    let files = name_matches(name, rows.collect::<Result<Vec<_>, StoreError>>()?);
     Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
 /// What is known of each candidate.
-async fn known(
-    db: &Session,
-    words: &WeighedTerms,
+async fn load_candidates(
+    db: &PostgresSession,
+    words: &DocumentQueryTerms,
     by_name: &BTreeMap<i64, NameMatch>,
     nearest: &HashMap<i64, (f32, LineRange)>,
     files: &[i64],
@@ -196,7 +196,7 @@ async fn known(
             FROM gatehouse.file f JOIN gatehouse.file_terms w ON w.file = f.number
             WHERE f.number = ANY($4) OFFSET 0
          ) t JOIN gatehouse.file_text x ON x.file = t.number",
-        asked(),
+        forms_cte(),
         score()
     );
     let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &files]).await?;

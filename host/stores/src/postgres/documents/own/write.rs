@@ -9,7 +9,7 @@ use gatehouse_core::ports::documents::RepositoryState;
 use super::{
     super::super::{
         error::{StoreError, column},
-        session::Session,
+        session::PostgresSession,
     },
     after_prefix, index_key, item_key,
     put::PreparedFile,
@@ -18,13 +18,13 @@ use super::{
 use crate::documents::{engine::CHUNKS, unknown_repository};
 
 /// Files that are on their way to the server at the same time.
-const ON_THE_WAY: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
 /// Chunks with the same text that are looked at for a vector to take over.
-const TWINS: i64 = 16;
+const MAX_TWINS: i64 = 16;
 
 /// Stores what is known of a repository.
-pub(super) async fn put_state(db: &Session, state: &RepositoryState) -> Result<(), StoreError> {
+pub(super) async fn put_state(db: &PostgresSession, state: &RepositoryState) -> Result<(), StoreError> {
     let RepositoryState { repository, root, changed_since_guide } = state;
     let guide = repository.navigation_guide.as_deref().map(storable);
     db.run(
@@ -53,7 +53,7 @@ pub(super) async fn put_state(db: &Session, state: &RepositoryState) -> Result<(
 
 /// Stores files in the place of their older selves, and removes others.
 pub(super) async fn change(
-    db: &Session,
+    db: &PostgresSession,
     name: &str,
     put: &[PreparedFile],
     remove: &[String],
@@ -62,7 +62,7 @@ pub(super) async fn change(
     // Removed since the caller looked: another process may have done so.
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?.number;
     let puts = put.iter().map(|file| put_file(db, repository, file)).collect::<Vec<_>>();
-    let items: Vec<Vec<(String, String)>> = stream::iter(puts).buffered(ON_THE_WAY).try_collect().await?;
+    let items: Vec<Vec<(String, String)>> = stream::iter(puts).buffered(MAX_IN_FLIGHT).try_collect().await?;
     // What comes, comes before what goes: a file that was moved finds the vectors of its chunks.
     put_items(db, &items.concat(), with_vectors).await?;
     let kept: HashSet<&str> = put.iter().map(|file| file.key.as_str()).collect();
@@ -86,7 +86,7 @@ pub(super) async fn change(
 }
 
 /// Removes a repository with all that is kept of it.
-pub(super) async fn remove(db: &Session, name: &str) -> Result<bool, StoreError> {
+pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool, StoreError> {
     let Some(repository) = read::key(db, name).await? else { return Ok(false) };
     remove_items(db, &repository_prefix(repository.number)).await?;
     db.run("DELETE FROM gatehouse.repository WHERE number = $1", &[&repository.number]).await?;
@@ -94,7 +94,7 @@ pub(super) async fn remove(db: &Session, name: &str) -> Result<bool, StoreError>
 }
 
 /// Forgets the items whose keys begin so, with their vectors.
-async fn remove_items(db: &Session, prefix: &str) -> Result<(), StoreError> {
+async fn remove_items(db: &PostgresSession, prefix: &str) -> Result<(), StoreError> {
     let sql = "DELETE FROM gatehouse.item WHERE corpus = $1 AND key >= $2 AND key < $3";
     db.run(sql, &[&CHUNKS, &prefix, &after_prefix(prefix)]).await?;
     Ok(())
@@ -102,7 +102,7 @@ async fn remove_items(db: &Session, prefix: &str) -> Result<(), StoreError> {
 
 /// Stores one file but for the items of its chunks; gives those, as (key, version).
 async fn put_file(
-    db: &Session,
+    db: &PostgresSession,
     repository: i64,
     file: &PreparedFile,
 ) -> Result<Vec<(String, String)>, StoreError> {
@@ -180,7 +180,11 @@ async fn put_file(
 }
 
 /// Notes the items of chunks, each once. One that is new takes over the vectors of another with the same text.
-async fn put_items(db: &Session, items: &[(String, String)], with_vectors: bool) -> Result<(), StoreError> {
+async fn put_items(
+    db: &PostgresSession,
+    items: &[(String, String)],
+    with_vectors: bool,
+) -> Result<(), StoreError> {
     let (keys, versions): (Vec<&String>, Vec<&String>) =
         items.iter().map(|(key, version)| (key, version)).unzip();
     let fresh = "INSERT INTO gatehouse.item (corpus, key, version)
@@ -201,6 +205,6 @@ async fn put_items(db: &Session, items: &[(String, String)], with_vectors: bool)
          ORDER BY fresh.key, v.model, twin.key
          ON CONFLICT DO NOTHING"
     );
-    db.run(&sql, &[&CHUNKS, &keys, &versions, &TWINS]).await?;
+    db.run(&sql, &[&CHUNKS, &keys, &versions, &MAX_TWINS]).await?;
     Ok(())
 }

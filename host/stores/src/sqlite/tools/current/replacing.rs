@@ -10,7 +10,7 @@ use std::{
 use gatehouse_core::{Fault, lock};
 use rusqlite::Connection;
 
-use super::{CurrentDatabase, Listed, Opened, in_file};
+use super::{CurrentDatabase, ListingHistory, ToolDatabase, file_database};
 use crate::sqlite::{
     copy::DataFile,
     db::Database,
@@ -20,22 +20,22 @@ use crate::sqlite::{
 };
 
 /// The pause before a file is tried again that could not be used.
-const RETRY: Duration = Duration::from_secs(30);
+const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
 /// Sentence about servers whose reviewed definitions are lost.
-const LOST: &str = "What was reviewed is lost: servers with on_change = \"quarantine\" are held back until \
+const LOST_REVIEW_NOTE: &str = "What was reviewed is lost: servers with on_change = \"quarantine\" are held back until \
                     `gatehouse servers review` approves what they list; what tools of others say of themselves now counts.";
 
 impl CurrentDatabase {
     /// Returns if the work can be tried again: on another database than the one that failed.
-    pub(super) async fn replace(&self, failed: Arc<Opened>, error: StoreError) -> Result<(), Fault> {
+    pub(super) async fn replace(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
         let Some(own) = self.own.upgrade() else { return Err(failed.db.fault(error)) };
         // Runs to its end whether or not the caller waits for it.
         let replaced = tokio::spawn(async move { own.replace_now(failed, error).await });
         replaced.await.unwrap_or_else(|_| Err(Fault::internal("replacing the index of tools did not end")))
     }
 
-    async fn replace_now(&self, failed: Arc<Opened>, error: StoreError) -> Result<(), Fault> {
+    async fn replace_now(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
         let _turn = self.changing.lock().await;
         let (is_current, may_set_aside) = {
             let state = lock(&self.state);
@@ -58,10 +58,13 @@ impl CurrentDatabase {
             failed.db.close().await;
             match self.set_aside().await {
                 Ok(aside) => {
-                    let opened = Opened::new(in_file(&self.file), failed.number + 1, None);
+                    let opened = ToolDatabase::new(file_database(&self.file), failed.number + 1, None);
                     let is_lost = aside.is_some();
                     if let Some(aside) = aside {
-                        tracing::warn!("{why}. It is kept as {} and was made again. {LOST}", aside.display());
+                        tracing::warn!(
+                            "{why}. It is kept as {} and was made again. {LOST_REVIEW_NOTE}",
+                            aside.display()
+                        );
                     }
                     self.switch(opened, true);
                     if is_lost {
@@ -74,9 +77,9 @@ impl CurrentDatabase {
         }
         let (db, is_lost) = in_memory(&self.file, may_be_new).await?;
         failed.db.close().await;
-        let note = if is_lost { LOST } else { "" };
+        let note = if is_lost { LOST_REVIEW_NOTE } else { "" };
         tracing::warn!("{why}. What servers list is kept in memory until the file can be used. {note}");
-        self.switch(Opened::new(db, failed.number + 1, Some(why)), false);
+        self.switch(ToolDatabase::new(db, failed.number + 1, Some(why)), false);
         if is_lost {
             self.list_again().await;
         }
@@ -88,7 +91,7 @@ impl CurrentDatabase {
         tokio::spawn(retry(Weak::clone(&self.own)));
     }
 
-    fn switch(&self, opened: Opened, set_aside: bool) {
+    fn switch(&self, opened: ToolDatabase, set_aside: bool) {
         let mut state = lock(&self.state);
         state.set_aside |= set_aside;
         state.opened = Arc::new(opened);
@@ -97,14 +100,14 @@ impl CurrentDatabase {
     /// Puts what servers listed while this process ran into a database that knows nothing of it. A failure is met again, and
     /// handled, by the next work.
     async fn list_again(&self) {
-        let listed = self.listed();
-        let put = self.opened().db.try_write(move |db| put_all(db, &listed)).await;
+        let listed = self.listing_histories();
+        let put = self.current().db.try_write(move |db| put_all(db, &listed)).await;
         if let Ok(Err(error)) = put {
             tracing::debug!(%error, "what servers listed is not in the new index");
         }
     }
 
-    fn listed(&self) -> Vec<Listed> {
+    fn listing_histories(&self) -> Vec<ListingHistory> {
         lock(&self.state).listed.values().cloned().collect()
     }
 
@@ -115,15 +118,15 @@ impl CurrentDatabase {
     }
 
     /// Returns whether the file is in use again, or nothing is in use any more.
-    pub(super) async fn back_to_file(&self) -> bool {
+    pub(super) async fn reopen_file(&self) -> bool {
         let turn = self.changing.lock().await;
-        let before = self.opened();
+        let before = self.current();
         if lock(&self.state).closed || before.reason.is_none() {
             return true;
         }
-        let listed = self.listed();
+        let listed = self.listing_histories();
         let written: Vec<_> = listed.iter().map(|listed| Arc::clone(&listed.last.0)).collect();
-        let opened = Opened::new(in_file(&self.file), before.number + 1, None);
+        let opened = ToolDatabase::new(file_database(&self.file), before.number + 1, None);
         let done = opened.db.try_write(move |db| put_all(db, &listed)).await;
         if !matches!(done, Ok(Ok(()))) {
             opened.db.close().await;
@@ -141,7 +144,7 @@ impl CurrentDatabase {
         before.db.close().await;
         drop(turn);
         // What servers listed meanwhile is in memory alone.
-        for Listed { last: (listing, now), .. } in self.listed() {
+        for ListingHistory { last: (listing, now), .. } in self.listing_histories() {
             if !written.iter().any(|written| Arc::ptr_eq(written, &listing))
                 && let Err(fault) = self.write(move |db| write::put(db, &listing, now, false)).await
             {
@@ -170,8 +173,8 @@ async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fa
 }
 
 /// Stores what each server listed first, which counts as reviewed if the server is new, and then what it lists now.
-fn put_all(db: &Connection, listed: &[Listed]) -> Result<(), StoreError> {
-    for Listed { first, last } in listed {
+fn put_all(db: &Connection, listed: &[ListingHistory]) -> Result<(), StoreError> {
+    for ListingHistory { first, last } in listed {
         write::put(db, &first.0, first.1, false)?;
         write::put(db, &last.0, last.1, false)?;
     }
@@ -180,9 +183,9 @@ fn put_all(db: &Connection, listed: &[Listed]) -> Result<(), StoreError> {
 
 async fn retry(database: Weak<CurrentDatabase>) {
     loop {
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
         let Some(database) = database.upgrade() else { return };
-        if database.back_to_file().await {
+        if database.reopen_file().await {
             return;
         }
     }

@@ -37,11 +37,11 @@ async fn put(tools: &SqliteTools, server: &str, says: &str, on_change: ChangePol
 }
 
 async fn known(tools: &SqliteTools, server: &str) -> KnownListing {
-    tools.known(server).await.unwrap().expect("known")
+    tools.known_listing(server).await.unwrap().expect("known")
 }
 
 async fn held(tools: &SqliteTools) -> Vec<PendingChange> {
-    tools.held().await.unwrap()
+    tools.pending_changes().await.unwrap()
 }
 
 /// A folder with the file of a host that served two servers.
@@ -68,7 +68,7 @@ async fn nothing_passes_with(damage: impl FnOnce(&mut Vec<u8>)) {
     damage(&mut bytes);
     fs::write(&file, &bytes).unwrap();
     let tools = SqliteTools::new(file.clone());
-    assert!(tools.known("open").await.unwrap().is_none(), "asked again");
+    assert!(tools.known_listing("open").await.unwrap().is_none(), "asked again");
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     put(&tools, "strict", "Reads, and sends it to me.", ChangePolicy::Quarantine).await;
     assert_eq!(known(&tools, "open").await.tools[0].quarantine_reason, None);
@@ -90,13 +90,13 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
     let dir = used().await;
     let file = dir.path().join("tools.db");
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let newer = crate::sqlite::lock::DatabaseLock::shared(&file).unwrap();
+    let newer = crate::sqlite::lock::DatabaseLock::try_shared(&file).unwrap();
     let tools = SqliteTools::new(file.clone());
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     assert_eq!(known(&tools, "open").await.tools.len(), 1);
     assert!(tools.db.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.db.reason());
     drop(newer);
-    assert!(!tools.db.back_to_file().await && tools.db.back_to_file().await, "made again, then used");
+    assert!(!tools.db.reopen_file().await && tools.db.reopen_file().await, "made again, then used");
     assert!(dir.path().join("tools.db.set-aside").exists());
     tools.close().await;
     assert_eq!(known(&SqliteTools::new(file), "open").await.tools.len(), 1);
@@ -116,10 +116,10 @@ async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() 
     assert_eq!(waits.len(), 1, "there may have been a file: {waits:?}");
     let refused = tools.approve("strict", "read", &waits[0].digest).await.unwrap_err();
     assert!(refused.message.starts_with("The approval cannot be stored: "), "{refused}");
-    assert!(!tools.db.back_to_file().await);
+    assert!(!tools.db.reopen_file().await);
     fs::remove_dir(&file).unwrap();
     put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
-    assert!(tools.db.back_to_file().await && tools.db.reason().is_none());
+    assert!(tools.db.reopen_file().await && tools.db.reason().is_none());
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
     tools.close().await;
@@ -144,6 +144,6 @@ async fn on_a_full_disk_what_was_reviewed_still_counts() {
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
     assert_ne!(tools.generation().await.unwrap(), before);
-    assert!(tools.db.back_to_file().await, "there is room again");
+    assert!(tools.db.reopen_file().await, "there is room again");
     assert_eq!(held(&tools).await.len(), 1);
 }

@@ -55,7 +55,7 @@ async fn a_collection_of_another_dimension_is_told_and_words_find() {
     let shelf = shelf_by_meaning(&place, &embedder);
     let yeast = shelf.put(draft("1", "yeast")).await.id;
     assert_eq!((shelf.find("yeast").await, shelf.find("leaven").await), (vec![yeast], vec![]));
-    shelf.store.settle(Duration::from_secs(60)).await;
+    shelf.store.wait_for_vectors(Duration::from_secs(60)).await;
     let health = shelf.store.health().await.unwrap().embedding.unwrap();
     assert!(health.failing.unwrap().contains("dimension"));
     assert_eq!(health.waiting, 1);

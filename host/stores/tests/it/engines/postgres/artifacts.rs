@@ -95,7 +95,7 @@ async fn pages_and_artifacts_live_side_by_side() {
     let model: Arc<dyn Embedder> = embedder.clone();
     let graph =
         graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
-    assert!(graph.settle(Duration::from_secs(60)).await);
+    assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
     assert_eq!(graph.health().await.unwrap().pages, 0);
     assert_eq!((embedder.documents(), shelf.find("leaven").await), (1, vec![id]));
 }

@@ -107,7 +107,7 @@ async fn pages_and_documents_live_side_by_side() {
     let model: Arc<dyn Embedder> = embedder.clone();
     let graph =
         graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
-    assert!(graph.settle(std::time::Duration::from_secs(60)).await);
+    assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
     assert_eq!(graph.health().await.unwrap().pages, 0);
     // The graph asks its model about pages alone.
     assert_eq!(embedder.documents(), 2);

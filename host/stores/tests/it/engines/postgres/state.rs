@@ -55,7 +55,7 @@ async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
          UPDATE gatehouse.schema_version SET version = 1";
     house.engine.database.run(older).await;
     let graph = house.open_by_meaning(&embedder);
-    assert!(graph.settle(std::time::Duration::from_secs(60)).await);
+    assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
     assert_eq!(graph.search("loaves", &PageFilters::default(), 5).await.unwrap().note, None);
     assert_eq!(embedder.documents(), 5);
     let gone = "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";

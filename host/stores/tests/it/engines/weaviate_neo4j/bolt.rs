@@ -143,7 +143,7 @@ async fn hosts_that_write_at_the_same_time_come_one_after_the_other() {
     }
     assert_eq!(added, 5);
     for graph in graphs {
-        assert!(graph.settle(Duration::from_secs(20)).await);
+        assert!(graph.wait_for_vectors(Duration::from_secs(20)).await);
         assert_eq!(seen(&graph).await.unwrap(), (5, None));
     }
 }

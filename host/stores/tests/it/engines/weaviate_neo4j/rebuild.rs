@@ -80,7 +80,7 @@ async fn words_find_every_page_while_vectors_are_made_anew() {
     assert_eq!(house.engine.fake.collections(), collections(0));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     held.let_go.add_permits(1);
-    assert!(graph.settle(SOON).await);
+    assert!(graph.wait_for_vectors(SOON).await);
     assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
     let found = graph.search("leaven", &Default::default(), 5).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
     // Yet another model, while the rebuild for the last one is under way.
     let graph = with(&house, TestEmbedder::new("test/third", 8));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
-    assert!(graph.settle(SOON).await);
+    assert!(graph.wait_for_vectors(SOON).await);
     assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
 }
@@ -111,7 +111,7 @@ async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words
     assert_eq!(house.engine.fake.collections(), collections(0)[..1]);
     let graph = with(&house, TestEmbedder::new("test/one", 64));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
-    assert!(graph.settle(SOON).await);
+    assert!(graph.wait_for_vectors(SOON).await);
     assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&house.open()).await.unwrap(), (5, None));
 }
@@ -137,6 +137,6 @@ async fn a_graph_of_the_first_schema_gets_its_items_and_their_vectors() {
     let model = TestEmbedder::new("test/one", 64);
     let graph = with(&house, Arc::clone(&model) as _);
     assert_eq!(seen(&graph).await.unwrap().0, 5);
-    assert!(graph.settle(SOON).await);
+    assert!(graph.wait_for_vectors(SOON).await);
     assert_eq!((seen(&graph).await.unwrap(), model.documents()), ((5, None), 5));
 }

@@ -128,7 +128,7 @@ async fn a_page_that_it_refuses_waits_and_the_others_are_found() {
     assert_eq!((pages, graph.health().await.unwrap().waiting), (4, 1));
     assert!(note.unwrap().starts_with("1 changed page"), "search says that it has not seen all");
     house.engine.fake.refuse(None);
-    assert!(graph.settle(std::time::Duration::from_secs(20)).await);
+    assert!(graph.wait_for_vectors(std::time::Duration::from_secs(20)).await);
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
 }
 

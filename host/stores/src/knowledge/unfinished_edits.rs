@@ -5,14 +5,14 @@ use std::path::Path;
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::KnowledgePage};
 
-use super::{WikiKnowledge, index::blocking};
+use super::{WikiKnowledge, index::run_blocking};
 use crate::{
-    engine::{Head, Scope},
+    engine::{PageHead, PageScope},
     wiki::{
         WikiRoots, edit_note,
         file::FileEdit,
         folder,
-        record::{Origin, Record},
+        record::{PageOrigin, PageRecord},
         text,
     },
 };
@@ -21,7 +21,7 @@ impl WikiKnowledge {
     /// A page as it is after an unfinished edit of it is completed.
     pub(super) async fn with_unfinished_edit(&self, page: KnowledgePage) -> Result<KnowledgePage, Fault> {
         let id = [page.id.clone()];
-        let heads = self.engine.heads(&Scope::ids(id.clone())).await?;
+        let heads = self.engine.heads(&PageScope::ids(id.clone())).await?;
         match heads.first() {
             Some(head) if self.complete_edit(head).await => {
                 Ok(self.engine.pages(&id).await?.pop().flatten().unwrap_or(page))
@@ -32,10 +32,10 @@ impl WikiKnowledge {
 
     /// Stores what an unfinished edit of this page has written to its file. True if the stored page may be another one
     /// now. Failing changes nothing, and the next caller tries again.
-    pub(super) async fn complete_edit(&self, page: &Head) -> bool {
+    pub(super) async fn complete_edit(&self, page: &PageHead) -> bool {
         let Some(origin) = page.origin.clone() else { return false };
         let (roots, hash) = (self.roots.clone(), page.hash.clone());
-        let found = blocking(move || Ok(unfinished(&roots, &origin, &hash))).await;
+        let found = run_blocking(move || Ok(find_unfinished(&roots, &origin, &hash))).await;
         let Ok(Some((after, file))) = found else { return false };
         let before = match self.engine.record(&page.id).await {
             Ok(Some(before)) if before.hash == page.hash => before,
@@ -43,11 +43,11 @@ impl WikiKnowledge {
             Ok(_) => return true,
             Err(_) => return false,
         };
-        match self.put_in_place_of(before, after, Some(file)).await {
+        match self.replace_page(before, after, Some(file)).await {
             Ok(()) => {
                 tracing::info!(page = page.id, "completed an edit whose process was killed");
                 if let Some(embedding) = &self.embedding {
-                    embedding.announce();
+                    embedding.wake();
                 }
             }
             // Also where another caller completed it first, or its process was not killed and has ended it.
@@ -60,14 +60,14 @@ impl WikiKnowledge {
 }
 
 /// The page as an unfinished edit has written it to its file.
-fn unfinished(roots: &WikiRoots, origin: &Origin, stored: &str) -> Option<(Record, FileEdit)> {
+fn find_unfinished(roots: &WikiRoots, origin: &PageOrigin, stored: &str) -> Option<(PageRecord, FileEdit)> {
     let root = Path::new(&origin.root);
     let path = roots.resolve(&root.join(&origin.file)).ok()?;
     if !edit_note::may_be_unfinished(&path) {
         return None;
     }
     let text = text::read_text(root, &path).ok()?;
-    let (after, _) = Record::from_file(&origin.root, &folder::page_file(&origin.file)?, &text);
+    let (after, _) = PageRecord::from_file(&origin.root, &folder::page_file(&origin.file)?, &text);
     Some((after, FileEdit::unfinished(path, stored, text.into_bytes())?))
 }
 

@@ -14,10 +14,10 @@ use crate::sqlite::tools::SqliteTools;
 
 /// How long what is held is believed before the store is asked whether another process changed it. Somebody who approves a
 /// tool at a shell does not notice so little.
-const BELIEVED: Duration = Duration::from_millis(500);
+const CACHE_TTL: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
-pub(super) struct KnownListings {
+pub(super) struct ListingCache {
     state: Mutex<State>,
 }
 
@@ -31,21 +31,21 @@ struct State {
     listings: HashMap<String, Option<KnownListing>>,
 }
 
-impl KnownListings {
-    pub(super) async fn of(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
+impl ListingCache {
+    pub(super) async fn get(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
         let changes = {
             let state = lock(&self.state);
-            let is_fresh = state.looked.is_some_and(|looked| looked.elapsed() < BELIEVED);
+            let is_fresh = state.looked.is_some_and(|looked| looked.elapsed() < CACHE_TTL);
             if let Some(known) = state.listings.get(server).filter(|_| is_fresh) {
                 return Ok(known.clone());
             }
             state.changes
         };
         let generation = store.generation().await?;
-        if let Some(known) = self.looked(generation, changes, server) {
+        if let Some(known) = self.get_current(generation, changes, server) {
             return Ok(known);
         }
-        let known = store.known(server).await?;
+        let known = store.known_listing(server).await?;
         let mut state = lock(&self.state);
         // What was read beside a change may be from before it.
         if (state.changes, state.generation) == (changes, generation) {
@@ -58,17 +58,17 @@ impl KnownListings {
     pub(super) async fn generation(&self, store: &SqliteTools) -> Result<i64, Fault> {
         let changes = lock(&self.state).changes;
         let generation = store.generation().await?;
-        self.of_state(generation, changes);
+        self.lock_current(generation, changes);
         Ok(generation)
     }
 
     /// What is held of a server, if it is of this state of the store; what is of another one is let go.
-    fn looked(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
-        self.of_state(generation, changes)?.listings.get(server).cloned()
+    fn get_current(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
+        self.lock_current(generation, changes)?.listings.get(server).cloned()
     }
 
     /// What is held, of this state of the store; none where this process has changed the store since it was asked.
-    fn of_state(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, State>> {
+    fn lock_current(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         if state.changes != changes {
             return None;

@@ -14,7 +14,7 @@ use gatehouse_core::lock;
 
 use super::WikiKnowledge;
 use crate::{
-    engine::{Engine, Head, Scope},
+    engine::{PageEngine, PageHead, PageScope},
     wiki::{
         WikiRoots,
         file_state::FileState,
@@ -28,19 +28,19 @@ use crate::{
 const MAX_WAIT: Duration = Duration::from_millis(150);
 
 /// A comparison takes at most one part in so many of the time.
-const SHARE: u32 = 20;
+const MAX_TIME_SHARE: u32 = 20;
 
 /// Wikis with more pages are not compared.
 const MAX_PAGES: usize = 20_000;
 
 /// Files that the note names.
-const NAMED: usize = 3;
+const MAX_NAMED_FILES: usize = 3;
 
 /// What is known of the files of all wikis.
 #[derive(Default)]
-pub(super) struct NewerFiles {
+pub(super) struct FileChangeTracker {
     /// Held by the comparison that runs.
-    seen: tokio::sync::Mutex<Seen>,
+    seen: tokio::sync::Mutex<ComparisonState>,
     /// Result of the last comparison.
     changed: Mutex<ChangedFiles>,
 }
@@ -53,11 +53,11 @@ struct ChangedFiles {
 }
 
 /// Hashes of files that were read, by path.
-type Hashes = HashMap<String, (FileState, String)>;
+type FileHashes = HashMap<String, (FileState, String)>;
 
 #[derive(Default)]
-struct Seen {
-    hashes: Hashes,
+struct ComparisonState {
+    hashes: FileHashes,
     /// No comparison starts before.
     next: Option<Instant>,
 }
@@ -79,7 +79,8 @@ fn note(changed: &ChangedFiles) -> Option<String> {
         1 => "1 wiki file".to_owned(),
         count => format!("{count} wiki files"),
     };
-    let mut named = changed.named.iter().take(NAMED).map(|file| ids::shorten(file)).collect::<Vec<_>>();
+    let mut named =
+        changed.named.iter().take(MAX_NAMED_FILES).map(|file| ids::shorten(file)).collect::<Vec<_>>();
     if !named.is_empty() && named.len() < changed.count {
         named.push("…".into());
     }
@@ -89,14 +90,14 @@ fn note(changed: &ChangedFiles) -> Option<String> {
     ))
 }
 
-async fn compare(engine: Arc<dyn Engine>, roots: WikiRoots, newer: Arc<NewerFiles>) {
+async fn compare(engine: Arc<dyn PageEngine>, roots: WikiRoots, newer: Arc<FileChangeTracker>) {
     let Ok(mut seen) = newer.seen.try_lock() else { return };
     let started = Instant::now();
     if seen.next.is_some_and(|next| started < next) {
         return;
     }
     // An engine that is down fails the search itself.
-    let Ok(heads) = engine.heads(&Scope::All).await else { return };
+    let Ok(heads) = engine.heads(&PageScope::All).await else { return };
     if heads.len() <= MAX_PAGES {
         let hashes = std::mem::take(&mut seen.hashes);
         let compared = tokio::task::spawn_blocking(move || changed_files(&roots, &heads, hashes)).await;
@@ -107,19 +108,19 @@ async fn compare(engine: Arc<dyn Engine>, roots: WikiRoots, newer: Arc<NewerFile
     } else {
         *lock(&newer.changed) = ChangedFiles::default();
     }
-    seen.next = Some(Instant::now() + started.elapsed() * SHARE);
+    seen.next = Some(Instant::now() + started.elapsed() * MAX_TIME_SHARE);
 }
 
 /// Files that were added, changed or removed since they were indexed.
-fn changed_files(roots: &WikiRoots, heads: &[Head], mut known: Hashes) -> (ChangedFiles, Hashes) {
+fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -> (ChangedFiles, FileHashes) {
     let stored: HashSet<String> = heads.iter().map(|page| ids::key(&page.id)).collect();
-    let mut wikis: HashMap<&str, HashMap<&str, &Head>> = HashMap::new();
+    let mut wikis: HashMap<&str, HashMap<&str, &PageHead>> = HashMap::new();
     for page in heads {
         if let Some(origin) = &page.origin {
             wikis.entry(&origin.root).or_default().insert(&origin.file, page);
         }
     }
-    let (mut all, mut hashes) = (ChangedFiles::default(), Hashes::new());
+    let (mut all, mut hashes) = (ChangedFiles::default(), FileHashes::new());
     for (root, mut pages) in wikis {
         // One that became a link may lead anywhere.
         let real = Path::new(root);
@@ -141,7 +142,7 @@ fn changed_files(roots: &WikiRoots, heads: &[Head], mut known: Hashes) -> (Chang
                         Some((state, hash)) => (Some(state), Some(hash)),
                         None => {
                             // Looked at before it is read, so that a change in between is seen next time.
-                            let state = FileState::of(&path);
+                            let state = FileState::read_settled(&path);
                             let text = read_text(real, &path).ok();
                             (state, text.map(|text| file_hash(text.as_bytes())))
                         }

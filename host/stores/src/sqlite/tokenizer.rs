@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 /// The words of each text, in their order. Takes some hundred microseconds and more for long texts: for a thread
 /// that may block.
-pub(crate) fn cut<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
+pub(crate) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
     let db = Connection::open_in_memory()?;
     db.execute_batch(
         "CREATE VIRTUAL TABLE text USING fts5 (words, tokenize = 'porter unicode61');
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn words_are_folded_and_stemmed_in_their_order() {
-        let cut = cut(&["Baking loaves, café!", "", "x_y \"NEAR(a)\" 导出"]).expect("words");
+        let cut = tokenize(&["Baking loaves, café!", "", "x_y \"NEAR(a)\" 导出"]).expect("words");
         assert_eq!(cut, [vec!["bake", "loav", "cafe"], vec![], vec!["x", "y", "near", "a"]]);
     }
 
@@ -62,6 +62,6 @@ mod tests {
     #[test]
     fn any_text_can_be_cut() {
         let long = "word ".repeat(100_000);
-        assert_eq!(cut(&["\0a", "\u{feff}🙂", &long]).expect("words")[2].len(), 100_000);
+        assert_eq!(tokenize(&["\0a", "\u{feff}🙂", &long]).expect("words")[2].len(), 100_000);
     }
 }

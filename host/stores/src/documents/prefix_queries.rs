@@ -14,7 +14,7 @@ const ENDINGS: [&str; 8] = ["e", "ed", "es", "ing", "ion", "er", "s", "ss"];
 
 /// The forms in which an index is asked for one beginning; any of them answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Beginning {
+pub(crate) struct PrefixQuery {
     /// What a stem begins with.
     pub(crate) prefix: String,
     /// Whole words.
@@ -22,11 +22,11 @@ pub(crate) struct Beginning {
 }
 
 /// The words of a question as beginnings, in lower case; letters and digits alone.
-pub(crate) fn beginnings(query: &SearchQuery) -> Vec<Beginning> {
-    query.words.iter().chain(&query.joined).filter_map(|word| beginning(word)).collect()
+pub(crate) fn prefix_queries(query: &SearchQuery) -> Vec<PrefixQuery> {
+    query.words.iter().chain(&query.joined).filter_map(|word| prefix_query(word)).collect()
 }
 
-fn beginning(word: &str) -> Option<Beginning> {
+fn prefix_query(word: &str) -> Option<PrefixQuery> {
     let word: String = word.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect();
     if word.chars().count() < MIN_LETTERS {
         return None;
@@ -35,7 +35,7 @@ fn beginning(word: &str) -> Option<Beginning> {
     let shorter = word.strip_suffix(['y', 'e']).filter(|shorter| shorter.chars().count() >= MIN_LETTERS);
     let prefix = shorter.unwrap_or(&word).to_owned();
     let words = ENDINGS.iter().map(|ending| format!("{word}{ending}")).collect();
-    Some(Beginning { prefix, words })
+    Some(PrefixQuery { prefix, words })
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_beginning_is_asked_for_by_what_survives_a_stemmer() {
-        let of = |text: &str| beginnings(&SearchQuery::new(text));
+        let of = |text: &str| prefix_queries(&SearchQuery::new(text));
         assert_eq!(of("Encry")[0].prefix, "encr");
         assert_eq!(of("benchm")[0].prefix, "benchm");
         assert!(of("configurat")[0].words.contains(&"configuration".to_owned()));

@@ -13,12 +13,12 @@ use std::{
 use gatehouse_core::search::VectorBlock;
 use rusqlite::{Connection, OptionalExtension as _, params, types::ValueRef};
 
-use super::read::Key;
+use super::read::RepositoryKey;
 use crate::sqlite::{error::StoreError, vectors};
 
 /// Bytes of vectors that are held at most; what was not asked for the longest goes first. What the last search needed
 /// is held whatever it takes.
-const HELD: usize = 256 * 1024 * 1024;
+const MAX_CACHED_BYTES: usize = 256 * 1024 * 1024;
 
 /// The chunks of a repository. CROSS keeps the order of the tables: the other one would go through all repositories.
 pub(super) const CHUNKS_OF: &str =
@@ -27,20 +27,20 @@ pub(super) const CHUNKS_OF: &str =
 
 /// What is held of repositories, the last that was asked for at the end.
 #[derive(Default)]
-pub(super) struct MeaningCache(Mutex<Vec<(i64, Arc<Slot>)>>);
+pub(super) struct ChunkVectorCache(Mutex<Vec<(i64, Arc<CacheSlot>)>>);
 
 /// Locked while it is read: searches that begin together read it once, and those of other repositories do not wait.
-type Slot = Mutex<Option<Arc<ChunkVectors>>>;
+type CacheSlot = Mutex<Option<Arc<ChunkVectors>>>;
 
 /// The chunks of a repository as they were at one revision, with their vectors as they were at one generation.
 #[derive(Clone)]
 pub(super) struct ChunkVectors {
-    model: Model,
+    model: CachedModel,
     revision: i64,
     generation: i64,
     /// A row for each item; zeros where it has no vector.
     block: VectorBlock,
-    items: Vec<Item>,
+    items: Vec<ChunkItem>,
     rows: HashMap<i64, usize>,
     /// Row and position of each chunk, those of a file together.
     chunks: Vec<(u32, u32)>,
@@ -50,29 +50,29 @@ pub(super) struct ChunkVectors {
 
 /// Whose vectors are held.
 #[derive(Clone, PartialEq, Eq)]
-struct Model {
+struct CachedModel {
     name: String,
     number: i64,
     dimension: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Item {
+struct ChunkItem {
     number: i64,
-    vector: Vector,
+    vector: VectorState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Vector {
-    There,
+enum VectorState {
+    Present,
     /// The model has nothing to say about it.
-    Silent,
+    Empty,
     Waiting,
 }
 
 /// The chunk of a file that is nearest to a question.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NearChunk {
+pub(super) struct NearestChunk {
     pub(super) file: i64,
     pub(super) position: u32,
     pub(super) item: i64,
@@ -80,18 +80,18 @@ pub(super) struct NearChunk {
     pub(super) cosine: f32,
 }
 
-impl MeaningCache {
+impl ChunkVectorCache {
     /// What is held of a repository, as new as the state of the database that `db` sees; none where the model has not
     /// been stored yet.
     pub(super) fn held(
         &self,
         db: &Connection,
-        repository: &Key,
+        repository: &RepositoryKey,
         name: &str,
         dimension: usize,
     ) -> Result<Option<Arc<ChunkVectors>>, StoreError> {
         let Some(number) = vectors::model(db, name)? else { return Ok(None) };
-        let model = Model { name: name.to_owned(), number, dimension };
+        let model = CachedModel { name: name.to_owned(), number, dimension };
         let generation: i64 =
             db.prepare_cached("SELECT generation FROM vector_state")?.query_row([], |row| row.get(0))?;
         let slot = self.slot(repository.number);
@@ -110,7 +110,7 @@ impl MeaningCache {
         Ok(Some(current))
     }
 
-    fn slot(&self, repository: i64) -> Arc<Slot> {
+    fn slot(&self, repository: i64) -> Arc<CacheSlot> {
         let mut slots = lock(&self.0);
         let found = slots.iter().position(|(number, _)| *number == repository);
         let slot = found.map_or_else(Arc::default, |at| slots.remove(at).1);
@@ -121,8 +121,9 @@ impl MeaningCache {
     fn make_room(&self, keep: i64) {
         let mut slots = lock(&self.0);
         // One that is being read counts when it is there.
-        let size = |slot: &Slot| slot.try_lock().map_or(0, |held| held.as_ref().map_or(0, |h| h.bytes()));
-        let mut free = HELD;
+        let size =
+            |slot: &CacheSlot| slot.try_lock().map_or(0, |held| held.as_ref().map_or(0, |h| h.bytes()));
+        let mut free = MAX_CACHED_BYTES;
         let mut kept = Vec::new();
         while let Some((number, slot)) = slots.pop() {
             let bytes = size(&slot);
@@ -139,8 +140,8 @@ impl MeaningCache {
 impl ChunkVectors {
     fn read(
         db: &Connection,
-        repository: &Key,
-        model: Model,
+        repository: &RepositoryKey,
+        model: CachedModel,
         generation: i64,
         older: Option<&Self>,
     ) -> Result<Self, StoreError> {
@@ -161,7 +162,7 @@ impl ChunkVectors {
         let mut value = db.prepare_cached("SELECT value FROM vector WHERE item = ?1 AND model = ?2")?;
         for row in 0..read.items.len() {
             let item = read.items[row].number;
-            if let Some((older, at)) = older.and_then(|older| Some((older, older.known(item)?))) {
+            if let Some((older, at)) = older.and_then(|older| Some((older, older.row_of_item(item)?))) {
                 read.block.push_row(&older.block, at);
                 read.items[row].vector = older.items[at].vector;
                 continue;
@@ -185,7 +186,7 @@ impl ChunkVectors {
             let (file, position, number): (i64, u32, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
             let items = &mut self.items;
             let row = *self.rows.entry(number).or_insert_with(|| {
-                items.push(Item { number, vector: Vector::Waiting });
+                items.push(ChunkItem { number, vector: VectorState::Waiting });
                 items.len() - 1
             });
             let at = self.chunks.len();
@@ -217,17 +218,17 @@ impl ChunkVectors {
     fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<(), StoreError> {
         let bytes = value.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))?;
         self.items[row].vector = match bytes {
-            None => Vector::Silent,
-            Some(bytes) if self.block.set(row, &vectors::floats(bytes)) => Vector::There,
-            Some(_) => Vector::Waiting,
+            None => VectorState::Empty,
+            Some(bytes) if self.block.set(row, &vectors::floats(bytes)) => VectorState::Present,
+            Some(_) => VectorState::Waiting,
         };
         Ok(())
     }
 
     /// The row of an item that does not wait.
-    fn known(&self, item: i64) -> Option<usize> {
+    fn row_of_item(&self, item: i64) -> Option<usize> {
         let row = *self.rows.get(&item)?;
-        (self.items[row].vector != Vector::Waiting).then_some(row)
+        (self.items[row].vector != VectorState::Waiting).then_some(row)
     }
 
     fn bytes(&self) -> usize {
@@ -241,24 +242,28 @@ impl ChunkVectors {
 
     /// How many files have a chunk without a vector.
     pub(super) fn waiting(&self) -> usize {
-        if self.items.iter().all(|item| item.vector != Vector::Waiting) {
+        if self.items.iter().all(|item| item.vector != VectorState::Waiting) {
             return 0;
         }
-        let waits = |(row, _): &(u32, u32)| self.items[*row as usize].vector == Vector::Waiting;
+        let waits = |(row, _): &(u32, u32)| self.items[*row as usize].vector == VectorState::Waiting;
         self.files.iter().filter(|(_, chunks)| self.chunks[chunks.clone()].iter().any(waits)).count()
     }
 
     /// The nearest chunk of every file that has one with a vector, in the order of the files' numbers.
-    pub(super) fn near(&self, query: &[f32]) -> Vec<NearChunk> {
+    pub(super) fn nearest_chunks(&self, query: &[f32]) -> Vec<NearestChunk> {
         let cosines = self.block.cosines(query);
         let mut near = Vec::with_capacity(self.files.len());
         for (file, chunks) in &self.files {
             let there = self.chunks[chunks.clone()].iter().filter_map(|(row, position)| {
                 let row = *row as usize;
                 let item = self.items[row];
-                let chunk =
-                    NearChunk { file: *file, position: *position, item: item.number, cosine: cosines[row] };
-                (item.vector == Vector::There).then_some(chunk)
+                let chunk = NearestChunk {
+                    file: *file,
+                    position: *position,
+                    item: item.number,
+                    cosine: cosines[row],
+                };
+                (item.vector == VectorState::Present).then_some(chunk)
             });
             // Of several that are equally near the first.
             near.extend(there.reduce(|best, next| if next.cosine > best.cosine { next } else { best }));

@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column, count},
-        session::Session,
-        vectors::Near,
+        session::PostgresSession,
+        vectors::PgvectorQuery,
     },
     after_prefix, item_key,
     read::{self, RepositoryKey},
@@ -18,7 +18,7 @@ use super::{
 
 /// What the vectors of a repository say.
 #[derive(Default)]
-pub(super) struct ByVector {
+pub(super) struct NearestFiles {
     /// The files nearest to the question.
     pub(super) files: Vec<i64>,
     /// Items that the model has been asked about.
@@ -27,12 +27,12 @@ pub(super) struct ByVector {
 
 /// Those with the nearest chunks, ties by number. Every vector of the repository is looked at.
 pub(super) async fn by_vector(
-    db: &Session,
+    db: &PostgresSession,
     repository: &RepositoryKey,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
     pool: i64,
-) -> Result<ByVector, StoreError> {
-    let Some(near) = near else { return Ok(ByVector::default()) };
+) -> Result<NearestFiles, StoreError> {
+    let Some(near) = near else { return Ok(NearestFiles::default()) };
     let prefix = repository_prefix(repository.number);
     // Those of a file have one beginning: its number stands in the key. OFFSET 0 has the distances made before anything is
     // sorted: vectors are long.
@@ -49,7 +49,7 @@ pub(super) async fn by_vector(
     let length = i32::try_from(file_prefix.len()).unwrap_or(i32::MAX);
     let to = after_prefix(&prefix);
     let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, &prefix, &to, &length, &pool]).await?;
-    let mut found = ByVector::default();
+    let mut found = NearestFiles::default();
     for row in &rows {
         found.known = column(row, 1)?;
         let key: String = column(row, 0)?;
@@ -62,9 +62,9 @@ pub(super) async fn by_vector(
 
 /// How many documents have chunks without a vector of the model.
 pub(super) async fn waiting(
-    db: &Session,
+    db: &PostgresSession,
     repository: &RepositoryKey,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
 ) -> Result<u32, StoreError> {
     let all =
         "SELECT count(DISTINCT c.file) FROM gatehouse.file f JOIN gatehouse.chunk c ON c.file = f.number
@@ -85,9 +85,9 @@ pub(super) async fn waiting(
 
 /// How near files are, and the lines of their nearest chunks.
 pub(super) async fn nearest(
-    db: &Session,
+    db: &PostgresSession,
     repository: &RepositoryKey,
-    near: Option<&Near<'_>>,
+    near: Option<&PgvectorQuery<'_>>,
     files: &[i64],
 ) -> Result<HashMap<i64, (f32, LineRange)>, StoreError> {
     let Some(near) = near else { return Ok(HashMap::new()) };
