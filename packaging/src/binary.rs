@@ -8,13 +8,13 @@ use object::{
 };
 
 /// A version of the C library: `(2, 34)`.
-pub(crate) type Glibc = (u32, u32);
+pub(crate) type GlibcVersion = (u32, u32);
 
 /// The newest version of glibc that a Linux binary asks for. It runs where that or a later one is.
 ///
 /// # Errors
 /// Where the bytes are no 64-bit ELF file, or ask for none: a binary that is linked against another C library.
-pub(crate) fn glibc(binary: &[u8]) -> Result<Glibc> {
+pub(crate) fn glibc(binary: &[u8]) -> Result<GlibcVersion> {
     let header = FileHeader64::<Endianness>::parse(binary).context("the binary is no 64-bit ELF file")?;
     let endian = header.endian()?;
     let sections = header.sections(endian, binary)?;
@@ -32,7 +32,7 @@ pub(crate) fn glibc(binary: &[u8]) -> Result<Glibc> {
 }
 
 /// Reads `GLIBC_2.34`, and `GLIBC_2.2.5` by its first two numbers.
-fn parse(name: &[u8]) -> Option<Glibc> {
+fn parse(name: &[u8]) -> Option<GlibcVersion> {
     let mut numbers = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }

@@ -15,7 +15,7 @@ pub(crate) const TIME: u64 = 315_532_800;
 
 /// A file on its way into an archive.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ArchiveEntry {
     /// From the top of the archive, with `/`.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) runs: bool,
 }
 
-impl Entry {
+impl ArchiveEntry {
     pub(crate) fn file(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), bytes: bytes.into(), runs: false }
     }
@@ -38,9 +38,9 @@ impl Entry {
 }
 
 /// A packed tar with every folder before what is in it: not all who unpack make those that are missing.
-pub(crate) fn tar_gz(mut entries: Vec<Entry>, level: Compression) -> Result<Vec<u8>> {
+pub(crate) fn tar_gz(mut entries: Vec<ArchiveEntry>, level: Compression) -> Result<Vec<u8>> {
     let folders: BTreeSet<String> = entries.iter().flat_map(|entry| parents(&entry.path)).collect();
-    entries.extend(folders.into_iter().map(|path| Entry::program(path, "")));
+    entries.extend(folders.into_iter().map(|path| ArchiveEntry::program(path, "")));
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     // The header of gzip would tell the time and the system.
     let packed = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), level);
@@ -68,7 +68,7 @@ fn parents(path: &str) -> impl Iterator<Item = String> {
 }
 
 /// A zip, its entries in the order given: some readers want one of them first or last.
-pub(crate) fn zip(entries: &[Entry], level: Compression) -> Result<Vec<u8>> {
+pub(crate) fn zip(entries: &[ArchiveEntry], level: Compression) -> Result<Vec<u8>> {
     let method =
         if level == Compression::none() { CompressionMethod::Stored } else { CompressionMethod::Deflated };
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -92,21 +92,21 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn entries() -> Vec<Entry> {
-        vec![Entry::program("b/run", "x"), Entry::file("a", "y")]
+    fn entries() -> Vec<ArchiveEntry> {
+        vec![ArchiveEntry::program("b/run", "x"), ArchiveEntry::file("a", "y")]
     }
 
     #[test]
     fn the_same_entries_make_the_same_bytes() {
         let level = Compression::best();
-        let other: Vec<Entry> = entries().into_iter().rev().collect();
+        let other: Vec<ArchiveEntry> = entries().into_iter().rev().collect();
         assert_eq!(tar_gz(entries(), level).expect("a tar"), tar_gz(other, level).expect("a tar"));
         assert_eq!(zip(&entries(), level).expect("a zip"), zip(&entries(), level).expect("a zip"));
     }
 
     #[test]
     fn folders_come_before_what_is_in_them() {
-        let packed = tar_gz(vec![Entry::file("./a/b/c", "x")], Compression::none()).expect("a tar");
+        let packed = tar_gz(vec![ArchiveEntry::file("./a/b/c", "x")], Compression::none()).expect("a tar");
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(packed.as_slice()));
         let paths = archive
             .entries()

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<()> {
-    let product = Product::look_at(options)?;
+    let product = Product::load(options)?;
     fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot make the folder {}", options.out.display()))?;
     let mut sums = Vec::new();

@@ -9,11 +9,11 @@ pub(crate) fn page(version: &str, help: impl Fn(&[&str]) -> Result<String>) -> R
     let mut page = format!(
         ".TH GATEHOUSE 1 \"\" \"gatehouse {version}\"\n.SH NAME\ngatehouse \\- {}\n.SH DESCRIPTION\n{}",
         escaped(about),
-        as_it_is(&whole)
+        literal_lines(&whole)
     );
     for command in commands(&whole) {
         let title = format!("gatehouse {command}").to_uppercase();
-        page += &format!(".SH {}\n{}", escaped(&title), as_it_is(&help(&[command, "--help"])?));
+        page += &format!(".SH {}\n{}", escaped(&title), literal_lines(&help(&[command, "--help"])?));
     }
     Ok(page)
 }
@@ -26,7 +26,7 @@ fn commands(help: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Lines that stay as they are.
-fn as_it_is(text: &str) -> String {
+fn literal_lines(text: &str) -> String {
     format!(".nf\n{}\n.fi\n", escaped(text.trim_end()))
 }
 

@@ -56,7 +56,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
 
 impl Platform {
     /// The platform of a triple.
-    pub(crate) fn of(triple: &str) -> Result<&'static Self> {
+    pub(crate) fn from_triple(triple: &str) -> Result<&'static Self> {
         let Some(platform) = PLATFORMS.iter().find(|platform| platform.triple == triple) else {
             let known: Vec<&str> = PLATFORMS.iter().map(|platform| platform.triple).collect();
             bail!("no packages are made for {triple}; there are {}", known.join(", "));

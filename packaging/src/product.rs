@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use flate2::Compression;
 
 use crate::{
-    binary::{self, Glibc},
-    entries::Entry,
+    binary::{self, GlibcVersion},
+    entries::ArchiveEntry,
     manual,
     options::Options,
     platform::Platform,
@@ -34,15 +34,15 @@ pub(crate) struct Product {
     pub(crate) platform: &'static Platform,
     pub(crate) binary: Vec<u8>,
     /// What a Linux binary needs.
-    pub(crate) glibc: Option<Glibc>,
+    pub(crate) glibc: Option<GlibcVersion>,
     /// How hard archives are packed.
     pub(crate) level: Compression,
     /// The manual page.
     pub(crate) manual: String,
     /// LICENSE, README and the like, and pages of `docs/`, under their names.
-    texts: Vec<Entry>,
+    texts: Vec<ArchiveEntry>,
     /// Machine code of the shipped gates, under its names.
-    machine_code: Vec<Entry>,
+    machine_code: Vec<ArchiveEntry>,
     /// Completion scripts by shell: bash, zsh, fish.
     completions: Vec<(&'static str, Vec<u8>)>,
 }
@@ -54,9 +54,9 @@ const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 impl Product {
     /// Reads the binary and the repository; fails where they are not of one version.
-    pub(crate) fn look_at(options: &Options) -> Result<Self> {
+    pub(crate) fn load(options: &Options) -> Result<Self> {
         let version = env!("CARGO_PKG_VERSION");
-        let platform = Platform::of(&options.target)?;
+        let platform = Platform::from_triple(&options.target)?;
         let said = output(options, &["--version"])?;
         let said = String::from_utf8_lossy(&said).trim().to_owned();
         ensure!(
@@ -67,10 +67,11 @@ impl Product {
         let read = fs::read(&options.binary);
         let binary = read.with_context(|| format!("cannot read {}", options.binary.display()))?;
         let glibc = if platform.node_os == "linux" { Some(binary::glibc(&binary)?) } else { None };
-        let mut texts = vec![Entry::file("THIRD-PARTY.md", third_party::text(&root(), platform.triple)?)];
+        let mut texts =
+            vec![ArchiveEntry::file("THIRD-PARTY.md", third_party::text(&root(), platform.triple)?)];
         for name in TEXTS {
             let text = fs::read(root().join(name)).with_context(|| format!("cannot read {name}"))?;
-            texts.push(Entry::file(name, text));
+            texts.push(ArchiveEntry::file(name, text));
         }
         texts.extend(documentation()?);
         let completions = SHELLS
@@ -103,22 +104,22 @@ impl Product {
     }
 
     /// All texts below a folder of an archive.
-    pub(crate) fn texts_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
+    pub(crate) fn texts_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
         self.texts
             .iter()
-            .map(move |entry| Entry { path: format!("{folder}/{}", entry.path), ..entry.clone() })
+            .map(move |entry| ArchiveEntry { path: format!("{folder}/{}", entry.path), ..entry.clone() })
     }
 
     /// The documentation, below a folder of an archive that ends in `/`.
-    pub(crate) fn documentation_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
+    pub(crate) fn documentation_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
         let pages = self.texts.iter().filter(|entry| entry.path.starts_with("docs/"));
-        pages.map(move |entry| Entry { path: format!("{folder}{}", entry.path), ..entry.clone() })
+        pages.map(move |entry| ArchiveEntry { path: format!("{folder}{}", entry.path), ..entry.clone() })
     }
 
     /// The machine code of the shipped gates, in a folder of that name below this one. The program looks for it beside itself
     /// and in `../lib/gatehouse`.
-    pub(crate) fn machine_code_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
-        self.machine_code.iter().map(move |entry| Entry {
+    pub(crate) fn machine_code_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
+        self.machine_code.iter().map(move |entry| ArchiveEntry {
             path: format!("{folder}/machine-code/{}", entry.path),
             ..entry.clone()
         })
@@ -131,13 +132,13 @@ impl Product {
     }
 
     /// What a Linux package says that it needs; an error elsewhere.
-    pub(crate) fn needed_glibc(&self) -> Result<Glibc> {
+    pub(crate) fn needed_glibc(&self) -> Result<GlibcVersion> {
         self.glibc.context("this package is for Linux")
     }
 }
 
 /// The pages that messages of the program name, `docs/presets.md` for one, under the names that messages use.
-fn documentation() -> Result<Vec<Entry>> {
+fn documentation() -> Result<Vec<ArchiveEntry>> {
     let folder = root().join("docs");
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
     let mut pages = Vec::new();
@@ -147,7 +148,7 @@ fn documentation() -> Result<Vec<Entry>> {
         // Benchmarks of README.md and performance.md.
         if name.ends_with(".md") || name.ends_with(".svg") {
             let page = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            pages.push(Entry::file(format!("docs/{name}"), page));
+            pages.push(ArchiveEntry::file(format!("docs/{name}"), page));
         }
     }
     pages.sort_by(|one, other| one.path.cmp(&other.path));
@@ -155,17 +156,17 @@ fn documentation() -> Result<Vec<Entry>> {
 }
 
 /// The files of machine code, sorted.
-fn machine_code(options: &Options) -> Result<Vec<Entry>> {
+fn machine_code(options: &Options) -> Result<Vec<ArchiveEntry>> {
     let Some(folder) = &options.machine_code else { return Ok(Vec::new()) };
-    let read = |path: PathBuf| -> Result<Entry> {
+    let read = |path: PathBuf| -> Result<ArchiveEntry> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Entry::file(name, bytes))
+        Ok(ArchiveEntry::file(name, bytes))
     };
     let files = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let paths: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
     let code = paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
-    let mut entries: Vec<Entry> = code.map(read).collect::<Result<_>>()?;
+    let mut entries: Vec<ArchiveEntry> = code.map(read).collect::<Result<_>>()?;
     ensure!(!entries.is_empty(), "{} has no machine code", folder.display());
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(entries)

@@ -14,7 +14,7 @@ use serde_json::Value;
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
 /// How deep below a crate's folder licences are looked for: C libraries lie in a folder of their own.
-const DEPTH: usize = 2;
+const MAX_DEPTH: usize = 2;
 
 /// The whole text, in Markdown.
 pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
@@ -27,7 +27,7 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
         let name = package.title();
         list += &format!("| {} | {} | {} |\n", package.name, package.version, package.licence);
         let mut files = Vec::new();
-        collect(&package.folder, DEPTH, &mut files)?;
+        collect(&package.folder, MAX_DEPTH, &mut files)?;
         for file in files {
             let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
             // Old ones have names of authors in other encodings.
@@ -47,21 +47,21 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
     ))
 }
 
-struct Package {
+struct LicensedPackage {
     name: String,
     version: String,
     licence: String,
     folder: PathBuf,
 }
 
-impl Package {
+impl LicensedPackage {
     fn title(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 }
 
 /// What was not written here and is no crate: vocabularies and the embedding model.
-fn data(root: &Path) -> Result<Vec<Package>> {
+fn data(root: &Path) -> Result<Vec<LicensedPackage>> {
     let assets = root.join("host/text/assets");
     let entries = fs::read_dir(&assets).with_context(|| format!("cannot look into {}", assets.display()))?;
     let mut found = Vec::new();
@@ -71,7 +71,12 @@ fn data(root: &Path) -> Result<Vec<Package>> {
             continue;
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        found.push(Package { name, version: "data".to_owned(), licence: "see below".to_owned(), folder });
+        found.push(LicensedPackage {
+            name,
+            version: "data".to_owned(),
+            licence: "see below".to_owned(),
+            folder,
+        });
     }
     found.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(found)
@@ -93,21 +98,21 @@ fn linked(root: &Path, triple: &str) -> Result<BTreeSet<String>> {
 }
 
 /// Everything that cargo knows of for a system, sorted. What is for others need not be here.
-fn packages(root: &Path, triple: &str) -> Result<Vec<Package>> {
+fn packages(root: &Path, triple: &str) -> Result<Vec<LicensedPackage>> {
     let metadata = cargo(root, &["metadata", "--format-version", "1", "--filter-platform", triple])?;
     let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata is not JSON")?;
     let read = |package: &Value| {
         let field = |name: &str| package[name].as_str().unwrap_or_default().to_owned();
         let manifest = PathBuf::from(field("manifest_path"));
         let licence = if package["license"].is_string() { field("license") } else { "see below".to_owned() };
-        Some(Package {
+        Some(LicensedPackage {
             name: field("name"),
             version: field("version"),
             licence,
             folder: manifest.parent()?.to_owned(),
         })
     };
-    let mut found: Vec<Package> =
+    let mut found: Vec<LicensedPackage> =
         metadata["packages"].as_array().into_iter().flatten().filter_map(read).collect();
     found.sort_by(|one, other| (&one.name, &one.version).cmp(&(&other.name, &other.version)));
     Ok(found)

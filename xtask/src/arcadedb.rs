@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process;
-use crate::servers::Server;
+use crate::servers::TestServer;
 use crate::tools;
 
 /// Its one account is `root`; the tests know this password, and nothing else listens to it.
 const PASSWORD: &str = "playwithdata";
 
 /// How long it may take to be ready; some four seconds is usual.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What its own start script passes to Java.
-const OPENED: [&str; 5] = [
+const JAVA_FLAGS: [&str; 5] = [
     "--add-exports=java.management/sun.management=ALL-UNNAMED",
     "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
     "--add-opens=java.base/java.nio.channels.spi=ALL-UNNAMED",
@@ -29,7 +29,7 @@ const OPENED: [&str; 5] = [
 ];
 
 /// Installs it where it is missing, starts it, and waits until it is ready.
-pub(crate) fn start() -> Result<Server> {
+pub(crate) fn start() -> Result<TestServer> {
     let package = package(&tools::ARCADEDB.ensure()?)?;
     let folder = std::env::temp_dir().join(format!("gatehouse-arcadedb-{}", std::process::id()));
     for part in ["databases", "log", "config"] {
@@ -43,10 +43,10 @@ pub(crate) fn start() -> Result<Server> {
     command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
     let process = command.spawn().context("cannot start ArcadeDB's Java")?;
     let told = vec![("GATEHOUSE_TEST_ARCADEDB", format!("{http},{bolt}").into())];
-    let mut server = Server::of(process, folder, told);
+    let mut server = TestServer::new(process, folder, told);
     let start = Instant::now();
     while !is_ready(http, bolt) {
-        if server.has_ended() || start.elapsed() > PATIENCE {
+        if server.has_ended() || start.elapsed() > START_TIMEOUT {
             let output = fs::read_to_string(&output).unwrap_or_default();
             bail!("ArcadeDB is not ready:\n{output}");
         }
@@ -58,7 +58,7 @@ pub(crate) fn start() -> Result<Server> {
 fn command(package: &Path, folder: &Path, (http, bolt): (u16, u16)) -> Command {
     let set = |name: &str, value: &str| format!("-Darcadedb.{name}={value}");
     let mut command = process::command(package.join("jre/bin/java"));
-    command.args(["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC"]).args(OPENED);
+    command.args(["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC"]).args(JAVA_FLAGS);
     command.args(["--add-modules", "jdk.incubator.vector", "-Dpolyglot.engine.WarnInterpreterOnly=false"]);
     command.args([
         set("server.rootPath", &folder.to_string_lossy()),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::Usage;
-use crate::gates::{self, Which};
+use crate::UsageError;
+use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::snapshot;
 use crate::workspace::Workspace;
@@ -51,7 +51,7 @@ fn binary(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         if argument == "--binary" {
-            let file = arguments.next().ok_or_else(|| Usage("--binary needs a file".to_owned()))?;
+            let file = arguments.next().ok_or_else(|| UsageError("--binary needs a file".to_owned()))?;
             binary = Some(PathBuf::from(file));
         } else {
             rest.push(argument);
@@ -61,7 +61,7 @@ fn binary(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
 }
 
 fn release(workspace: &Workspace) -> Result<PathBuf> {
-    gates::build(workspace, Which::Shipped, &snapshot::WORKSPACE)?;
+    gates::build(workspace, GateSelection::Shipped, &snapshot::WORKSPACE)?;
     let build = ["build", "--release", "-p", "gatehouse"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
     Ok(workspace.binary("release", "gatehouse"))

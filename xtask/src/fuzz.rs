@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-use crate::{Usage, process, tools, workspace::Workspace};
+use crate::{UsageError, process, tools, workspace::Workspace};
 
 /// How long each target runs, in seconds, if the command line does not say. Two run at a time.
 const SECONDS: u64 = 20;
@@ -17,9 +17,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let seconds = match arguments {
         [] => SECONDS,
         [seconds] => seconds.parse().map_err(|_| {
-            Usage(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 20"))
+            UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 20"))
         })?,
-        _ => return Err(Usage(format!("unexpected: {}", arguments[1..].join(" "))).into()),
+        _ => return Err(UsageError(format!("unexpected: {}", arguments[1..].join(" "))).into()),
     };
     let seed = match std::env::var(SEED) {
         Ok(seed) => seed,

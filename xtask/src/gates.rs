@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::Usage;
+use crate::UsageError;
 use crate::process;
-use crate::snapshot::{self, Along};
+use crate::snapshot::{self, ToolBuild};
 use crate::tools;
-use crate::workspace::{Package, Workspace};
+use crate::workspace::{Workspace, WorkspaceMember};
 
 const TARGET: &str = "wasm32-wasip2";
 
@@ -25,21 +25,21 @@ const C_HEADER: &str = "wasi.h";
 
 /// Which gates to build.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Which {
+pub(crate) enum GateSelection {
     Shipped,
     All,
 }
 
 /// Where gates of one kind live, and where their components go; relative to the root.
-struct GateFolder {
+struct GateLayout {
     sources: &'static str,
     components: &'static str,
     shipped: bool,
 }
 
-const GATE_FOLDERS: &[GateFolder] = &[
-    GateFolder { sources: "gates", components: "gates", shipped: true },
-    GateFolder { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
+const GATE_FOLDERS: &[GateLayout] = &[
+    GateLayout { sources: "gates", components: "gates", shipped: true },
+    GateLayout { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
 ];
 
 /// Where the components of fixture gates are, relative to the root, wherever cargo itself builds.
@@ -47,18 +47,18 @@ pub(crate) const FIXTURES: &str = "target/fixture-gates";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let which = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => Which::Shipped,
-        ["--fixtures"] => Which::All,
-        _ => return Err(Usage(format!("unexpected: {}", arguments.join(" "))).into()),
+        [] => GateSelection::Shipped,
+        ["--fixtures"] => GateSelection::All,
+        _ => return Err(UsageError(format!("unexpected: {}", arguments.join(" "))).into()),
     };
     build(&Workspace::load()?, which, &snapshot::WORKSPACE)
 }
 
 /// Builds in one cargo call, and places what changed.
-pub(crate) fn build(workspace: &Workspace, which: Which, along: &Along) -> Result<()> {
-    let folders: Vec<&GateFolder> =
-        GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == Which::All).collect();
-    let mut gates: BTreeMap<PathBuf, (&Package, &GateFolder)> = BTreeMap::new();
+pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBuild) -> Result<()> {
+    let folders: Vec<&GateLayout> =
+        GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == GateSelection::All).collect();
+    let mut gates: BTreeMap<PathBuf, (&WorkspaceMember, &GateLayout)> = BTreeMap::new();
     for package in workspace.packages.iter().filter(|package| package.cdylib) {
         if let Some(kind) =
             folders.iter().find(|kind| package.folder.parent() == Some(Path::new(kind.sources)))
@@ -79,7 +79,7 @@ pub(crate) fn build(workspace: &Workspace, which: Which, along: &Along) -> Resul
         let name = folder.file_name().context("a gate needs a folder of its own")?.to_string_lossy();
         let destination = Path::new(kind.components).join(format!("{name}.wasm"));
         let bytes = if package.snapshot {
-            snapshot::of(workspace, component, along)?
+            snapshot::build(workspace, component, along)?
         } else {
             fs::read(component).with_context(|| format!("cannot read {}", component.display()))?
         };
@@ -92,7 +92,7 @@ pub(crate) fn build(workspace: &Workspace, which: Which, along: &Along) -> Resul
 
 /// The header of the gate with C in it. Takes that gate out where there is nothing to build it with: the others are of use
 /// without it.
-fn c_header(gates: &mut BTreeMap<PathBuf, (&Package, &GateFolder)>) -> Option<PathBuf> {
+fn c_header(gates: &mut BTreeMap<PathBuf, (&WorkspaceMember, &GateLayout)>) -> Option<PathBuf> {
     let folder = gates.keys().find(|folder| folder.join(C_HEADER).is_file())?.clone();
     match tools::clang() {
         Ok(_) => Some(folder.join(C_HEADER)),
@@ -123,7 +123,7 @@ fn compile<'a>(
             .env("AR_wasm32_wasip2", "llvm-ar")
             .env("CFLAGS_wasm32_wasip2", format!("{flags} {}", header.display()));
     }
-    eprintln!("$ {}", process::written(&command));
+    eprintln!("$ {}", process::render(&command));
     command.arg("--message-format=json-render-diagnostics");
     let messages = process::output(&mut command)?;
     let mut built = BTreeMap::new();

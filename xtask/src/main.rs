@@ -77,15 +77,15 @@ const COMMANDS: &[Command] = &[
 
 /// The command was written wrongly; exit code 2.
 #[derive(Debug)]
-struct Usage(String);
+struct UsageError(String);
 
-impl fmt::Display for Usage {
+impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for UsageError {}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
     };
     match (command.run)(&arguments[1..]) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Usage>() => {
+        Err(error) if error.is::<UsageError>() => {
             eprintln!("{error}\nusage: cargo xtask {}", command.usage);
             ExitCode::from(2)
         }

@@ -21,7 +21,7 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs a command with our output streams; fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let line = written(command);
+    let line = render(command);
     eprintln!("$ {line}");
     let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
     if !status.success() {
@@ -32,7 +32,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// What a command writes to its standard output; its standard error is shown.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let line = written(command);
+    let line = render(command);
     let output =
         command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{line}`"))?;
     if !output.status.success() {
@@ -47,7 +47,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 }
 
 /// The command as one would type it.
-pub(crate) fn written(command: &Command) -> String {
+pub(crate) fn render(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
     let mut line = name.into_owned();

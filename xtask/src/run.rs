@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::gates::{self, Which};
+use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::snapshot::QUICK;
 use crate::workspace::Workspace;
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         check_port()?;
     }
     let workspace = Workspace::load()?;
-    gates::build(&workspace, Which::Shipped, &QUICK)?;
+    gates::build(&workspace, GateSelection::Shipped, &QUICK)?;
     process::run(process::cargo().current_dir(&workspace.root).arg("build").args(QUICK.selection))?;
     let binary = workspace.binary(QUICK.folder, "gatehouse");
     if !serving {
@@ -91,7 +91,7 @@ fn headline(text: &str) {
 #[cfg(unix)]
 fn become_command(command: &mut Command) -> Result<()> {
     use std::os::unix::process::CommandExt;
-    let line = process::written(command);
+    let line = process::render(command);
     Err(command.exec()).with_context(|| format!("cannot start `{line}`"))
 }
 

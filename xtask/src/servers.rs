@@ -18,17 +18,17 @@ use crate::tools;
 const NOBODY: u32 = 65534;
 
 /// A server that is running; it ends, and its folder goes, when this is dropped.
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     process: Child,
     folder: PathBuf,
     /// What the tests find in their environment.
-    pub(crate) told: Vec<(&'static str, OsString)>,
+    pub(crate) environment: Vec<(&'static str, OsString)>,
 }
 
-impl Server {
+impl TestServer {
     /// One that was started in a folder of its own.
-    pub(crate) fn of(process: Child, folder: PathBuf, told: Vec<(&'static str, OsString)>) -> Self {
-        Self { process, folder, told }
+    pub(crate) fn new(process: Child, folder: PathBuf, told: Vec<(&'static str, OsString)>) -> Self {
+        Self { process, folder, environment: told }
     }
 
     /// Whether it is gone already.
@@ -51,7 +51,7 @@ impl Server {
             ("GATEHOUSE_TEST_POSTGRES", url.into()),
             ("GATEHOUSE_TEST_PG_BIN", programs.into_os_string()),
         ];
-        Ok(Self { process, folder, told })
+        Ok(Self { process, folder, environment: told })
     }
 }
 
@@ -86,13 +86,15 @@ fn start_postgres(programs: &Path, folder: &Path) -> Result<(Child, u16)> {
     bail!("postgres did not start:\n{}", seen.join("\n"))
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         // An interrupt: it ends its clients and then itself, and leaves nothing in shared memory.
         let pid = self.process.id().to_string();
         // Where this runs in the background of a shell that is nobody's terminal, interrupts are ignored.
         for signal in ["-INT", "-TERM"] {
-            if process::succeeds(process::command("kill").args([signal, &pid])) && self.ends_within(GRACE) {
+            if process::succeeds(process::command("kill").args([signal, &pid]))
+                && self.ends_within(STOP_TIMEOUT)
+            {
                 break;
             }
         }
@@ -102,7 +104,7 @@ impl Drop for Server {
     }
 }
 
-impl Server {
+impl TestServer {
     fn ends_within(&mut self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.has_ended() {
@@ -116,7 +118,7 @@ impl Server {
 }
 
 /// How long a server may take to end before it is told so otherwise.
-const GRACE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whether this process is root's, whose servers run as somebody else.
 pub(crate) fn is_root() -> bool {

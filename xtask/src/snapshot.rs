@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 const TOOL: &str = "gate-snapshot";
 
 /// The build that the tool is a part of. It is that of the gateway which is built next, so that wasmtime is compiled once.
-pub(crate) struct Along {
+pub(crate) struct ToolBuild {
     /// What cargo is told of profile and packages.
     pub(crate) selection: &'static [&'static str],
     /// Where cargo puts it, in the target folder.
@@ -21,14 +21,14 @@ pub(crate) struct Along {
 }
 
 /// That of the tests.
-pub(crate) const WORKSPACE: Along = Along { selection: &["--workspace"], folder: "debug" };
+pub(crate) const WORKSPACE: ToolBuild = ToolBuild { selection: &["--workspace"], folder: "debug" };
 
 /// That of `cargo xtask run`.
-pub(crate) const QUICK: Along =
-    Along { selection: &["--profile", "quick", "-p", "gatehouse", "-p", TOOL], folder: "quick" };
+pub(crate) const QUICK: ToolBuild =
+    ToolBuild { selection: &["--profile", "quick", "-p", "gatehouse", "-p", TOOL], folder: "quick" };
 
 /// The component with the memory that describing it leaves.
-pub(crate) fn of(workspace: &Workspace, component: &Path, along: &Along) -> Result<Vec<u8>> {
+pub(crate) fn build(workspace: &Workspace, component: &Path, along: &ToolBuild) -> Result<Vec<u8>> {
     let mut build = process::cargo();
     build.current_dir(&workspace.root).arg("build").args(along.selection).args(["--bin", TOOL]);
     process::run(&mut build)?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{Usage, gates, process, workspace::Workspace};
+use crate::{UsageError, gates, process, workspace::Workspace};
 
 /// How long each of the two runs takes, in seconds, if the command line does not say.
 const SECONDS: u64 = 600;
@@ -11,9 +11,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let seconds = match arguments {
         [] => SECONDS,
         [seconds] => seconds.parse().map_err(|_| {
-            Usage(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 600"))
+            UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 600"))
         })?,
-        _ => return Err(Usage(format!("unexpected: {}", arguments[1..].join(" "))).into()),
+        _ => return Err(UsageError(format!("unexpected: {}", arguments[1..].join(" "))).into()),
     };
     let workspace = Workspace::load()?;
     gates::run(&["--fixtures".to_owned()])?;

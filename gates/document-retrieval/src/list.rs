@@ -18,15 +18,15 @@ struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Found {
-    repositories: Vec<Row>,
+struct RepositoryList {
+    repositories: Vec<RepositoryEntry>,
     /// Repositories whose guide was left out, because all of them together are longer than the budget.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     guides_left_out: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Row {
+struct RepositoryEntry {
     id: String,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub(crate) fn tool() -> Tool<Params> {
              Use it first; then mfai_document_retrieval with a repository's name."
         })
         .idempotent()
-        .output::<Found>()
+        .output::<RepositoryList>()
         .run(list)
 }
 
@@ -83,7 +83,7 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
                 fits.then_some(guide)
             }
         };
-        rows.push(Row {
+        rows.push(RepositoryEntry {
             id: repository.id,
             name: repository.name,
             url: repository.url,
@@ -95,11 +95,11 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             updated_at: repository.updated_at,
         });
     }
-    let found = Found { repositories: rows, guides_left_out };
-    Reply::markdown(shown(&found)).structured(&found)
+    let found = RepositoryList { repositories: rows, guides_left_out };
+    Reply::markdown(render(&found)).structured(&found)
 }
 
-fn shown(found: &Found) -> String {
+fn render(found: &RepositoryList) -> String {
     if found.repositories.is_empty() {
         return "There is no repository yet. Whoever runs the host adds one with `gatehouse docs add <folder>`.\n"
             .into();
@@ -116,7 +116,7 @@ fn shown(found: &Found) -> String {
         let facts: Vec<String> = facts.iter().flatten().map(|fact| one_line(fact, 200)).collect();
         out += &format!("\n## {}\n\n{}\n", one_line(&row.name, 100), facts.join(" · "));
         if let Some(guide) = &row.navigation_guide {
-            out += &format!("\n{}\n", below(guide.trim()));
+            out += &format!("\n{}\n", nest_headings(guide.trim()));
         }
     }
     if !found.guides_left_out.is_empty() {
@@ -131,7 +131,7 @@ fn shown(found: &Found) -> String {
 }
 
 /// The guide with its headings below those of this list.
-fn below(guide: &str) -> String {
+fn nest_headings(guide: &str) -> String {
     let line = |line: &str| if line.starts_with('#') { format!("##{line}\n") } else { format!("{line}\n") };
     guide.lines().map(line).collect::<String>().trim_end().to_owned()
 }

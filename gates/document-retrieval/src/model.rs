@@ -12,13 +12,13 @@ use serde_json::json;
 use crate::{facts, shorten::Request};
 
 /// Tokens of a document that a model reads at most; of a longer one it reads an extract.
-const READ: u32 = 100_000;
+const MAX_READ_TOKENS: u32 = 100_000;
 
 /// Hundredths of the budget that the model is asked for: it counts badly, and what it leaves is filled from the document.
-const TARGET: u32 = 80;
+const TARGET_PERCENT: u32 = 80;
 
 /// Words for a token, in hundredths: models count words better. English prose has some 75.
-const WORDS: u32 = 70;
+const WORDS_PER_100_TOKENS: u32 = 70;
 
 const SYSTEM: &str = "\
 You shorten one document to what answers a question, for somebody who cannot see the document.
@@ -30,7 +30,7 @@ You shorten one document to what answers a question, for somebody who cannot see
 - Answer with the shortened text as Markdown and with nothing else.";
 
 /// What a model made of a document.
-pub(crate) struct Written {
+pub(crate) struct CondensedText {
     pub(crate) text: String,
     /// `provider/model`.
     pub(crate) model: String,
@@ -38,7 +38,7 @@ pub(crate) struct Written {
 }
 
 /// The document in the model's words; none where no model serves. The error says in a few words why there is no text.
-pub(crate) fn shortened(request: &Request<'_>, document: &str) -> Result<Option<Written>, String> {
+pub(crate) fn condense(request: &Request<'_>, document: &str) -> Result<Option<CondensedText>, String> {
     let serving = match models::which() {
         Ok(serving) => serving,
         // A gate without the grant has no model; its preset chose so.
@@ -50,10 +50,11 @@ pub(crate) fn shortened(request: &Request<'_>, document: &str) -> Result<Option<
     write(request, document).map(Some)
 }
 
-fn write(request: &Request<'_>, document: &str) -> Result<Written, String> {
+fn write(request: &Request<'_>, document: &str) -> Result<CondensedText, String> {
     let budget = request.params.budget();
-    let target = budget * TARGET / 100;
-    let read = text::extract(document, &request.question(), READ).map_err(|fault| why(&fault))?;
+    let target = budget * TARGET_PERCENT / 100;
+    let read = text::extract(document, &request.question(), MAX_READ_TOKENS)
+        .map_err(|fault| fault_reason(&fault))?;
     // Half of the time for the first answer, a quarter for the second: the rest is the extractor's.
     let answer = ask(&prompt(request, &read.text, target), budget, request.time_ms / 2)?;
     let model = one_line(&answer.model, 100);
@@ -65,13 +66,13 @@ fn write(request: &Request<'_>, document: &str) -> Result<Written, String> {
             read.tokens_out, read.tokens_in
         ));
     }
-    let count = |text: &str| request.params.count(text).map_err(|fault| why(&fault));
+    let count = |text: &str| request.params.count(text).map_err(|fault| fault_reason(&fault));
     let tokens = count(&written)?;
     if tokens > budget {
         let again = format!(
             "{}\n\nYour text has {tokens} tokens, and {budget} is the most. Write it again with at most {} words:\n\n{}\n",
             prompt(request, &read.text, target),
-            target * WORDS / 100,
+            target * WORDS_PER_100_TOKENS / 100,
             json!(written)
         );
         // A text that is too long is still of use: its end is cut.
@@ -79,18 +80,18 @@ fn write(request: &Request<'_>, document: &str) -> Result<Written, String> {
             written = second.text.trim().to_owned();
         }
     }
-    let checked = facts::checked(&written, document);
+    let checked = facts::check_text(&written, document);
     if checked.dropped > 0 {
         notes.push(format!(
             "Left out of what the model wrote: {} statements with a number, name or code that is not in the document.",
             checked.dropped
         ));
     }
-    let text = facts::cut(&checked.text, |text| Ok(count(text)? <= budget))?;
+    let text = facts::keep_supported(&checked.text, |text| Ok(count(text)? <= budget))?;
     if text.trim().is_empty() {
         return Err("nothing of its answer stands in the document".into());
     }
-    Ok(Written { text, model, notes })
+    Ok(CondensedText { text, model, notes })
 }
 
 fn ask(prompt: &str, budget: u32, time_ms: u64) -> Result<Completion, String> {
@@ -103,7 +104,7 @@ fn ask(prompt: &str, budget: u32, time_ms: u64) -> Result<Completion, String> {
         depth: Depth::Light,
         time_ms: Some(time_ms),
     };
-    let answer = models::complete(prompt, &options).map_err(|fault| why(&fault))?;
+    let answer = models::complete(prompt, &options).map_err(|fault| fault_reason(&fault))?;
     match &answer.cut_short {
         Some(_) => Err("its answer was cut short".into()),
         None if answer.text.trim().is_empty() => Err("its answer is empty".into()),
@@ -117,12 +118,12 @@ fn prompt(request: &Request<'_>, document: &str, target: u32) -> String {
         "Question: {}\nWhat the asker is doing: {}\nShorten to at most {} words.\n\nThe document:\n{}\n",
         json!(request.query),
         json!(request.context),
-        target * WORDS / 100,
+        target * WORDS_PER_100_TOKENS / 100,
         json!(document)
     )
 }
 
 /// The kind alone: a provider's words may repeat what it was asked.
-fn why(fault: &Fault) -> String {
+fn fault_reason(fault: &Fault) -> String {
     format!("{:?}", fault.kind).trim_start_matches("FaultKind::").to_owned()
 }

@@ -30,7 +30,7 @@ struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Found {
+struct FileContent {
     repository: String,
     path: String,
     content: String,
@@ -57,7 +57,7 @@ pub(crate) fn tool() -> Tool<Params> {
             )
         })
         .idempotent()
-        .output::<Found>()
+        .output::<FileContent>()
         .run(read)
 }
 
@@ -74,7 +74,7 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
     let skip = args.start_character.map_or(0, |at| at.at_most(u32::MAX)) as usize;
     let numbers = args.numbered.unwrap_or(false).then_some(first);
-    let page = page(&call.params, &document.text, skip, numbers)?;
+    let page = fit_page(&call.params, &document.text, skip, numbers)?;
     let end = page.next.map_or(document.lines.last, |(line, character)| {
         let line = first.saturating_add(line);
         if character > 0 { line } else { line.saturating_sub(1) }
@@ -84,7 +84,7 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         Some((line, character)) => Some((first.saturating_add(line), character)),
         None => (document.lines.last < wanted).then(|| (document.lines.last.saturating_add(1), 0)),
     };
-    let found = Found {
+    let found = FileContent {
         token_count: call.params.count(&page.text)?,
         repository: document.repository,
         path: document.path,
@@ -99,7 +99,7 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(text).with(Content::Text(found.content.clone())).structured(&found)
 }
 
-fn head(found: &Found, made_from: Option<&str>) -> String {
+fn head(found: &FileContent, made_from: Option<&str>) -> String {
     let name = code(&one_line(&format!("{}/{}", found.repository, found.path), 400));
     let made = made_from.map(|from| format!(" (text of {})", one_line(from, 40))).unwrap_or_default();
     let next = match (found.next_start_line, found.next_start_character) {
@@ -112,7 +112,7 @@ fn head(found: &Found, made_from: Option<&str>) -> String {
 }
 
 /// What of a text fits the budget.
-struct Page {
+struct FilePage {
     text: String,
     /// Where to go on: lines after the first, and characters into that line.
     next: Option<(u32, u32)>,
@@ -120,7 +120,7 @@ struct Page {
 
 /// The longest beginning of the text, after `skip` characters of its first line, that fits the budget: to the end of a
 /// line, or within the first one where that alone is longer.
-fn page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Result<Page, Fault> {
+fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Result<FilePage, Fault> {
     let first_line = text.find('\n').map_or(text.len(), |end| end + 1);
     let skipped = text[..first_line].char_indices().nth(skip).map_or(first_line, |(at, _)| at);
     let lines: Vec<&str> = text[skipped..].split_inclusive('\n').collect();
@@ -132,21 +132,21 @@ fn page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Resul
     let fits = |text: &str| Ok::<_, Fault>(params.count(text)? <= params.budget());
     let whole = shown(lines.len());
     if fits(&whole)? {
-        return Ok(Page { text: whole, next: None });
+        return Ok(FilePage { text: whole, next: None });
     }
-    let count = longest(lines.len(), |count| fits(&shown(count)))?;
+    let count = longest_fitting(lines.len(), |count| fits(&shown(count)))?;
     if count > 0 {
-        return Ok(Page { text: shown(count), next: Some((count as u32, 0)) });
+        return Ok(FilePage { text: shown(count), next: Some((count as u32, 0)) });
     }
     let line = lines.first().copied().unwrap_or_default();
     let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
-    let characters = longest(ends.len() - 1, |count| fits(&line[..ends[count]]))?;
+    let characters = longest_fitting(ends.len() - 1, |count| fits(&line[..ends[count]]))?;
     let next = Some((0, (skip + characters.max(1)) as u32));
-    Ok(Page { text: line[..ends[characters]].to_owned(), next })
+    Ok(FilePage { text: line[..ends[characters]].to_owned(), next })
 }
 
 /// The most of `0..=most` that fits, by halving; more never fits where less does not.
-fn longest(most: usize, fits: impl Fn(usize) -> Result<bool, Fault>) -> Result<usize, Fault> {
+fn longest_fitting(most: usize, fits: impl Fn(usize) -> Result<bool, Fault>) -> Result<usize, Fault> {
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = (low + high).div_ceil(2);

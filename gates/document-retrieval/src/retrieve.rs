@@ -8,10 +8,10 @@ use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, nothing, shorten};
+use crate::{Params, no_results, shorten};
 
 /// Documents that a search brings: the first is read, some of the others are named.
-const HITS: u32 = 4;
+const MAX_HITS: u32 = 4;
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +37,7 @@ struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Found {
+pub(crate) struct RetrievedDocument {
     pub(crate) content: String,
     /// `repository/path`, or `Navigation Guide` where no document was found.
     pub(crate) sources: Vec<String>,
@@ -69,7 +69,7 @@ pub(crate) fn tool() -> Tool<Params> {
             )
         })
         .idempotent()
-        .output::<Found>()
+        .output::<RetrievedDocument>()
         .run(retrieve)
 }
 
@@ -82,9 +82,9 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         SearchType::Text => SearchMode::Text,
         SearchType::Semantic => SearchMode::Semantic,
     };
-    let result = documents::find(&args.repository, &args.query, mode, HITS)?;
+    let result = documents::find(&args.repository, &args.query, mode, MAX_HITS)?;
     let Some(best) = result.hits.first().filter(|hit| hit.fit != Fit::Nothing) else {
-        return nothing::reply(call, &args.repository, &args.query, &result);
+        return no_results::reply(call, &args.repository, &args.query, &result);
     };
     let document = documents::open(&args.repository, &best.path, None)?;
     let request = shorten::Request {
@@ -94,16 +94,16 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         tokens: document.total_tokens,
         time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(begun)),
     };
-    let short = shorten::fitting(&request, &document.text)?;
+    let short = shorten::fit_document(&request, &document.text)?;
     let mut notes = notes(&result);
     notes.extend(short.notes);
-    let found = Found {
+    let found = RetrievedDocument {
         sources: vec![format!("{}/{}", document.repository, document.path)],
         token_count: short.tokens,
         was_compressed: short.original_tokens.is_some(),
         original_token_count: short.original_tokens,
         method: short.method,
-        fit: fit(best.fit),
+        fit: fit_name(best.fit),
         notes,
         others: others(&result),
         content: short.text,
@@ -125,7 +125,7 @@ fn others(result: &SearchResult) -> Vec<String> {
     others.map(|hit| one_line(&hit.path, 300)).collect()
 }
 
-pub(crate) fn fit(fit: Fit) -> &'static str {
+pub(crate) fn fit_name(fit: Fit) -> &'static str {
     match fit {
         Fit::Names => "names",
         Fit::Good => "good",
@@ -135,7 +135,7 @@ pub(crate) fn fit(fit: Fit) -> &'static str {
 }
 
 /// What comes before the document: where it is from, what was done with it, and how to read the rest.
-fn head(call: &Call<Params>, found: &Found, document: &Document) -> String {
+fn head(call: &Call<Params>, found: &RetrievedDocument, document: &Document) -> String {
     let source = code(&one_line(&found.sources.concat(), 400));
     let made = document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, 40)));
     let unit = call.params.unit();

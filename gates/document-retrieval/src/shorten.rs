@@ -2,19 +2,19 @@
 
 use gatehouse_sdk::{Fault, documents::Fit, text};
 
-use crate::{Encoding, Params, model};
+use crate::{BudgetEncoding, Params, model};
 
 /// Hundredths of the budget that are used at least.
-const USED: u32 = 95;
+const MIN_USED_PERCENT: u32 = 95;
 
 /// Times that a budget is corrected until the count in the preset's vocabulary fits.
-const ROUNDS: u32 = 6;
+const MAX_CORRECTIONS: u32 = 6;
 
 /// What the extractor's part is parted by from the model's.
-const VERBATIM: &str = "\n\n---\nFrom the document itself:\n\n";
+const VERBATIM_SEPARATOR: &str = "\n\n---\nFrom the document itself:\n\n";
 
 /// The smallest rest of a budget that the extractor is asked for.
-const LEAST: u32 = 96;
+const MIN_EXTRACT_TOKENS: u32 = 96;
 
 /// A document that is to fit.
 pub(crate) struct Request<'a> {
@@ -36,7 +36,7 @@ impl Request<'_> {
 }
 
 /// A document that fits.
-pub(crate) struct Short {
+pub(crate) struct FittedDocument {
     pub(crate) text: String,
     pub(crate) tokens: u32,
     /// Of the whole, where it was shortened.
@@ -46,19 +46,19 @@ pub(crate) struct Short {
 }
 
 /// The document within the budget.
-pub(crate) fn fitting(request: &Request<'_>, document: &str) -> Result<Short, Fault> {
+pub(crate) fn fit_document(request: &Request<'_>, document: &str) -> Result<FittedDocument, Fault> {
     let whole = match request.params.encoding {
-        Encoding::O200k => request.tokens,
-        Encoding::Cl100k => request.params.count(document)?,
+        BudgetEncoding::O200k => request.tokens,
+        BudgetEncoding::Cl100k => request.params.count(document)?,
     };
     let budget = request.params.budget();
     if whole <= budget {
         let (text, method) = (document.to_owned(), "whole".to_owned());
-        return Ok(Short { text, tokens: whole, original_tokens: None, method, notes: Vec::new() });
+        return Ok(FittedDocument { text, tokens: whole, original_tokens: None, method, notes: Vec::new() });
     }
     let mut notes = Vec::new();
     if request.params.use_llm {
-        match model::shortened(request, document) {
+        match model::condense(request, document) {
             Ok(Some(written)) => return with_extract(request, document, whole, written),
             Ok(None) => {}
             Err(why) => {
@@ -68,7 +68,7 @@ pub(crate) fn fitting(request: &Request<'_>, document: &str) -> Result<Short, Fa
     }
     let (text, tokens, off_topic) = extract(request, document, budget)?;
     notes.extend(off_topic);
-    Ok(Short { text, tokens, original_tokens: Some(whole), method: "extractive".into(), notes })
+    Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: "extractive".into(), notes })
 }
 
 /// What the model wrote, and what it left of the budget filled from the document itself.
@@ -76,25 +76,25 @@ fn with_extract(
     request: &Request<'_>,
     document: &str,
     whole: u32,
-    written: model::Written,
-) -> Result<Short, Fault> {
+    written: model::CondensedText,
+) -> Result<FittedDocument, Fault> {
     let budget = request.params.budget();
     let mut text = written.text;
     let mut tokens = request.params.count(&text)?;
     let mut notes = written.notes;
-    let rest = budget.saturating_sub(tokens + request.params.count(VERBATIM)?);
-    if tokens * 100 < budget * USED && rest >= LEAST {
+    let rest = budget.saturating_sub(tokens + request.params.count(VERBATIM_SEPARATOR)?);
+    if tokens * 100 < budget * MIN_USED_PERCENT && rest >= MIN_EXTRACT_TOKENS {
         notes.push(format!(
             "{tokens} tokens were written by the model and checked against the document; the rest is the document's own text."
         ));
         let (filler, _, _) = extract(request, document, rest)?;
-        let both = format!("{text}{VERBATIM}{filler}");
+        let both = format!("{text}{VERBATIM_SEPARATOR}{filler}");
         let count = request.params.count(&both)?;
         if count <= budget {
             (text, tokens) = (both, count);
         }
     }
-    Ok(Short { text, tokens, original_tokens: Some(whole), method: written.model, notes })
+    Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: written.model, notes })
 }
 
 /// The extractor's text within so many tokens of the preset's vocabulary, and what to say of it.
@@ -107,11 +107,11 @@ fn extract(
     let mut asked = budget;
     let mut best: Option<(String, u32)> = None;
     let mut off_topic = false;
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_CORRECTIONS {
         let extract = text::extract(document, &request.question(), asked)?;
         off_topic = extract.fit == Some(Fit::Nothing);
         let tokens = request.params.count(&extract.text)?;
-        let enough = tokens <= budget && tokens * 100 >= budget * USED;
+        let enough = tokens <= budget && tokens * 100 >= budget * MIN_USED_PERCENT;
         if tokens <= budget && best.as_ref().is_none_or(|(_, most)| tokens > *most) {
             best = Some((extract.text, tokens));
         }
@@ -119,7 +119,7 @@ fn extract(
             break;
         }
         let scaled = u64::from(asked) * u64::from(budget) * 98 / 100 / u64::from(tokens.max(1));
-        asked = u32::try_from(scaled).unwrap_or(budget).max(LEAST);
+        asked = u32::try_from(scaled).unwrap_or(budget).max(MIN_EXTRACT_TOKENS);
     }
     let (text, tokens) = best.ok_or_else(|| {
         Fault::internal(format!("the extractor found nothing of the document that fits {budget} tokens"))

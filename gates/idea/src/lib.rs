@@ -11,16 +11,16 @@
 //! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
-use gatehouse_wiki::{Focus, FocusedParams, RelatedTool, View, focused_gate};
+use gatehouse_wiki::{FocusedGateSpec, FocusedParams, RelatedTool, SearchView, focused_gate};
 
-static FOCUS: Focus = Focus {
+static FOCUS: FocusedGateSpec = FocusedGateSpec {
     gate: "idea",
     summary: "Finds principles and heuristics in the knowledge graph.",
     title: "Search ideas",
     when: "Search the wiki for ideas: principles (how and why something works) and heuristics (rules of \
            thumb). Use it before choosing an approach.",
     next: "For code, try wiki_code_search where you have it.",
-    view: View {
+    view: SearchView {
         tool: "wiki_idea_search",
         heading: "Idea Search",
         subject: "conceptual knowledge",

@@ -26,7 +26,7 @@ struct Args {
     page_id: String,
     /// At least one; each replaces the whole field.
     #[schemars(extend("minProperties" = 1))]
-    updates: Updates,
+    updates: PageUpdates,
     /// Wiki folder of the page, where the server cannot tell.
     wiki_dir: Option<String>,
     /// Set last-updated to now.
@@ -39,7 +39,7 @@ struct Args {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Updates {
+struct PageUpdates {
     overview: Option<String>,
     /// Wiki text without heading and header table.
     content: Option<String>,
@@ -107,8 +107,8 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(text(&report, args.dry_run)).structured(&data(report, args.dry_run))
 }
 
-fn changes(updates: Updates) -> Result<Changes, Fault> {
-    let Updates { overview, content, domains, sources, outgoing_links } = updates;
+fn changes(updates: PageUpdates) -> Result<Changes, Fault> {
+    let PageUpdates { overview, content, domains, sources, outgoing_links } = updates;
     let changes = Changes {
         overview,
         content,

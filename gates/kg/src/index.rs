@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, DRY_RUN, EdgeData, TakenData, UnresolvedData, is_false},
+    report::{self, DRY_RUN, EdgeData, TakenOverData, UnresolvedData, is_false},
     writing::{self, LinkArg, SourceArg},
 };
 
@@ -29,7 +29,7 @@ struct Args {
     #[serde(default)]
     clear_existing: bool,
     /// With clear_existing: also pages that no folder brings back.
-    confirm: Option<Confirm>,
+    confirm: Option<ClearConfirmation>,
     /// Write an index file here.
     persist_path: Option<String>,
     /// Report only; change nothing.
@@ -39,7 +39,7 @@ struct Args {
 
 #[derive(Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Confirm {
+enum ClearConfirmation {
     All,
 }
 
@@ -82,7 +82,7 @@ struct IndexData {
     unknown_edges: Vec<EdgeData>,
     /// Pages that came from elsewhere before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    taken_over: Vec<TakenData>,
+    taken_over: Vec<TakenOverData>,
     /// Where the page of page_data lives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     written: Vec<WrittenData>,
@@ -149,7 +149,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
             let Args { wiki_dir, clear_existing, confirm, persist_path, .. } = args;
             let subject =
                 wiki_dir.as_deref().map_or("the server's wiki".into(), |dir| code(&one_line(dir, 300)));
-            let accept_loss = confirm == Some(Confirm::All);
+            let accept_loss = confirm == Some(ClearConfirmation::All);
             let options = IndexOptions { clear_existing, accept_loss, persist_path };
             let write = if dry_run { knowledge::preview_index } else { knowledge::index };
             (subject, write(wiki_dir.as_deref(), &options)?)
@@ -220,7 +220,7 @@ fn data(report: IndexReport, affected_files: Vec<String>, dry_run: bool) -> Inde
         unresolved_links: report::unresolved_data(unresolved),
         skipped,
         unknown_edges: report::edge_data(report.unknown_edges),
-        taken_over: report::taken_data(report.taken_over),
+        taken_over: report::taken_over_data(report.taken_over),
         written: written.collect(),
         affected_files,
         dry_run,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Lines of a list that the text shows; the data has them all.
-pub(crate) const SHOWN: usize = 20;
+pub(crate) const MAX_SHOWN_LINES: usize = 20;
 
 /// Line of a reply where nothing was changed because that was asked for.
 pub(crate) const DRY_RUN: &str = "A dry run: nothing was changed.\n";
@@ -61,26 +61,27 @@ pub(crate) fn unknown_edges(all: &[UnknownEdge]) -> String {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct TakenData {
+pub(crate) struct TakenOverData {
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     pages: Vec<String>,
 }
 
-pub(crate) fn taken_data(all: Vec<TakenOver>) -> Vec<TakenData> {
-    all.into_iter().map(|TakenOver { from, pages }| TakenData { from, pages }).collect()
+pub(crate) fn taken_over_data(all: Vec<TakenOver>) -> Vec<TakenOverData> {
+    all.into_iter().map(|TakenOver { from, pages }| TakenOverData { from, pages }).collect()
 }
 
 /// Ids that one line names.
-const NAMED: usize = 5;
+const MAX_NAMED_IDS: usize = 5;
 
 /// The section about pages that another folder held, or nothing.
 pub(crate) fn taken_over(all: &[TakenOver]) -> String {
     let line = |taken: &TakenOver| {
         let from =
             taken.from.as_deref().map_or("written by a caller".into(), |root| code(&one_line(root, 300)));
-        let named = taken.pages.iter().take(NAMED).map(|id| one_line(id, 300)).collect::<Vec<_>>().join(", ");
-        match taken.pages.len().saturating_sub(NAMED) {
+        let named =
+            taken.pages.iter().take(MAX_NAMED_IDS).map(|id| one_line(id, 300)).collect::<Vec<_>>().join(", ");
+        match taken.pages.len().saturating_sub(MAX_NAMED_IDS) {
             0 => format!("{from}: {named}"),
             more => format!("{from}: {named} and {more} more"),
         }
@@ -99,9 +100,9 @@ pub(crate) fn section(heading: &str, lead: &str, lines: impl ExactSizeIterator<I
         return String::new();
     }
     let mut out = format!("\n## {heading} ({count})\n\n{lead}\n\n");
-    lines.take(SHOWN).for_each(|line| out += &format!("- {line}\n"));
-    if count > SHOWN {
-        out += &format!("- … and {} more\n", count - SHOWN);
+    lines.take(MAX_SHOWN_LINES).for_each(|line| out += &format!("- {line}\n"));
+    if count > MAX_SHOWN_LINES {
+        out += &format!("- … and {} more\n", count - MAX_SHOWN_LINES);
     }
     out
 }

@@ -2,7 +2,7 @@
 //! gates that search, see `gatehouse_wiki`.
 
 use gatehouse_sdk::{Call, Count, Fault, Reply, Tool};
-use gatehouse_wiki::{Content, Found, Kind, Query, RelatedTool, View};
+use gatehouse_wiki::{ContentBudget, Kind, PageQuery, RelatedTool, SearchResults, SearchView};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,9 +11,9 @@ use crate::Params;
 const TOOL: &str = "search_knowledge";
 
 /// Tokens of a preview at most, whatever a preset says.
-const PREVIEW_MAX: u32 = 2_000;
+const MAX_PREVIEW_TOKENS: u32 = 2_000;
 
-static VIEW: View = View {
+static VIEW: SearchView = SearchView {
     tool: TOOL,
     heading: "Search Results for",
     subject: "pages",
@@ -62,15 +62,15 @@ pub(crate) fn tool() -> Tool<Params> {
             )
         })
         .idempotent()
-        .output::<Found>()
+        .output::<SearchResults>()
         .run(run)
 }
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let Args { query, top_k, page_types, domains, min_score } = args;
-    let ask = Query { query, page_types, domains, min_score };
+    let ask = PageQuery { query, page_types, domains, min_score };
     let Params { include_content, preview_tokens } = call.params;
-    let each = preview_tokens.at_most(PREVIEW_MAX);
-    let content = if include_content { Content::Previews(each) } else { Content::None };
+    let each = preview_tokens.at_most(MAX_PREVIEW_TOKENS);
+    let content = if include_content { ContentBudget::Previews(each) } else { ContentBudget::None };
     gatehouse_wiki::search(&VIEW, &ask, top_k, content)
 }

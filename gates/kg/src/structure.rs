@@ -13,7 +13,7 @@ use crate::Params;
 /// What a file says. Lines of `----` part it: what such a page is; how to tell that another type is meant; a name and
 /// sources to show in the skeleton; the links, one a line; and each section in the order of the page (its heading, what
 /// belongs there, what to leave out, and then what to copy).
-struct Guide {
+struct PageGuide {
     kind: Kind,
     /// Folder of the wiki that holds such pages.
     folder: String,
@@ -21,13 +21,13 @@ struct Guide {
     unless: &'static str,
     example: &'static str,
     sources: &'static str,
-    sections: Vec<Section>,
+    sections: Vec<PageSection>,
     links: Vec<LinkRule>,
 }
 
 // One section of a page. Not a doc comment, nor are the others here: agents would pay for it in each list of tools.
 #[derive(Serialize, JsonSchema)]
-struct Section {
+struct PageSection {
     // With its equals signs.
     heading: &'static str,
     belongs: &'static str,
@@ -51,8 +51,8 @@ struct Args {
     page_type: Kind,
 }
 
-impl Guide {
-    fn of(kind: Kind) -> Self {
+impl PageGuide {
+    fn for_kind(kind: Kind) -> Self {
         let text = match kind.0 {
             PageType::Principle => include_str!("structure/principle.txt"),
             PageType::Implementation => include_str!("structure/implementation.txt"),
@@ -73,7 +73,7 @@ impl Guide {
             let (heading, rest) = first_line(part);
             let (belongs, rest) = first_line(rest);
             let (leave_out, skeleton) = first_line(rest);
-            Section { heading, belongs, leave_out, skeleton }
+            PageSection { heading, belongs, leave_out, skeleton }
         };
         let sections = parts.map(section).collect();
         let folder = format!("{}s", kind.name().to_lowercase());
@@ -95,7 +95,7 @@ struct StructureData {
     /// What such a page is.
     what: &'static str,
     /// The sections it must have, in order.
-    sections: Vec<Section>,
+    sections: Vec<PageSection>,
     /// The links it declares.
     links: Vec<LinkRule>,
     /// A page to copy and fill in.
@@ -113,9 +113,9 @@ pub(crate) fn tool() -> Tool<Params> {
         .idempotent()
         .output::<StructureData>()
         .run(|_: &Call<Params>, args: Args| -> Result<Reply, Fault> {
-            let guide = Guide::of(args.page_type);
+            let guide = PageGuide::for_kind(args.page_type);
             let (text, skeleton) = (text(&guide), skeleton(&guide));
-            let Guide { kind, folder, what, sections, links, .. } = guide;
+            let PageGuide { kind, folder, what, sections, links, .. } = guide;
             let data = StructureData { page_type: kind, folder, what, sections, links, skeleton };
             Reply::markdown(text).structured(&data)
         })
@@ -132,13 +132,13 @@ Name what you have read, not what might exist.
 The file's name without its ending is the page's id. Write `_` for spaces and begin with the project, so \
 that two projects can both have a page on \"Configuration\".";
 
-fn text(guide: &Guide) -> String {
+fn text(guide: &PageGuide) -> String {
     let name = guide.kind.name();
     let mut out = format!("# How to write a page of type {name}\n\n{}\n\n{}\n", guide.what, guide.unless);
     out += &format!("\n## File and header\n\nThe file is `{}/<Name>.md`. {HEADER}\n", guide.folder);
     out += "\n## Sections\n\nAll of them, in this order.\n";
     for section in &guide.sections {
-        let Section { heading, belongs, leave_out, .. } = section;
+        let PageSection { heading, belongs, leave_out, .. } = section;
         out += &format!("\n**`{heading}`**\n- Belongs here: {belongs}\n- Leave out: {leave_out}\n");
     }
     out += "\n## Links\n\nA link is `[[edge::Type:Name]]` with the id of a page that exists.\n\n";
@@ -148,7 +148,7 @@ fn text(guide: &Guide) -> String {
     out + &format!("\n## Skeleton\n\n````mediawiki\n{}````\n", skeleton(guide))
 }
 
-fn skeleton(guide: &Guide) -> String {
+fn skeleton(guide: &PageGuide) -> String {
     let mut out = format!(
         "# {}: {}\n\n{{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n{}\n|-\n! Domains\n\
          | [[domain::First_Subject]], [[domain::Second_Subject]]\n|-\n! Last Updated\n\
@@ -157,7 +157,7 @@ fn skeleton(guide: &Guide) -> String {
         guide.example,
         guide.sources,
     );
-    for Section { heading, skeleton, .. } in &guide.sections {
+    for PageSection { heading, skeleton, .. } in &guide.sections {
         out += &format!("\n{heading}\n{}\n", skeleton.trim_end());
     }
     out

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Params, named};
+use crate::{Params, reply_format};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +17,7 @@ struct AddArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Added {
+struct AddServerReply {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_count: Option<u32>,
@@ -33,19 +33,19 @@ pub(crate) fn add() -> Tool<Params> {
         .intent(Intent::Modify)
         .effect(Effect::ExternalExec)
         .idempotent()
-        .output::<Added>()
+        .output::<AddServerReply>()
         .run(run_add)
 }
 
 fn run_add(_: &Call<Params>, args: AddArgs) -> Result<Reply, Fault> {
-    let definition = named::json(&args.definition)?;
+    let definition = reply_format::json(&args.definition)?;
     let servers_admin::Added { name, tool_count, problem } = servers_admin::change(&args.name, &definition)?;
     let text = match (&problem, tool_count) {
         (Some(problem), _) => format!("{name} is configured, and could not be connected: {problem}"),
         (None, Some(count)) => format!("{name} is connected and has {count} tools."),
         (None, None) => format!("{name} is configured."),
     };
-    Reply::markdown(text).structured(&Added { name, tool_count, problem })
+    Reply::markdown(text).structured(&AddServerReply { name, tool_count, problem })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ struct RemoveArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Removed {
+struct RemoveServerReply {
     removed: bool,
 }
 
@@ -66,12 +66,12 @@ pub(crate) fn remove() -> Tool<Params> {
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
-        .output::<Removed>()
+        .output::<RemoveServerReply>()
         .run(run_remove)
 }
 
 fn run_remove(_: &Call<Params>, args: RemoveArgs) -> Result<Reply, Fault> {
     let removed = servers_admin::remove(&args.name)?;
     let text = if removed { "It is removed." } else { "No server of this name was added." };
-    Reply::markdown(text).structured(&Removed { removed })
+    Reply::markdown(text).structured(&RemoveServerReply { removed })
 }

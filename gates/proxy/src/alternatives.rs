@@ -7,13 +7,13 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, named, search::with_server, servers::with_names};
+use crate::{Params, reply_format, search::with_server, servers::with_names};
 
 /// Alternatives of one reply at most.
-const MOST: u32 = 50;
+const MAX_ALTERNATIVES: u32 = 50;
 
 /// Related tools that are told.
-const RELATED: u32 = 3;
+const MAX_RELATED: u32 = 3;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ struct Args {
 
 /// A tool that may stand in for another; the score is the product of the factors.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct Suggestion {
+pub(crate) struct ToolSuggestion {
     pub(crate) server: String,
     pub(crate) tool: String,
     signature: String,
@@ -39,7 +39,7 @@ pub(crate) struct Suggestion {
 
 /// A tool that is called after this one, or by the same callers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Related {
+pub(crate) struct RelatedToolData {
     server: String,
     tool: String,
     /// Whether it is called next; else by the same callers.
@@ -51,23 +51,23 @@ pub(crate) struct Related {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Alternatives {
-    alternatives: Vec<Suggestion>,
-    related: Vec<Related>,
+struct AlternativesReply {
+    alternatives: Vec<ToolSuggestion>,
+    related: Vec<RelatedToolData>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("get_tool_alternatives")
         .description(|_| "What to call instead of a tool.")
-        .output::<Alternatives>()
+        .output::<AlternativesReply>()
         .run(run)
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let Args { server, tool, error, top_k } = args;
-    let limit = top_k.map_or(5, |top_k| top_k.at_most(MOST));
+    let limit = top_k.map_or(5, |top_k| top_k.at_most(MAX_ALTERNATIVES));
     let found = servers::alternatives(&server, &tool, error.as_deref(), limit).map_err(with_names)?;
-    let alternatives: Vec<Suggestion> = found.into_iter().map(suggestion).collect();
+    let alternatives: Vec<ToolSuggestion> = found.into_iter().map(suggestion).collect();
     // Beside the point where the ledger cannot be read: the alternatives stand.
     let related = related(&server, &tool).unwrap_or_default();
     let mut lines: Vec<String> = alternatives.iter().map(line).collect();
@@ -75,49 +75,49 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         lines.push("No other tool does this.".into());
     }
     lines.extend(related.iter().map(related_line));
-    Reply::markdown(lines.join("\n")).structured(&Alternatives { alternatives, related })
+    Reply::markdown(lines.join("\n")).structured(&AlternativesReply { alternatives, related })
 }
 
-pub(crate) fn suggestion(found: Alternative) -> Suggestion {
-    Suggestion {
+pub(crate) fn suggestion(found: Alternative) -> ToolSuggestion {
+    ToolSuggestion {
         server: found.server,
         tool: found.tool,
         signature: found.signature,
-        score: named::two_places(found.score),
-        similarity: named::two_places(found.similarity),
-        success_rate: named::two_places(found.success_rate),
-        recency: named::two_places(found.recency),
+        score: reply_format::two_places(found.score),
+        similarity: reply_format::two_places(found.similarity),
+        success_rate: reply_format::two_places(found.success_rate),
+        recency: reply_format::two_places(found.recency),
         reason: found.reason,
     }
 }
 
-impl Suggestion {
+impl ToolSuggestion {
     /// Whether it is this tool.
-    pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
+    pub(crate) fn matches(&self, server: &str, tool: &str) -> bool {
         self.server == server && self.tool == tool
     }
 }
 
-pub(crate) fn line(one: &Suggestion) -> String {
+pub(crate) fn line(one: &ToolSuggestion) -> String {
     format!("{} [{}: {}]", with_server(&one.server, &one.signature), one.score, one.reason)
 }
 
 /// What is called with a tool.
-pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<Related>, Fault> {
-    let related = servers::related(server, tool, RELATED)?;
-    let shown = |one: RelatedTool| Related {
+pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<RelatedToolData>, Fault> {
+    let related = servers::related(server, tool, MAX_RELATED)?;
+    let shown = |one: RelatedTool| RelatedToolData {
         server: one.server,
         tool: one.tool,
         follows: one.follows,
         together: one.together,
         of: one.of,
-        lift: named::one_place(one.lift),
+        lift: reply_format::one_place(one.lift),
     };
     Ok(related.into_iter().map(shown).collect())
 }
 
-pub(crate) fn related_line(one: &Related) -> String {
-    let Related { server, tool, together, of, lift, .. } = one;
+pub(crate) fn related_line(one: &RelatedToolData) -> String {
+    let RelatedToolData { server, tool, together, of, lift, .. } = one;
     let what = if one.follows { "called next" } else { "by the same callers" };
     format!("Often {what}: {server}: {tool} ({together} of {of}, {lift} times as often as by chance)")
 }

@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 
 use crate::{
     Params,
-    alternatives::{self, Suggestion},
-    failure::{self, Failure},
-    named,
+    alternatives::{self, ToolSuggestion},
+    failure::{self, CallErrorReport},
     params::always_load,
-    retry::{self, Retried},
+    reply_format,
+    retry::{self, RetryOutcome},
     select,
 };
 
 pub(crate) const NAME: &str = "call_tool";
 
 /// Tools that are looked through for those that an intent means.
-const BY_INTENT: u32 = 20;
+const MAX_INTENT_CANDIDATES: u32 = 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "Call a server's tool. If the arguments are wrong, the error has its schema.")
-        .schema(|_, schema| bare(schema))
+        .schema(|_, schema| drop_additional_properties(schema))
         .meta(always_load)
         .intent(Intent::Execute)
         .effect(Effect::ExternalExec)
@@ -49,7 +49,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 /// An object is an object: that it may have any members goes without saying.
-fn bare(schema: &mut Value) {
+fn drop_additional_properties(schema: &mut Value) {
     if let Some(Value::Object(arguments)) = schema.pointer_mut("/properties/arguments") {
         arguments.remove("additionalProperties");
     }
@@ -60,31 +60,31 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     if let Some(program) = &args.select {
         gatehouse_jq::check(program)?;
     }
-    let arguments = named::json(&args.arguments.clone().unwrap_or_default())?;
+    let arguments = reply_format::json(&args.arguments.clone().unwrap_or_default())?;
     match servers::call(&args.server, &args.tool, &arguments) {
         Err(fault) => {
             let did_nothing = retry::did_nothing(&fault);
-            let failure = failure::of_fault(&args, fault, |error| suggestions(call, &args, error));
-            retried(call, (&args, &arguments), failure, did_nothing, Vec::new())
+            let failure = failure::from_fault(&args, fault, |error| suggestions(call, &args, error));
+            with_fallback(call, (&args, &arguments), failure, did_nothing, Vec::new())
         }
-        Ok(reply) if reply.is_error => of_tool_error(call, (&args, &arguments), reply),
-        Ok(reply) if is_empty(&reply) => Ok(of_empty(call, &args, reply)),
-        Ok(reply) => Ok(selected(&args, reply)),
+        Ok(reply) if reply.is_error => tool_error_reply(call, (&args, &arguments), reply),
+        Ok(reply) if is_empty(&reply) => Ok(empty_reply(call, &args, reply)),
+        Ok(reply) => Ok(apply_select(&args, reply)),
     }
 }
 
-fn selected(args: &Args, reply: Reply) -> Reply {
+fn apply_select(args: &Args, reply: Reply) -> Reply {
     match &args.select {
-        Some(program) => select::applied(args, reply, program),
+        Some(program) => select::apply(args, reply, program),
         None => reply,
     }
 }
 
 /// The reply to a call that failed: that of another tool, if the preset has one called then, else the failure.
-fn retried(
+fn with_fallback(
     call: &Call<Params>,
     (args, arguments): (&Args, &str),
-    failure: Failure,
+    failure: CallErrorReport,
     did_nothing: bool,
     others: Vec<Content>,
 ) -> Result<Reply, Fault> {
@@ -92,28 +92,29 @@ fn retried(
         return failure.reply(others);
     }
     match retry::retry(arguments, failure.suggestions()) {
-        Retried::Nothing => failure.reply(others),
-        Retried::Reply(other, reply) => {
-            Ok(selected(args, reply).with(Content::Text(retry::note(args, failure.error(), &other))))
+        RetryOutcome::Nothing => failure.reply(others),
+        RetryOutcome::Reply(other, reply) => {
+            Ok(apply_select(args, reply).with(Content::Text(retry::note(args, failure.error(), &other))))
         }
-        Retried::Failed(fallback) => failure.and(fallback).reply(others),
+        RetryOutcome::Failed(fallback) => failure.with_fallback(fallback).reply(others),
     }
 }
 
 /// An error in the tool's own words: they are the error, and what is no text comes along.
-fn of_tool_error(
+fn tool_error_reply(
     call: &Call<Params>,
     (args, arguments): (&Args, &str),
     reply: Reply,
 ) -> Result<Reply, Fault> {
     let text = reply.text();
-    let failure = Failure::of_tool(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
-    let told = failure.tells(&text);
+    let failure =
+        CallErrorReport::from_tool_error(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
+    let told = failure.contains_error(&text);
     let others = reply.content.into_iter().filter(|block| !(told && matches!(block, Content::Text(_))));
-    retried(call, (args, arguments), failure, false, others.collect())
+    with_fallback(call, (args, arguments), failure, false, others.collect())
 }
 
-fn of_empty(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
+fn empty_reply(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
     let suggestions = suggestions(call, args, "empty reply");
     let mut lines = vec!["The reply is empty.".to_owned()];
     if !suggestions.is_empty() {
@@ -135,19 +136,20 @@ fn is_nothing(text: &str) -> bool {
 
 /// What else the caller may call, those first that the intent means. A failure is worse than none: the call has already
 /// failed, and that is what is to be told.
-fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<Suggestion> {
+fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggestion> {
     let limit = call.params.suggestions();
     if !args.include_fallbacks.unwrap_or(true) || limit == 0 {
         return Vec::new();
     }
     let found = servers::alternatives(&args.server, &args.tool, Some(error), limit);
-    let mut suggestions: Vec<Suggestion> =
+    let mut suggestions: Vec<ToolSuggestion> =
         found.unwrap_or_default().into_iter().map(alternatives::suggestion).collect();
     if let Some(intent) = args.intent.as_ref().filter(|_| suggestions.len() > 1) {
-        let query = ToolSearch { query: intent.clone(), server: None, limit: BY_INTENT, min_score: 0.0 };
+        let query =
+            ToolSearch { query: intent.clone(), server: None, limit: MAX_INTENT_CANDIDATES, min_score: 0.0 };
         let meant = servers::search(&query).map(|found| found.hits).unwrap_or_default();
-        let place = |one: &Suggestion| {
-            meant.iter().position(|hit| one.is(&hit.server, &hit.name)).unwrap_or(meant.len())
+        let place = |one: &ToolSuggestion| {
+            meant.iter().position(|hit| one.matches(&hit.server, &hit.name)).unwrap_or(meant.len())
         };
         suggestions.sort_by_key(place);
     }

@@ -9,18 +9,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    alternatives::Suggestion, call::Args, named, retry::FailedFallback, schema, search, servers::LIST, tools,
+    alternatives::ToolSuggestion, call::Args, reply_format, retry::FailedFallback, schema, search,
+    servers::LIST, tools,
 };
 
 /// The tool ran, or should have, and failed.
 pub(crate) const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// Characters of a tool's error that stand in the report; a longer one comes whole beside it.
-pub(crate) const ERROR_SHOWN: usize = 2_000;
+pub(crate) const MAX_ERROR_CHARS: usize = 2_000;
 
 /// A call that failed.
 #[derive(Debug, Serialize)]
-pub(crate) struct Failure {
+pub(crate) struct CallErrorReport {
     success: bool,
     error: String,
     error_code: &'static str,
@@ -34,14 +35,14 @@ pub(crate) struct Failure {
     /// The other tool that was called then, and failed, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<FailedFallback>,
-    fallback_suggestions: Vec<Suggestion>,
+    fallback_suggestions: Vec<ToolSuggestion>,
 }
 
-impl Failure {
+impl CallErrorReport {
     fn new(args: &Args, error: &str, error_code: &'static str) -> Self {
         Self {
             success: false,
-            error: named::line(error, ERROR_SHOWN),
+            error: reply_format::line(error, MAX_ERROR_CHARS),
             error_code,
             server: args.server.clone(),
             tool: args.tool.clone(),
@@ -53,7 +54,11 @@ impl Failure {
     }
 
     /// An error in the tool's own words.
-    pub(crate) fn of_tool(args: &Args, text: &str, fallback_suggestions: Vec<Suggestion>) -> Self {
+    pub(crate) fn from_tool_error(
+        args: &Args,
+        text: &str,
+        fallback_suggestions: Vec<ToolSuggestion>,
+    ) -> Self {
         Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
     }
 
@@ -63,24 +68,24 @@ impl Failure {
     }
 
     /// The tools that it suggests.
-    pub(crate) fn suggestions(&self) -> &[Suggestion] {
+    pub(crate) fn suggestions(&self) -> &[ToolSuggestion] {
         &self.fallback_suggestions
     }
 
     /// Adds the error of another tool that was called then, which is no suggestion any more.
-    pub(crate) fn and(mut self, fallback: FailedFallback) -> Self {
-        self.fallback_suggestions.retain(|one| !fallback.is(one));
+    pub(crate) fn with_fallback(mut self, fallback: FailedFallback) -> Self {
+        self.fallback_suggestions.retain(|one| !fallback.matches(one));
         Self { fallback: Some(fallback), ..self }
     }
 
     /// Whether it has all of an error.
-    pub(crate) fn tells(&self, text: &str) -> bool {
+    pub(crate) fn contains_error(&self, text: &str) -> bool {
         self.error == text.trim()
     }
 
     /// As the reply to the call, with what else came.
     pub(crate) fn reply(self, others: Vec<Content>) -> Result<Reply, Fault> {
-        let mut reply = Reply::markdown(named::json(&self)?);
+        let mut reply = Reply::markdown(reply_format::json(&self)?);
         reply.content.extend(others);
         reply.is_error = true;
         Ok(reply)
@@ -88,9 +93,14 @@ impl Failure {
 }
 
 /// What a fault says about a call.
-pub(crate) fn of_fault(args: &Args, fault: Fault, suggest: impl FnOnce(&str) -> Vec<Suggestion>) -> Failure {
+pub(crate) fn from_fault(
+    args: &Args,
+    fault: Fault,
+    suggest: impl FnOnce(&str) -> Vec<ToolSuggestion>,
+) -> CallErrorReport {
     let error_code = code(&args.server, &args.tool, fault.kind);
-    let mut failure = Failure { hint: fault.hint, ..Failure::new(args, &fault.message, error_code) };
+    let mut failure =
+        CallErrorReport { hint: fault.hint, ..CallErrorReport::new(args, &fault.message, error_code) };
     match error_code {
         "INVALID_ARGUMENTS" => {
             // The message says what is wrong; the schema what would be right.
@@ -112,10 +122,10 @@ pub(crate) fn of_fault(args: &Args, fault: Fault, suggest: impl FnOnce(&str) -> 
     failure
 }
 
-impl Failure {
+impl CallErrorReport {
     fn or_hint(&mut self, tool: &str, sentence: impl FnOnce(&str) -> String) {
         if self.hint.is_none() {
-            self.hint = named::hint(tool, sentence);
+            self.hint = reply_format::hint(tool, sentence);
         }
     }
 }

@@ -10,18 +10,18 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, named, servers::with_names};
+use crate::{Params, reply_format, servers::with_names};
 
 /// Tools that the text of a reply shows; the data has all.
-const LINES: usize = 50;
+const MAX_LINES: usize = 50;
 
 /// Days that one can ask for.
-const MOST_DAYS: u32 = 36_500;
+const MAX_DAYS: u32 = 36_500;
 
 // The order of a reply. Documented for readers of the source only: a schema would tell each value apart.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Sort {
+enum MetricsOrder {
     // The most calls first.
     #[default]
     Calls,
@@ -37,12 +37,12 @@ struct GetArgs {
     server: Option<String>,
     tool: Option<String>,
     days: Option<Count>,
-    sort: Option<Sort>,
+    sort: Option<MetricsOrder>,
     min_calls: Option<Count>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Metrics {
+struct ToolMetricsRow {
     server: String,
     tool: String,
     call_count: u64,
@@ -68,7 +68,7 @@ struct Metrics {
 
 #[derive(Serialize, JsonSchema)]
 struct AllMetrics {
-    metrics: Vec<Metrics>,
+    metrics: Vec<ToolMetricsRow>,
     total_calls: u64,
 }
 
@@ -80,20 +80,20 @@ pub(crate) fn get() -> Tool<Params> {
 }
 
 fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
-    let days = args.days.map(|days| days.at_most(MOST_DAYS));
+    let days = args.days.map(|days| days.at_most(MAX_DAYS));
     let filter = MetricsFilter { server: args.server, tool: args.tool, days };
-    let mut metrics: Vec<Metrics> =
-        servers::metrics(&filter).map_err(with_names)?.into_iter().map(shown).collect();
+    let mut metrics: Vec<ToolMetricsRow> =
+        servers::metrics(&filter).map_err(with_names)?.into_iter().map(metrics_row).collect();
     let recorded = !metrics.is_empty();
     let min_calls = args.min_calls.map_or(0, |min| u64::from(min.at_most(u32::MAX)));
     metrics.retain(|one| one.call_count >= min_calls);
     sort(&mut metrics, args.sort.unwrap_or_default());
-    let mut lines: Vec<String> = metrics.iter().take(LINES).map(line).collect();
+    let mut lines: Vec<String> = metrics.iter().take(MAX_LINES).map(line).collect();
     if metrics.is_empty() && recorded {
         lines.push(format!("No tool was called {min_calls} times."));
     } else if metrics.is_empty() {
         lines.push("No call was recorded.".into());
-    } else if metrics.len() > LINES {
+    } else if metrics.len() > MAX_LINES {
         lines.push(format!("{} tools in all; these are the first.", metrics.len()));
     }
     let total_calls = metrics.iter().map(|one| one.call_count).sum();
@@ -101,17 +101,17 @@ fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
 }
 
 /// Sorts tools; those that are equal by calls, then by name.
-fn sort(metrics: &mut [Metrics], by: Sort) {
-    let latency = |one: &Metrics| one.p95_latency_ms.unwrap_or(one.avg_latency_ms);
+fn sort(metrics: &mut [ToolMetricsRow], by: MetricsOrder) {
+    let latency = |one: &ToolMetricsRow| one.p95_latency_ms.unwrap_or(one.avg_latency_ms);
     // Not the rate as it is shown: rounded, one failure of a thousand calls would be none.
-    let failed = |one: &Metrics| {
+    let failed = |one: &ToolMetricsRow| {
         one.tool_errors.saturating_add(one.transport_errors) as f64 / one.call_count.max(1) as f64
     };
     metrics.sort_by(|a, b| {
         let first = match by {
-            Sort::Calls => Ordering::Equal,
-            Sort::Failures => failed(b).total_cmp(&failed(a)),
-            Sort::Latency => latency(b).total_cmp(&latency(a)),
+            MetricsOrder::Calls => Ordering::Equal,
+            MetricsOrder::Failures => failed(b).total_cmp(&failed(a)),
+            MetricsOrder::Latency => latency(b).total_cmp(&latency(a)),
         };
         first
             .then_with(|| b.call_count.cmp(&a.call_count))
@@ -130,26 +130,26 @@ pub(crate) fn success_rate(metrics: &ToolMetrics) -> f64 {
     }
 }
 
-fn shown(one: ToolMetrics) -> Metrics {
-    Metrics {
-        success_rate: named::two_places(success_rate(&one)),
+fn metrics_row(one: ToolMetrics) -> ToolMetricsRow {
+    ToolMetricsRow {
+        success_rate: reply_format::two_places(success_rate(&one)),
         server: one.server,
         tool: one.tool,
         call_count: one.calls,
         tool_errors: one.tool_errors,
         transport_errors: one.transport_errors,
-        avg_latency_ms: named::one_place(one.mean_ms),
-        p50_latency_ms: one.p50_ms.map(named::one_place),
-        p95_latency_ms: one.p95_ms.map(named::one_place),
+        avg_latency_ms: reply_format::one_place(one.mean_ms),
+        p50_latency_ms: one.p50_ms.map(reply_format::one_place),
+        p95_latency_ms: one.p95_ms.map(reply_format::one_place),
         connecting_ms: one.connecting_ms,
         tokens_in: one.tokens_in,
         tokens_out: one.tokens_out,
         last_called: one.last_called,
-        last_error: one.last_error.map(|error| named::line(&error, 200)),
+        last_error: one.last_error.map(|error| reply_format::line(&error, 200)),
     }
 }
 
-fn line(one: &Metrics) -> String {
+fn line(one: &ToolMetricsRow) -> String {
     let (success, latency) = (one.success_rate * 100.0, one.avg_latency_ms);
     let spread = match (one.p50_latency_ms, one.p95_latency_ms) {
         (Some(p50), Some(p95)) => format!(" (p50 {p50}, p95 {p95})"),
@@ -164,7 +164,7 @@ fn line(one: &Metrics) -> String {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Confirm {
+enum ResetConfirmation {
     Yes,
     All,
 }
@@ -175,11 +175,11 @@ struct ResetArgs {
     server: Option<String>,
     tool: Option<String>,
     /// `all` where neither is named.
-    confirm: Confirm,
+    confirm: ResetConfirmation,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Reset {
+struct ResetReply {
     deleted_count: u64,
 }
 
@@ -190,17 +190,17 @@ pub(crate) fn reset() -> Tool<Params> {
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
-        .output::<Reset>()
+        .output::<ResetReply>()
         .run(run_reset)
 }
 
 fn run_reset(_: &Call<Params>, args: ResetArgs) -> Result<Reply, Fault> {
     let everything = args.server.is_none() && args.tool.is_none();
-    if everything && !matches!(args.confirm, Confirm::All) {
+    if everything && !matches!(args.confirm, ResetConfirmation::All) {
         return Err(Fault::invalid("Without server and tool, all records of all calls would be gone.")
             .hint("Name one of them, or set confirm to \"all\"."));
     }
     let filter = MetricsFilter { server: args.server, tool: args.tool, days: None };
     let deleted_count = servers_admin::reset_metrics(&filter)?;
-    Reply::markdown(format!("{deleted_count} records are gone.")).structured(&Reset { deleted_count })
+    Reply::markdown(format!("{deleted_count} records are gone.")).structured(&ResetReply { deleted_count })
 }

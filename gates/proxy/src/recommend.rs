@@ -14,18 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    alternatives::{self, Related},
-    metrics, named,
+    alternatives::{self, RelatedToolData},
+    metrics,
     params::SearchMode,
+    reply_format,
     search::with_server,
     twins::{self, Twin},
 };
 
 /// Recommendations of one reply at most.
-const MOST: u32 = 20;
+const MAX_RECOMMENDATIONS: u32 = 20;
 
 /// Hits that are chosen from, at least.
-const CANDIDATES: u32 = 20;
+const MIN_CANDIDATES: u32 = 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,19 +51,19 @@ struct Recommendation {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Recommended {
+struct RecommendReply {
     recommendations: Vec<Recommendation>,
     /// What was used: hybrid_fallback where no language model could choose.
     search_mode: &'static str,
     /// What is called with the first of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    related: Vec<Related>,
+    related: Vec<RelatedToolData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
 /// A tool that may be recommended.
-pub(crate) struct Candidate {
+pub(crate) struct RecommendCandidate {
     pub(crate) hit: ToolHit,
     twins: Vec<Twin>,
     /// Calls, and the share of them that succeeded.
@@ -76,30 +77,30 @@ pub(crate) fn tool() -> Tool<Params> {
         .description(|_| "The best tools for a task, with reasons.")
         .default_from("search_mode", |params| serde_json::json!(params.search_mode))
         .default_from("top_k", |_| 3.into())
-        .output::<Recommended>()
+        .output::<RecommendReply>()
         .run(run)
 }
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let top_k = args.top_k.map_or(3, |top_k| top_k.at_most(MOST));
+    let top_k = args.top_k.map_or(3, |top_k| top_k.at_most(MAX_RECOMMENDATIONS));
     let task = args.task_description;
     let found = servers::search(&ToolSearch {
         query: task.clone(),
         server: None,
-        limit: top_k.max(CANDIDATES),
+        limit: top_k.max(MIN_CANDIDATES),
         min_score: 0.0,
     })?;
     let mut candidates = with_records(call, found.hits);
     let search_mode = match args.search_mode.unwrap_or(call.params.search_mode) {
         SearchMode::Semantic => "semantic",
         SearchMode::Hybrid => {
-            by_record(&mut candidates);
+            sort_by_record(&mut candidates);
             "hybrid"
         }
-        SearchMode::Llm => match model::chosen(call, &task, &mut candidates, top_k as usize) {
+        SearchMode::Llm => match model::choose_tools(call, &task, &mut candidates, top_k as usize) {
             true => "llm",
             false => {
-                by_record(&mut candidates);
+                sort_by_record(&mut candidates);
                 "hybrid_fallback"
             }
         },
@@ -124,12 +125,12 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     }
     lines.extend(found.note.clone());
     let recommendations = candidates.into_iter().map(recommendation).collect();
-    let recommended = Recommended { recommendations, search_mode, related, note: found.note };
+    let recommended = RecommendReply { recommendations, search_mode, related, note: found.note };
     Reply::markdown(lines.join("\n")).structured(&recommended)
 }
 
 /// The hits with how calls of them went, where the preset wants that and the books can be read.
-fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<Candidate> {
+fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<RecommendCandidate> {
     let metrics = match call.params.include_metrics && !hits.is_empty() {
         true => servers::metrics(&MetricsFilter::all()).unwrap_or_default(),
         false => Vec::new(),
@@ -142,22 +143,23 @@ fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<Candidate> {
             ((one.server, one.tool), record)
         })
         .collect();
-    twins::grouped(hits)
+    twins::group_twins(hits)
         .into_iter()
-        .map(|twins::Hit { hit, twins }| {
+        .map(|twins::TwinGroup { hit, twins }| {
             let record = records.remove(&(hit.server.clone(), hit.name.clone()));
-            Candidate { hit, twins, record, reason: None }
+            RecommendCandidate { hit, twins, record, reason: None }
         })
         .collect()
 }
 
 /// Half of the score is how well a tool fits, whatever its record; a tool without one counts as one that fails half the time.
-fn by_record(candidates: &mut [Candidate]) {
-    let score = |one: &Candidate| one.hit.score * (1.0 + one.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
+fn sort_by_record(candidates: &mut [RecommendCandidate]) {
+    let score =
+        |one: &RecommendCandidate| one.hit.score * (1.0 + one.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
     candidates.sort_by(|a, b| score(b).total_cmp(&score(a)));
 }
 
-fn reason(one: &Candidate) -> String {
+fn reason(one: &RecommendCandidate) -> String {
     if let Some(reason) = &one.reason {
         return reason.clone();
     }
@@ -168,11 +170,11 @@ fn reason(one: &Candidate) -> String {
     }
 }
 
-fn recommendation(one: Candidate) -> Recommendation {
+fn recommendation(one: RecommendCandidate) -> Recommendation {
     Recommendation {
         reason: reason(&one),
-        similarity: Some(named::two_places(one.hit.score)),
-        success_rate: one.record.map(|(_, rate)| named::two_places(rate)),
+        similarity: Some(reply_format::two_places(one.hit.score)),
+        success_rate: one.record.map(|(_, rate)| reply_format::two_places(rate)),
         server: one.hit.server,
         tool: one.hit.name,
         twins: one.twins,

@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::{
-    answer::{Answer, Refusal},
-    envelope::Envelope,
-    target::Target,
+    answer::{RequestAnswer, RequestError},
+    envelope::RequestEnvelope,
+    target::RequestTarget,
 };
 use crate::Params;
 
@@ -24,16 +24,16 @@ const NAME: &str = "request";
 
 /// Whatever was sent: what is wrong with it is told in the envelope, and not by whoever checks schemas.
 #[derive(Deserialize, JsonSchema)]
-struct Sent(Map<String, Value>);
+struct RawRequest(Map<String, Value>);
 
 pub(crate) fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Sent>(NAME)
+    gatehouse_sdk::tool::<Params, RawRequest>(NAME)
         .description(|_| {
             "Run any tool of this gateway: `action` is its name, or `server/tool` for one of an MCP server. `search_tools` with \
              params {query} finds those; an action that does not exist is answered with what there is. Answers one JSON object: \
              ok, result or error, meta."
         })
-        .schema(|_, schema| *schema = shape())
+        .schema(|_, schema| *schema = request_schema())
         .intent(Intent::Execute)
         .effect(Effect::ExternalExec)
         .open_world()
@@ -43,7 +43,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 /// What a request has, said and not enforced.
-pub(crate) fn shape() -> Value {
+pub(crate) fn request_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -58,36 +58,36 @@ pub(crate) fn shape() -> Value {
     })
 }
 
-fn run(_: &Call<Params>, Sent(sent): Sent) -> Result<Reply, Fault> {
+fn run(_: &Call<Params>, RawRequest(sent): RawRequest) -> Result<Reply, Fault> {
     let started = context::now();
-    let mut way = Way::default();
-    let answer = match Envelope::read(&sent) {
-        Ok(envelope) => served(&envelope, started, &mut way).map_or_else(
-            |refusal| Answer::refused(&sent, Some(&envelope), refusal),
-            |result| Answer::done(&envelope, result),
+    let mut way = RequestRoute::default();
+    let answer = match RequestEnvelope::read(&sent) {
+        Ok(envelope) => serve(&envelope, started, &mut way).map_or_else(
+            |refusal| RequestAnswer::failure(&sent, Some(&envelope), refusal),
+            |result| RequestAnswer::success(&envelope, result),
         ),
-        Err(why) => Answer::refused(&sent, None, Refusal::wrong(why, envelope::example())),
+        Err(why) => RequestAnswer::failure(&sent, None, RequestError::invalid(why, envelope::example())),
     };
     Ok(answer.reply(&way, context::now().saturating_sub(started)))
 }
 
 /// The time of a request: one for all that it causes, tries among it.
-struct Time {
+struct RequestDeadline {
     /// Milliseconds since 1970.
     until: u64,
     asked: u64,
 }
 
 /// Milliseconds of a call that are kept for the answer: who runs out of time answers nothing.
-const FOR_THE_ANSWER: u64 = 500;
+const ANSWER_RESERVE_MS: u64 = 500;
 
-impl Time {
+impl RequestDeadline {
     /// Milliseconds that the next call may take.
-    fn left(&self) -> Result<u64, Refusal> {
+    fn remaining_ms(&self) -> Result<u64, RequestError> {
         let own = self.until.saturating_sub(context::now());
-        let outer = context::remaining().saturating_sub(FOR_THE_ANSWER);
+        let outer = context::remaining().saturating_sub(ANSWER_RESERVE_MS);
         match own.min(outer) {
-            0 => Err(Refusal::late(self.asked)),
+            0 => Err(RequestError::deadline_exceeded(self.asked)),
             left => Ok(left),
         }
     }
@@ -95,36 +95,41 @@ impl Time {
 
 /// How a request went on its way, as far as it came.
 #[derive(Default)]
-struct Way {
+struct RequestRoute {
     /// The gate or server.
     source: Option<String>,
     /// Whether its server was started for it alone.
-    apart: bool,
+    isolated: bool,
     /// Why, where the request left that open, or asked for what cannot be.
     reason: Option<String>,
 }
 
-fn served(envelope: &Envelope, started: u64, way: &mut Way) -> Result<artifact::Artifact, Refusal> {
-    let time = Time { until: started.saturating_add(envelope.timeout_ms), asked: envelope.timeout_ms };
-    let target = Target::find(&envelope.action, envelope.isolation)?;
-    *way = target.way();
+fn serve(
+    envelope: &RequestEnvelope,
+    started: u64,
+    way: &mut RequestRoute,
+) -> Result<artifact::RequestArtifact, RequestError> {
+    let time =
+        RequestDeadline { until: started.saturating_add(envelope.timeout_ms), asked: envelope.timeout_ms };
+    let target = RequestTarget::find(&envelope.action, envelope.isolation)?;
+    *way = target.route();
     if target.effect > envelope.effect {
-        return Err(Refusal::too_strong(envelope, target.effect));
+        return Err(RequestError::effect_too_strong(envelope, target.effect));
     }
     let mut params = envelope.params.clone();
     if envelope.dry_run {
-        target.rehearse(&mut params)?;
+        target.set_dry_run(&mut params)?;
     } else if target.effect != Effect::ReadOnly {
         target.precheck(&params, &time)?;
     }
     let arguments = Value::Object(params).to_string();
     let mut tries = 0;
     loop {
-        match target.call(&arguments, time.left()?) {
-            Ok(reply) => return artifact::of(reply, envelope),
+        match target.call(&arguments, time.remaining_ms()?) {
+            Ok(reply) => return artifact::from_reply(reply, envelope),
             // What may have happened is not made to happen twice.
             Err(fault) if fault.retryable && target.may_repeat() && tries < envelope.retries => tries += 1,
-            Err(fault) => return Err(Refusal::of(fault)),
+            Err(fault) => return Err(RequestError::from_fault(fault)),
         }
     }
 }

@@ -6,10 +6,10 @@
 use gatehouse_sdk::{Effect, Fault, FaultKind, Reply, servers};
 use serde::Serialize;
 
-use crate::{alternatives::Suggestion, call::Args, failure, named, search::with_server};
+use crate::{alternatives::ToolSuggestion, call::Args, failure, reply_format, search::with_server};
 
 /// Characters of the first error that the reply of the other tool shows.
-const ERROR_SHOWN: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// The other tool that was called, and its error.
 #[derive(Debug, Serialize)]
@@ -22,13 +22,13 @@ pub(crate) struct FailedFallback {
 
 impl FailedFallback {
     /// True if it is this tool.
-    pub(crate) fn is(&self, one: &Suggestion) -> bool {
-        one.is(&self.server, &self.tool)
+    pub(crate) fn matches(&self, one: &ToolSuggestion) -> bool {
+        one.matches(&self.server, &self.tool)
     }
 }
 
 /// The result of calling another tool.
-pub(crate) enum Retried {
+pub(crate) enum RetryOutcome {
     /// No other tool was called.
     Nothing,
     /// The tool, as `server: tool`, and its reply.
@@ -48,7 +48,7 @@ pub(crate) fn only_reads(args: &Args) -> bool {
 }
 
 /// Calls the first of these tools that takes the arguments.
-pub(crate) fn retry(arguments: &str, others: &[Suggestion]) -> Retried {
+pub(crate) fn retry(arguments: &str, others: &[ToolSuggestion]) -> RetryOutcome {
     for other in others {
         let reply = match servers::call(&other.server, &other.tool, arguments) {
             // Its schema refused them, so it was not called.
@@ -57,7 +57,7 @@ pub(crate) fn retry(arguments: &str, others: &[Suggestion]) -> Retried {
         };
         let (error, error_code) = match reply {
             Ok(reply) if !reply.is_error => {
-                return Retried::Reply(with_server(&other.server, &other.tool), reply);
+                return RetryOutcome::Reply(with_server(&other.server, &other.tool), reply);
             }
             Ok(reply) => (reply.text(), failure::EXECUTION_ERROR),
             Err(fault) => {
@@ -66,14 +66,14 @@ pub(crate) fn retry(arguments: &str, others: &[Suggestion]) -> Retried {
             }
         };
         let (server, tool) = (other.server.clone(), other.tool.clone());
-        let error = named::line(&error, failure::ERROR_SHOWN);
-        return Retried::Failed(FailedFallback { server, tool, error, error_code });
+        let error = reply_format::line(&error, failure::MAX_ERROR_CHARS);
+        return RetryOutcome::Failed(FailedFallback { server, tool, error, error_code });
     }
-    Retried::Nothing
+    RetryOutcome::Nothing
 }
 
 /// The line that names both tools in the reply of the other one.
 pub(crate) fn note(args: &Args, error: &str, other: &str) -> String {
-    let (failed, error) = (with_server(&args.server, &args.tool), named::line(error, ERROR_SHOWN));
+    let (failed, error) = (with_server(&args.server, &args.tool), reply_format::line(error, MAX_ERROR_CHARS));
     format!("{failed} failed: {error}\nThis is the reply of {other} to the same arguments.")
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Params, named};
+use crate::{Params, reply_format};
 
 pub(crate) const NAME: &str = "get_tool_schema";
 
@@ -22,7 +22,7 @@ struct Args {
 /// MCP's hints.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Annotations {
+struct ToolAnnotations {
     read_only_hint: bool,
     destructive_hint: bool,
     idempotent_hint: bool,
@@ -31,13 +31,13 @@ struct Annotations {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Whole {
+struct ToolDefinition {
     name: String,
     description: String,
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
-    annotations: Annotations,
+    annotations: ToolAnnotations,
     /// Milliseconds since 1970.
     #[serde(rename = "last_schema_change", skip_serializing_if = "Option::is_none")]
     last_schema_change: Option<u64>,
@@ -47,7 +47,7 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "One tool with its whole schema.")
         .idempotent()
-        .output::<Whole>()
+        .output::<ToolDefinition>()
         .run(run)
 }
 
@@ -57,13 +57,14 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let output_schema = tool.output_schema.as_deref().map(read).transpose()?;
     let annotations = annotations(&tool);
     let ServerTool { name, description, last_schema_change, .. } = tool;
-    let whole = Whole { name, description, input_schema, output_schema, annotations, last_schema_change };
-    Reply::markdown(named::json(&whole)?).structured(&whole)
+    let whole =
+        ToolDefinition { name, description, input_schema, output_schema, annotations, last_schema_change };
+    Reply::markdown(reply_format::json(&whole)?).structured(&whole)
 }
 
-fn annotations(tool: &ServerTool) -> Annotations {
+fn annotations(tool: &ServerTool) -> ToolAnnotations {
     let read_only = tool.effect == Effect::ReadOnly;
-    Annotations {
+    ToolAnnotations {
         read_only_hint: read_only,
         destructive_hint: !read_only && !tool.additive,
         idempotent_hint: read_only || tool.idempotent,

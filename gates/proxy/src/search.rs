@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Params, named,
+    Params,
     params::always_load,
+    reply_format,
     servers::LIST,
     twins::{self, Twin},
 };
@@ -17,7 +18,7 @@ use crate::{
 pub(crate) const NAME: &str = "search_tools";
 
 /// Hits of one reply at most.
-const MOST: u32 = 50;
+const MAX_HITS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +30,7 @@ struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Hit {
+struct SearchHit {
     server: String,
     tool: String,
     description: String,
@@ -47,8 +48,8 @@ struct Hit {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Found {
-    results: Vec<Hit>,
+struct SearchResults {
+    results: Vec<SearchHit>,
     unmatched_terms: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -60,7 +61,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .default_from("top_k", |_| 10.into())
         .meta(always_load)
         .idempotent()
-        .output::<Found>()
+        .output::<SearchResults>()
         .run(run)
 }
 
@@ -68,14 +69,14 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let found = servers::search(&ToolSearch {
         query: args.query,
         server: args.server,
-        limit: args.top_k.map_or(10, |top_k| top_k.at_most(MOST)),
+        limit: args.top_k.map_or(10, |top_k| top_k.at_most(MAX_HITS)),
         min_score: args.min_similarity.unwrap_or(0.0),
     })?;
     let ToolsFound { hits, unmatched_terms, note } = found;
-    let hits: Vec<Shown> = twins::grouped(hits).into_iter().map(Shown::from).collect();
+    let hits: Vec<CategorizedHit> = twins::group_twins(hits).into_iter().map(CategorizedHit::from).collect();
     let text = text(&hits, &unmatched_terms, note.as_ref());
     let results = hits.into_iter().map(hit).collect();
-    Reply::markdown(text).structured(&Found { results, unmatched_terms, note })
+    Reply::markdown(text).structured(&SearchResults { results, unmatched_terms, note })
 }
 
 /// The category of a hit, which the index knows: no server is asked.
@@ -84,21 +85,21 @@ fn category(hit: &ToolHit) -> Option<String> {
 }
 
 /// A hit as it is shown.
-struct Shown {
+struct CategorizedHit {
     hit: ToolHit,
     twins: Vec<Twin>,
     category: Option<String>,
 }
 
-impl From<twins::Hit> for Shown {
-    fn from(twins::Hit { hit, twins }: twins::Hit) -> Self {
+impl From<twins::TwinGroup> for CategorizedHit {
+    fn from(twins::TwinGroup { hit, twins }: twins::TwinGroup) -> Self {
         Self { category: category(&hit), hit, twins }
     }
 }
 
 /// A line a hit, then what the reader should know. The category `other` says nothing and is left out.
-fn text(hits: &[Shown], unmatched_terms: &[String], note: Option<&String>) -> String {
-    let line = |Shown { hit, twins, category }: &Shown| {
+fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&String>) -> String {
+    let line = |CategorizedHit { hit, twins, category }: &CategorizedHit| {
         let line = with_server(&hit.server, &hit.signature);
         let line = match category.as_deref() {
             None | Some("other") => line,
@@ -114,10 +115,10 @@ fn text(hits: &[Shown], unmatched_terms: &[String], note: Option<&String>) -> St
         );
     }
     if hits.is_empty() {
-        lines.extend(named::hint(LIST, |list| format!("{list} says which servers there are.")));
+        lines.extend(reply_format::hint(LIST, |list| format!("{list} says which servers there are.")));
     }
     if !unmatched_terms.is_empty() {
-        lines.push(format!("No tool has: {}.", named::line(&unmatched_terms.join(", "), 200)));
+        lines.push(format!("No tool has: {}.", reply_format::line(&unmatched_terms.join(", "), 200)));
     }
     lines.extend(note.cloned());
     lines.join("\n")
@@ -128,18 +129,18 @@ pub(crate) fn with_server(server: &str, signature: &str) -> String {
     format!("{server}: {signature}")
 }
 
-fn hit(Shown { hit, twins, category }: Shown) -> Hit {
+fn hit(CategorizedHit { hit, twins, category }: CategorizedHit) -> SearchHit {
     let ToolHit { server, name, brief, signature, score, fit, .. } = hit;
     // The brief stands in it already.
     let signature = match signature.strip_suffix(&brief) {
         Some(head) => head.trim_end().to_owned(),
         None => signature,
     };
-    Hit {
+    SearchHit {
         server,
         tool: name,
         description: brief,
-        similarity: named::two_places(score),
+        similarity: reply_format::two_places(score),
         fits: fit != Fit::Weak,
         signature,
         category,

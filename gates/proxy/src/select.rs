@@ -6,10 +6,10 @@ use gatehouse_sdk::{
     artifacts::{self, Draft},
 };
 
-use crate::{call::Args, named};
+use crate::{call::Args, reply_format};
 
 /// The part of a reply that a filter gives, with a line that says so. A filter that fails on this result leaves it whole.
-pub(crate) fn applied(args: &Args, reply: Reply, program: &str) -> Reply {
+pub(crate) fn apply(args: &Args, reply: Reply, program: &str) -> Reply {
     let whole = match &reply.structured {
         Some(data) => data.clone(),
         None => reply.text(),
@@ -22,7 +22,7 @@ pub(crate) fn applied(args: &Args, reply: Reply, program: &str) -> Reply {
         }
     };
     let count = outputs.values.len();
-    let kept = kept(args, &whole);
+    let kept = store_whole(args, &whole);
     let note = outputs.note.map(|note| format!(" {note}")).unwrap_or_default();
     let characters = whole.chars().count();
     let said = format!("select: {count} values of a result of {characters} characters.{note} {kept}");
@@ -33,7 +33,7 @@ pub(crate) fn applied(args: &Args, reply: Reply, program: &str) -> Reply {
 }
 
 /// Keeps the whole, and says where, or why not.
-fn kept(args: &Args, whole: &str) -> String {
+fn store_whole(args: &Args, whole: &str) -> String {
     let draft = Draft {
         text: whole.to_owned(),
         mime_type: "application/json".into(),
@@ -45,7 +45,7 @@ fn kept(args: &Args, whole: &str) -> String {
     };
     match artifacts::put(&draft) {
         Ok(artifact) => {
-            let how = named::hint("get_workspace_file", |file| format!("; {file} brings any part"));
+            let how = reply_format::hint("get_workspace_file", |file| format!("; {file} brings any part"));
             format!("The whole is kept as {}{}.", artifact.id, how.unwrap_or_default())
         }
         // Not to grant artifacts is a choice.

@@ -7,12 +7,12 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, named};
+use crate::{Params, reply_format};
 
 pub(crate) const LIST: &str = "list_mcp_servers";
 
 /// Characters of an error that a reply shows.
-const ERROR_SHOWN: usize = 200;
+const MAX_ERROR_CHARS: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ struct ListArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Shown {
+struct ServerEntry {
     name: String,
     state: &'static str,
     transport: String,
@@ -42,8 +42,8 @@ struct Shown {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Listed {
-    servers: Vec<Shown>,
+struct ServerList {
+    servers: Vec<ServerEntry>,
     total: usize,
     connected: usize,
 }
@@ -52,7 +52,7 @@ pub(crate) fn list() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, ListArgs>(LIST)
         .description(|_| "The servers, their state and number of tools.")
         .idempotent()
-        .output::<Listed>()
+        .output::<ServerList>()
         .run(run_list)
 }
 
@@ -60,7 +60,7 @@ fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let wanted = args.name_filter.unwrap_or_default().to_lowercase();
     let all = servers::servers()?;
     let total = all.len();
-    let mut servers: Vec<Shown> = all.into_iter().map(shown).collect();
+    let mut servers: Vec<ServerEntry> = all.into_iter().map(server_entry).collect();
     let connected = servers.iter().filter(|server| server.state == "connected").count();
     servers.retain(|server| server.name.to_lowercase().contains(&wanted));
     let mut lines: Vec<String> = servers.iter().map(line).collect();
@@ -69,11 +69,11 @@ fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
         _ if lines.is_empty() => format!("None of the {total} servers has that in its name."),
         _ => format!("{total} servers, {connected} connected."),
     });
-    Reply::markdown(lines.join("\n")).structured(&Listed { servers, total, connected })
+    Reply::markdown(lines.join("\n")).structured(&ServerList { servers, total, connected })
 }
 
-fn shown(server: Server) -> Shown {
-    Shown {
+fn server_entry(server: Server) -> ServerEntry {
+    ServerEntry {
         name: server.name,
         state: match server.state {
             State::Configured => "configured",
@@ -85,7 +85,7 @@ fn shown(server: Server) -> Shown {
         transport: server.transport,
         tool_count: server.tool_count,
         connected_at: server.connected_at,
-        last_error: server.last_error.map(|error| named::line(&error, ERROR_SHOWN)),
+        last_error: server.last_error.map(|error| reply_format::line(&error, MAX_ERROR_CHARS)),
         circuit: match server.circuit {
             Circuit::Closed => "closed",
             Circuit::Open => "open",
@@ -96,8 +96,8 @@ fn shown(server: Server) -> Shown {
     }
 }
 
-fn line(server: &Shown) -> String {
-    let Shown { name, state, transport, .. } = server;
+fn line(server: &ServerEntry) -> String {
+    let ServerEntry { name, state, transport, .. } = server;
     let tools = server.tool_count.map(|count| format!(", {count} tools")).unwrap_or_default();
     let circuit = match (server.circuit, server.recovery_in_ms) {
         ("closed", _) => String::new(),
@@ -110,7 +110,7 @@ fn line(server: &Shown) -> String {
 
 /// The same fault; where a server is not there, with the way to see those that are.
 pub(crate) fn with_names(fault: Fault) -> Fault {
-    match named::hint(LIST, |list| format!("{list} says which servers there are.")) {
+    match reply_format::hint(LIST, |list| format!("{list} says which servers there are.")) {
         Some(hint) if fault.kind == FaultKind::NotFound && fault.hint.is_none() => fault.hint(hint),
         _ => fault,
     }
@@ -124,20 +124,20 @@ struct RefreshArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct NotAsked {
+struct RefreshFailure {
     server: String,
     error: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Refreshed {
+struct RefreshReply {
     added: u32,
     updated: u32,
     removed: u32,
     unchanged: u32,
     /// Vectors made anew.
     embeddings: u32,
-    failed: Vec<NotAsked>,
+    failed: Vec<RefreshFailure>,
 }
 
 pub(crate) fn refresh() -> Tool<Params> {
@@ -146,20 +146,20 @@ pub(crate) fn refresh() -> Tool<Params> {
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
-        .output::<Refreshed>()
+        .output::<RefreshReply>()
         .run(run_refresh)
 }
 
 fn run_refresh(_: &Call<Params>, args: RefreshArgs) -> Result<Reply, Fault> {
     let report = servers::refresh(args.server.as_deref(), args.force.unwrap_or(false)).map_err(with_names)?;
     let RefreshReport { added, updated, removed, unchanged, embeddings, failed } = report;
-    let failed: Vec<NotAsked> = failed
+    let failed: Vec<RefreshFailure> = failed
         .into_iter()
-        .map(|(server, error)| NotAsked { server, error: named::line(&error, ERROR_SHOWN) })
+        .map(|(server, error)| RefreshFailure { server, error: reply_format::line(&error, MAX_ERROR_CHARS) })
         .collect();
     let mut lines =
         vec![format!("Tools: {added} added, {updated} updated, {removed} removed, {unchanged} unchanged.")];
     lines.extend(failed.iter().map(|one| format!("{}: {}", one.server, one.error)));
-    let refreshed = Refreshed { added, updated, removed, unchanged, embeddings, failed };
+    let refreshed = RefreshReply { added, updated, removed, unchanged, embeddings, failed };
     Reply::markdown(lines.join("\n")).structured(&refreshed)
 }

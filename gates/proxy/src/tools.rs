@@ -9,7 +9,7 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, metrics, named, servers::with_names};
+use crate::{Params, metrics, reply_format, servers::with_names};
 
 pub(crate) const NAME: &str = "list_tools";
 
@@ -22,7 +22,7 @@ struct Args {
 
 /// How calls of a tool went.
 #[derive(Serialize, JsonSchema)]
-struct Metrics {
+struct MetricsSummary {
     /// 0 to 1.
     success_rate: f64,
     avg_latency_ms: f64,
@@ -30,36 +30,36 @@ struct Metrics {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Listed {
+struct ToolListEntry {
     name: String,
     brief: String,
     category: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metrics: Option<Metrics>,
+    metrics: Option<MetricsSummary>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Tools {
-    tools: Vec<Listed>,
+struct ToolListReply {
+    tools: Vec<ToolListEntry>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "A server's tools in brief.")
         .idempotent()
-        .output::<Tools>()
+        .output::<ToolListReply>()
         .run(run)
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let listed = servers::tools(&args.server).map_err(with_names)?;
     let mut known = match args.include_metrics {
-        Some(true) => of_server(&args.server)?,
+        Some(true) => server_metrics(&args.server)?,
         _ => HashMap::new(),
     };
-    let tools: Vec<Listed> = listed
+    let tools: Vec<ToolListEntry> = listed
         .into_iter()
-        .map(|tool| Listed {
+        .map(|tool| ToolListEntry {
             metrics: known.remove(&tool.name),
             name: tool.name,
             brief: tool.brief,
@@ -67,12 +67,12 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         })
         .collect();
     let text = if tools.is_empty() { "It has no tools.".to_owned() } else { by_category(&tools).join("\n") };
-    Reply::markdown(text).structured(&Tools { tools })
+    Reply::markdown(text).structured(&ToolListReply { tools })
 }
 
 /// A line a tool, after a line with the category that it and those after it have.
-fn by_category(tools: &[Listed]) -> Vec<String> {
-    let mut sorted: Vec<&Listed> = tools.iter().collect();
+fn by_category(tools: &[ToolListEntry]) -> Vec<String> {
+    let mut sorted: Vec<&ToolListEntry> = tools.iter().collect();
     sorted.sort_by(|a, b| a.category.cmp(&b.category));
     let mut lines = Vec::new();
     for group in sorted.chunk_by(|a, b| a.category == b.category) {
@@ -82,21 +82,21 @@ fn by_category(tools: &[Listed]) -> Vec<String> {
     lines
 }
 
-fn line(tool: &Listed) -> String {
+fn line(tool: &ToolListEntry) -> String {
     let metrics = tool.metrics.as_ref().map(|metrics| {
-        let Metrics { success_rate, avg_latency_ms, call_count } = metrics;
+        let MetricsSummary { success_rate, avg_latency_ms, call_count } = metrics;
         format!(" [{call_count} calls, {:.0} % succeeded, {avg_latency_ms} ms]", success_rate * 100.0)
     });
     format!("{}: {}{}", tool.name, tool.brief, metrics.unwrap_or_default())
 }
 
-fn of_server(server: &str) -> Result<HashMap<String, Metrics>, Fault> {
+fn server_metrics(server: &str) -> Result<HashMap<String, MetricsSummary>, Fault> {
     let filter = MetricsFilter { server: Some(server.to_owned()), ..MetricsFilter::all() };
     let called = servers::metrics(&filter)?.into_iter().filter(|one| one.calls > 0);
     let metrics = called.map(|one| {
-        let metrics = Metrics {
-            success_rate: named::two_places(metrics::success_rate(&one)),
-            avg_latency_ms: named::one_place(one.mean_ms),
+        let metrics = MetricsSummary {
+            success_rate: reply_format::two_places(metrics::success_rate(&one)),
+            avg_latency_ms: reply_format::one_place(one.mean_ms),
             call_count: one.calls,
         };
         (one.tool, metrics)

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{Depth, Params};
 
 /// Items that one call returns at most, however many are asked for.
-pub(crate) const TOP_K_MAX: u32 = 20;
+pub(crate) const MAX_TOP_K: u32 = 20;
 
 /// Arguments of the tools that return a list.
 #[derive(Deserialize, JsonSchema)]

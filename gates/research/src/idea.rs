@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{
     Params,
-    items::Item,
-    list::{Findings, ListTool, prose},
-    run::Run,
-    sections::{Section, Sections},
+    items::ResearchItem,
+    list::{ListTool, ResearchFindings, prose},
+    run::ResearchRun,
+    sections::{SectionSpec, SectionTable},
 };
 
 static TOOL: ListTool = ListTool {
@@ -31,10 +31,10 @@ static TOOL: ListTool = ListTool {
     ],
 };
 
-pub(crate) struct Idea;
+pub(crate) struct IdeaSections;
 
-impl Sections for Idea {
-    const ALL: &'static [Section] = &[
+impl SectionTable for IdeaSections {
+    const ALL: &'static [SectionSpec] = &[
         prose("description", "Description", "what the idea is, and why it works"),
         prose("how_to_apply", "How to Apply", "the steps to apply it"),
         prose("when_to_use", "When to Use", "where it fits, and where it does not"),
@@ -46,19 +46,19 @@ impl Sections for Idea {
 
 /// What was found.
 #[derive(Serialize, JsonSchema)]
-struct Ideas {
+struct IdeaList {
     /// The query as it was asked.
     query: String,
     /// How many ideas there are.
     found: usize,
-    ideas: Vec<Item<Idea>>,
+    ideas: Vec<ResearchItem<IdeaSections>>,
     #[serde(flatten)]
-    run: Run,
+    run: ResearchRun,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
-    TOOL.declare().output::<Ideas>().run(|call, args| {
-        let Findings { text, query, items, run } = TOOL.research(call, args)?;
-        Reply::markdown(text).structured(&Ideas { query, found: items.len(), ideas: items, run })
+    TOOL.declare().output::<IdeaList>().run(|call, args| {
+        let ResearchFindings { text, query, items, run } = TOOL.research(call, args)?;
+        Reply::markdown(text).structured(&IdeaList { query, found: items.len(), ideas: items, run })
     })
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{
     Params,
-    items::Item,
-    list::{Findings, ListTool, prose},
-    run::Run,
-    sections::{Section, Sections},
+    items::ResearchItem,
+    list::{ListTool, ResearchFindings, prose},
+    run::ResearchRun,
+    sections::{SectionSpec, SectionTable},
 };
 
 static TOOL: ListTool = ListTool {
@@ -31,12 +31,12 @@ static TOOL: ListTool = ListTool {
     ],
 };
 
-pub(crate) struct Implementation;
+pub(crate) struct ImplementationSections;
 
-impl Sections for Implementation {
-    const ALL: &'static [Section] = &[
+impl SectionTable for ImplementationSections {
+    const ALL: &'static [SectionSpec] = &[
         prose("description", "Description", "what the code does, and how"),
-        Section {
+        SectionSpec {
             key: "code_snippet",
             heading: "Code Snippet",
             about: "code to start from, complete enough to run, with its imports; the code alone",
@@ -52,20 +52,20 @@ impl Sections for Implementation {
 
 /// What was found.
 #[derive(Serialize, JsonSchema)]
-struct Implementations {
+struct ImplementationList {
     /// The query as it was asked.
     query: String,
     /// How many implementations there are.
     found: usize,
-    implementations: Vec<Item<Implementation>>,
+    implementations: Vec<ResearchItem<ImplementationSections>>,
     #[serde(flatten)]
-    run: Run,
+    run: ResearchRun,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
-    TOOL.declare().output::<Implementations>().run(|call, args| {
-        let Findings { text, query, items, run } = TOOL.research(call, args)?;
-        Reply::markdown(text).structured(&Implementations {
+    TOOL.declare().output::<ImplementationList>().run(|call, args| {
+        let ResearchFindings { text, query, items, run } = TOOL.research(call, args)?;
+        Reply::markdown(text).structured(&ImplementationList {
             query,
             found: items.len(),
             implementations: items,

@@ -8,30 +8,34 @@ use serde_json::{Map, Value};
 
 use crate::{
     clean,
-    sections::{Sections, Texts},
+    sections::{SectionTable, SectionTexts},
     sources::{self, Evidence},
 };
 
 /// Characters of a title.
-const TITLE_MAX: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
 
 // One idea, or one implementation. Not a doc comment: agents would pay for it in each list of tools.
 #[derive(Serialize, JsonSchema)]
-#[serde(bound(serialize = "S: Sections"))]
-#[schemars(bound = "S: Sections", rename = "Item")]
-pub(crate) struct Item<S> {
+#[serde(bound(serialize = "S: SectionTable"))]
+#[schemars(bound = "S: SectionTable", rename = "Item")]
+pub(crate) struct ResearchItem<S> {
     pub(crate) title: String,
     /// The page it is from.
     pub(crate) url: String,
     /// Whether the provider says that the model read that page, the site only, or none of it.
     pub(crate) evidence: Evidence,
     #[serde(flatten)]
-    pub(crate) texts: Texts<S>,
+    pub(crate) texts: SectionTexts<S>,
 }
 
 /// Items that name their page, at most `top_k`, those of one page as one; and how many name no page, or say nothing.
-pub(crate) fn keep<S: Sections>(values: &[Value], read: &[WebSource], top_k: usize) -> (Vec<Item<S>>, usize) {
-    let mut items: Vec<Item<S>> = Vec::new();
+pub(crate) fn collect_items<S: SectionTable>(
+    values: &[Value],
+    read: &[WebSource],
+    top_k: usize,
+) -> (Vec<ResearchItem<S>>, usize) {
+    let mut items: Vec<ResearchItem<S>> = Vec::new();
     let mut left_out = 0;
     for value in values {
         let Some(item) = item(value, read) else {
@@ -48,16 +52,16 @@ pub(crate) fn keep<S: Sections>(values: &[Value], read: &[WebSource], top_k: usi
     (items, left_out)
 }
 
-fn item<S: Sections>(value: &Value, read: &[WebSource]) -> Option<Item<S>> {
+fn item<S: SectionTable>(value: &Value, read: &[WebSource]) -> Option<ResearchItem<S>> {
     let map = value.as_object()?;
     let url = address(map)?;
-    let texts = Texts::read(map);
+    let texts = SectionTexts::read(map);
     let title = title(map);
     if title.is_empty() && texts.by_key.is_empty() {
         return None;
     }
     let title = if title.is_empty() { sources::site(&url) } else { title };
-    Some(Item { title, evidence: sources::evidence(&url, read), url, texts })
+    Some(ResearchItem { title, evidence: sources::evidence(&url, read), url, texts })
 }
 
 /// The page that an item or a reference names. Not every model keeps to the name that it was asked to use.
@@ -73,11 +77,12 @@ pub(crate) fn title(map: &Map<String, Value>) -> String {
 
 /// The text as a title of one line.
 pub(crate) fn line(text: &str) -> String {
-    let seen: String = clean::start(text, TITLE_MAX * 4).chars().map(sources::spaced).collect();
-    one_line(&seen, TITLE_MAX)
+    let seen: String =
+        clean::start(text, MAX_TITLE_CHARS * 4).chars().map(sources::hidden_to_space).collect();
+    one_line(&seen, MAX_TITLE_CHARS)
 }
 
-fn merge<S: Sections>(known: &mut Item<S>, other: Item<S>) {
+fn merge<S: SectionTable>(known: &mut ResearchItem<S>, other: ResearchItem<S>) {
     if !known.title.to_lowercase().contains(&other.title.to_lowercase()) {
         known.title = line(&format!("{} · {}", known.title, other.title));
     }

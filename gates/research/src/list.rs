@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Params,
-    args::{ListArgs, ResearchRequest, TOP_K_MAX},
+    args::{ListArgs, MAX_TOP_K, ResearchRequest},
     ask,
-    items::{self, Item},
+    items::{self, ResearchItem},
     parse, render,
-    run::{self, Run},
-    sections::{Section, Sections},
+    run::{self, ResearchRun},
+    sections::{SectionSpec, SectionTable},
 };
 
 /// The words of one of them.
@@ -32,15 +32,15 @@ pub(crate) struct ListTool {
 }
 
 /// A section of text, as the lists have them.
-pub(crate) const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> Section {
-    Section { key, heading, about, max: 4_000, code: false }
+pub(crate) const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> SectionSpec {
+    SectionSpec { key, heading, about, max: 4_000, code: false }
 }
 
-pub(crate) struct Findings<S> {
+pub(crate) struct ResearchFindings<S> {
     pub(crate) text: String,
     pub(crate) query: String,
-    pub(crate) items: Vec<Item<S>>,
-    pub(crate) run: Run,
+    pub(crate) items: Vec<ResearchItem<S>>,
+    pub(crate) run: ResearchRun,
 }
 
 impl ListTool {
@@ -50,21 +50,21 @@ impl ListTool {
         gatehouse_sdk::tool::<Params, ListArgs>(self.name)
             .title(self.title)
             .description(move |params| {
-                description.replace("{top_k}", &params.default_top_k.at_most(TOP_K_MAX).to_string())
+                description.replace("{top_k}", &params.default_top_k.at_most(MAX_TOP_K).to_string())
             })
-            .default_from("top_k", |params| params.default_top_k.at_most(TOP_K_MAX).into())
+            .default_from("top_k", |params| params.default_top_k.at_most(MAX_TOP_K).into())
             .default_from("depth", |params| json!(params.default_depth))
             .intent(Intent::Analyze)
             .open_world()
     }
 
     /// Asks for a list and keeps what names its page.
-    pub(crate) fn research<S: Sections>(
+    pub(crate) fn research<S: SectionTable>(
         &self,
         call: &Call<Params>,
         args: ListArgs,
-    ) -> Result<Findings<S>, Fault> {
-        let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(TOP_K_MAX) as usize;
+    ) -> Result<ResearchFindings<S>, Fault> {
+        let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(MAX_TOP_K) as usize;
         let request = ResearchRequest::new(call, args.query, args.depth);
         let mut item = Map::new();
         item.insert("title".into(), json!("what it is called, in a few words"));
@@ -73,13 +73,13 @@ impl ListTool {
         let what = format!("Find up to {top_k} {} this JSON string asks for:", self.what);
         let answer = ask::ask(&request, &what, &json!({"items": [Value::Object(item)]}))?;
         let read = parse::list(&answer, "items").ok_or_else(|| run::unreadable(&answer))?;
-        let cut = run::cut(&answer, read.whole);
-        let (items, left_out) = items::keep(&read.value, &answer.sources, top_k);
+        let cut = run::cut_reason(&answer, read.whole);
+        let (items, left_out) = items::collect_items(&read.value, &answer.sources, top_k);
         if items.is_empty() && cut.is_some() {
             return Err(run::unreadable(&answer));
         }
-        let run = Run::new(self.name, &request, &answer, cut, items.len(), left_out);
+        let run = ResearchRun::new(self.name, &request, &answer, cut, items.len(), left_out);
         let text = render::list(self, &request, &items, &run);
-        Ok(Findings { text, query: request.query, items, run })
+        Ok(ResearchFindings { text, query: request.query, items, run })
     }
 }

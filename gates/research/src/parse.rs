@@ -5,21 +5,21 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Elements that are read of a list; far more than anybody may ask for.
-const ELEMENTS_MAX: usize = 200;
+const MAX_ELEMENTS: usize = 200;
 
 /// What was read.
-pub(crate) struct Parsed<T> {
+pub(crate) struct ParsedJson<T> {
     pub(crate) value: T,
     /// Whether it was there to its end.
     pub(crate) whole: bool,
 }
 
 /// The list under this key, or none where the text has none.
-pub(crate) fn list(answer: &Completion, key: &str) -> Option<Parsed<Vec<Value>>> {
+pub(crate) fn list(answer: &Completion, key: &str) -> Option<ParsedJson<Vec<Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Array(mut value)) => {
-            value.truncate(ELEMENTS_MAX);
-            Some(Parsed { value, whole: true })
+            value.truncate(MAX_ELEMENTS);
+            Some(ParsedJson { value, whole: true })
         }
         Some(_) => None,
         None => after(&answer.text, key, '[').map(elements),
@@ -27,9 +27,9 @@ pub(crate) fn list(answer: &Completion, key: &str) -> Option<Parsed<Vec<Value>>>
 }
 
 /// The object under this key, or none where the text has none.
-pub(crate) fn object(answer: &Completion, key: &str) -> Option<Parsed<Map<String, Value>>> {
+pub(crate) fn object(answer: &Completion, key: &str) -> Option<ParsedJson<Map<String, Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
-        Some(Value::Object(value)) => Some(Parsed { value, whole: true }),
+        Some(Value::Object(value)) => Some(ParsedJson { value, whole: true }),
         Some(_) => None,
         None => after(&answer.text, key, '{').map(members),
     }
@@ -47,31 +47,31 @@ fn after<'a>(text: &'a str, key: &str, open: char) -> Option<&'a str> {
     })
 }
 
-fn elements(mut rest: &str) -> Parsed<Vec<Value>> {
+fn elements(mut rest: &str) -> ParsedJson<Vec<Value>> {
     let mut value = Vec::new();
-    while value.len() < ELEMENTS_MAX {
+    while value.len() < MAX_ELEMENTS {
         if rest.trim_start().starts_with(']') {
-            return Parsed { value, whole: true };
+            return ParsedJson { value, whole: true };
         }
         let Some((element, after)) = next(rest) else { break };
         value.push(element);
         rest = past(after, ',');
     }
-    Parsed { value, whole: false }
+    ParsedJson { value, whole: false }
 }
 
-fn members(mut rest: &str) -> Parsed<Map<String, Value>> {
+fn members(mut rest: &str) -> ParsedJson<Map<String, Value>> {
     let mut value = Map::new();
-    while value.len() < ELEMENTS_MAX {
+    while value.len() < MAX_ELEMENTS {
         if rest.trim_start().starts_with('}') {
-            return Parsed { value, whole: true };
+            return ParsedJson { value, whole: true };
         }
         let Some((key, after)) = next::<String>(rest) else { break };
         let Some((member, after)) = next(past(after, ':')) else { break };
         value.insert(key, member);
         rest = past(after, ',');
     }
-    Parsed { value, whole: false }
+    ParsedJson { value, whole: false }
 }
 
 /// The value that the text begins with, and what follows it.

@@ -6,24 +6,24 @@ use gatehouse_wiki::{RelatedTool, code, one_line};
 use crate::{
     Depth,
     args::ResearchRequest,
-    items::Item,
+    items::ResearchItem,
     list::ListTool,
-    run::Run,
-    sections::{Sections, Texts},
-    study::{RELATED, Reference, StudySections},
+    run::ResearchRun,
+    sections::{SectionTable, SectionTexts},
+    study::{RELATED, StudyReference, StudySections},
 };
 
 /// The reply of a tool that returns a list.
-pub(crate) fn list<S: Sections>(
+pub(crate) fn list<S: SectionTable>(
     tool: &ListTool,
     request: &ResearchRequest,
-    items: &[Item<S>],
-    run: &Run,
+    items: &[ResearchItem<S>],
+    run: &ResearchRun,
 ) -> String {
     if items.is_empty() {
         return nothing(tool.noun, tool.related, request, run);
     }
-    let mut out = format!("# {}: \"{}\"\n\n", tool.heading, shown(&request.query));
+    let mut out = format!("# {}: \"{}\"\n\n", tool.heading, shorten_query(&request.query));
     out += &format!("Found **{}** {}:\n", items.len(), tool.noun);
     out += &notes(run);
     for (i, item) in items.iter().enumerate() {
@@ -31,33 +31,33 @@ pub(crate) fn list<S: Sections>(
         out += &format!("**Source:** <{}>{}\n", item.url, item.evidence.remark());
         out += &item.texts.render("###");
     }
-    out + &account(run)
+    out + &render_account(run)
 }
 
 /// The reply of the study.
 pub(crate) fn study(
     request: &ResearchRequest,
-    texts: &Texts<StudySections>,
-    references: &[Reference],
-    run: &Run,
+    texts: &SectionTexts<StudySections>,
+    references: &[StudyReference],
+    run: &ResearchRun,
 ) -> String {
     if texts.by_key.is_empty() {
         return nothing("study", &RELATED, request, run);
     }
-    let mut out = format!("# Research Study: \"{}\"\n", shown(&request.query));
+    let mut out = format!("# Research Study: \"{}\"\n", shorten_query(&request.query));
     out += &notes(run);
     out += &texts.render("##");
     if !references.is_empty() {
         out += "\n## References\n\n";
-        for Reference { title, url, evidence } in references {
+        for StudyReference { title, url, evidence } in references {
             out += &format!("- {title} <{url}>{}\n", evidence.remark());
         }
     }
-    out + &account(run)
+    out + &render_account(run)
 }
 
 /// What a reader has to know before the rest.
-fn notes(run: &Run) -> String {
+fn notes(run: &ResearchRun) -> String {
     let mut out = String::new();
     if let Some(why) = &run.cut_short {
         out += &format!("\nThe answer was cut short: {why}. What is here is whole.\n");
@@ -69,7 +69,7 @@ fn notes(run: &Run) -> String {
 }
 
 /// Who answered, at the end.
-fn account(run: &Run) -> String {
+fn render_account(run: &ResearchRun) -> String {
     let read = match run.pages_read {
         0 => String::new(),
         pages => format!(", which read {pages} pages"),
@@ -82,8 +82,8 @@ fn account(run: &Run) -> String {
 }
 
 /// An answer that holds nothing is an answer; a failure never gets here.
-fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: &Run) -> String {
-    let mut out = format!("No {noun} found for: \"{}\"\n", shown(&request.query));
+fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: &ResearchRun) -> String {
+    let mut out = format!("No {noun} found for: \"{}\"\n", shorten_query(&request.query));
     if run.left_out > 0 {
         out += &format!("\nLeft out, because they name no page: {}.\n", run.left_out);
     }
@@ -100,6 +100,6 @@ fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: 
 }
 
 /// The query on one line, shortened.
-fn shown(query: &str) -> String {
+fn shorten_query(query: &str) -> String {
     one_line(query, 200)
 }

@@ -14,7 +14,7 @@ use crate::{Depth, args::ResearchRequest};
 
 /// How an answer came about.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Run {
+pub(crate) struct ResearchRun {
     /// How hard the model tried.
     pub(crate) depth: Depth,
     /// What the model answered and was left out, because it names no page.
@@ -28,16 +28,16 @@ pub(crate) struct Run {
     pub(crate) model: String,
     /// What it cost, where the provider says so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tokens: Option<Tokens>,
+    pub(crate) tokens: Option<TokenCounts>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenCounts {
     input: u64,
     output: u64,
 }
 
-impl Run {
+impl ResearchRun {
     /// The account, which also goes to the log: figures, never what was asked or answered.
     pub(crate) fn new(
         tool: &str,
@@ -53,7 +53,7 @@ impl Run {
             pages_read: answer.sources.len(),
             cut_short,
             model: one_line(&answer.model, 100),
-            tokens: answer.tokens.map(|tokens| Tokens { input: tokens.input, output: tokens.output }),
+            tokens: answer.tokens.map(|tokens| TokenCounts { input: tokens.input, output: tokens.output }),
         };
         let fields = json!({
             "tool": tool, "depth": request.depth, "kept": kept, "left_out": left_out, "pages_read": run.pages_read,
@@ -65,7 +65,7 @@ impl Run {
 }
 
 /// Why an answer is not all there.
-pub(crate) fn cut(answer: &Completion, whole: bool) -> Option<String> {
+pub(crate) fn cut_reason(answer: &Completion, whole: bool) -> Option<String> {
     match &answer.cut_short {
         Some(why) => Some(reason(why)),
         None => (!whole).then(|| "its text ends, or breaks, in the middle".to_owned()),

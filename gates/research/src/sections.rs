@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::clean;
 
 /// Levels of nested lists that are still written as lists.
-const LIST_DEPTH: usize = 3;
+const MAX_LIST_DEPTH: usize = 3;
 
 /// One section, as the model is asked for it and as the reply shows it.
-pub(crate) struct Section {
+pub(crate) struct SectionSpec {
     pub(crate) key: &'static str,
     pub(crate) heading: &'static str,
     /// What belongs there, for the model.
@@ -25,8 +25,8 @@ pub(crate) struct Section {
 }
 
 /// The table of one tool, as a type, so that the schema of its reply can name the sections.
-pub(crate) trait Sections {
-    const ALL: &'static [Section];
+pub(crate) trait SectionTable {
+    const ALL: &'static [SectionSpec];
 
     /// The sections as the model is asked for them.
     fn form() -> Map<String, Value> {
@@ -35,15 +35,15 @@ pub(crate) trait Sections {
 }
 
 /// Cleaned texts of the sections that say something, by key.
-pub(crate) struct Texts<S> {
+pub(crate) struct SectionTexts<S> {
     pub(crate) by_key: BTreeMap<&'static str, String>,
     sections: PhantomData<S>,
 }
 
-impl<S: Sections> Texts<S> {
+impl<S: SectionTable> SectionTexts<S> {
     /// Cleans what the model wrote.
     pub(crate) fn read(answer: &Map<String, Value>) -> Self {
-        let text = |section: &'static Section| {
+        let text = |section: &'static SectionSpec| {
             let text = plain(answer.get(section.key)?, 0);
             let clean = if section.code { clean::code } else { clean::prose };
             let text = clean(&text, section.max);
@@ -73,13 +73,13 @@ impl<S: Sections> Texts<S> {
     }
 }
 
-impl<S: Sections> Serialize for Texts<S> {
+impl<S: SectionTable> Serialize for SectionTexts<S> {
     fn serialize<T: Serializer>(&self, to: T) -> Result<T::Ok, T::Error> {
         to.collect_map(S::ALL.iter().filter_map(|section| Some((section.key, self.by_key.get(section.key)?))))
     }
 }
 
-impl<S: Sections> JsonSchema for Texts<S> {
+impl<S: SectionTable> JsonSchema for SectionTexts<S> {
     fn schema_name() -> Cow<'static, str> {
         "Texts".into()
     }
@@ -101,10 +101,10 @@ fn plain(value: &Value, depth: usize) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(all) if depth < LIST_DEPTH => {
+        Value::Array(all) if depth < MAX_LIST_DEPTH => {
             lines(all.iter().map(|value| plain(value, depth + 1)).collect())
         }
-        Value::Object(all) if depth < LIST_DEPTH => {
+        Value::Object(all) if depth < MAX_LIST_DEPTH => {
             lines(all.iter().map(|(key, value)| format!("{key}: {}", plain(value, depth + 1))).collect())
         }
         _ => value.to_string(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The longest address that is kept.
-const URL_MAX: usize = 2_048;
+const MAX_URL_BYTES: usize = 2_048;
 
 /// What the provider says about a page that the model names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub(crate) fn address(text: &str) -> Option<String> {
     let scheme = scheme.to_ascii_lowercase();
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let known = ["http", "https"].contains(&scheme.as_str()) && is_host(authority);
-    if !known || text.len() > URL_MAX || rest.chars().any(|c| c.is_whitespace() || is_hidden(c)) {
+    if !known || text.len() > MAX_URL_BYTES || rest.chars().any(|c| c.is_whitespace() || is_hidden(c)) {
         return None;
     }
     let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
@@ -101,7 +101,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
 }
 
 /// The character, or a space for one that nobody sees.
-pub(crate) fn spaced(c: char) -> char {
+pub(crate) fn hidden_to_space(c: char) -> char {
     if is_hidden(c) { ' ' } else { c }
 }
 

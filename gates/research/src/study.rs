@@ -13,24 +13,24 @@ use crate::{
     Params,
     args::{ResearchRequest, StudyArgs},
     ask, items, parse, render,
-    run::{self, Run},
-    sections::{Section, Sections, Texts},
+    run::{self, ResearchRun},
+    sections::{SectionSpec, SectionTable, SectionTexts},
     sources::{self, Evidence},
 };
 
 pub(crate) const TOOL: &str = "research_study";
 
 /// References of one study.
-const REFERENCES_MAX: usize = 30;
+const MAX_REFERENCES: usize = 30;
 
-const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> Section {
-    Section { key, heading, about, max: 8_000, code: false }
+const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> SectionSpec {
+    SectionSpec { key, heading, about, max: 8_000, code: false }
 }
 
 pub(crate) struct StudySections;
 
-impl Sections for StudySections {
-    const ALL: &'static [Section] = &[
+impl SectionTable for StudySections {
+    const ALL: &'static [SectionSpec] = &[
         prose("key_takeaways", "Key Takeaways", "a list of the few sentences to remember"),
         prose("abstract", "Abstract", "the question and the answer, in one paragraph"),
         prose("background", "Background", "what one has to know to follow"),
@@ -54,16 +54,16 @@ pub(crate) struct Study {
     /// The query as it was asked.
     query: String,
     #[serde(flatten)]
-    texts: Texts<StudySections>,
+    texts: SectionTexts<StudySections>,
     /// What the study names, and then the pages that the model read beside.
-    references: Vec<Reference>,
+    references: Vec<StudyReference>,
     #[serde(flatten)]
-    run: Run,
+    run: ResearchRun,
 }
 
 /// A page.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Reference {
+pub(crate) struct StudyReference {
     pub(crate) title: String,
     pub(crate) url: String,
     /// Whether the provider says that the model read that page, the site only, or none of it.
@@ -92,45 +92,45 @@ fn answer(call: &Call<Params>, args: StudyArgs) -> Result<Reply, Fault> {
     let form = json!({"study": StudySections::form(), "references": [reference]});
     let answer = ask::ask(&request, "Study the question that this JSON string asks:", &form)?;
     let read = parse::object(&answer, "study").ok_or_else(|| run::unreadable(&answer))?;
-    let texts = Texts::read(&read.value);
+    let texts = SectionTexts::read(&read.value);
     let listed = parse::list(&answer, "references");
     let whole = read.whole && listed.as_ref().is_none_or(|list| list.whole);
-    let cut = run::cut(&answer, whole);
+    let cut = run::cut_reason(&answer, whole);
     if texts.by_key.is_empty() && cut.is_some() {
         return Err(run::unreadable(&answer));
     }
     let (references, left_out) = references(listed.map(|list| list.value).unwrap_or_default(), &answer);
-    let run = Run::new(TOOL, &request, &answer, cut, texts.by_key.len(), left_out);
+    let run = ResearchRun::new(TOOL, &request, &answer, cut, texts.by_key.len(), left_out);
     let text = render::study(&request, &texts, &references, &run);
     Reply::markdown(text).structured(&Study { query: request.query, texts, references, run })
 }
 
 /// What the study names, each page once, and then the pages that were read and not named. Beside it, how
 /// many references name no page.
-fn references(listed: Vec<Value>, answer: &Completion) -> (Vec<Reference>, usize) {
+fn references(listed: Vec<Value>, answer: &Completion) -> (Vec<StudyReference>, usize) {
     let named = listed.iter().map(|value| {
         let map = value.as_object()?;
         let url = items::address(map)?;
         Some(reference(items::title(map), url, &answer.sources))
     });
-    let named: Vec<Option<Reference>> = named.collect();
+    let named: Vec<Option<StudyReference>> = named.collect();
     let left_out = named.iter().filter(|reference| reference.is_none()).count();
     let read = answer.sources.iter().filter_map(|source| {
         let url = sources::address(&source.url)?;
         Some(reference(items::line(source.title.as_deref().unwrap_or_default()), url, &answer.sources))
     });
-    let mut references: Vec<Reference> = Vec::new();
+    let mut references: Vec<StudyReference> = Vec::new();
     for reference in named.into_iter().flatten().chain(read) {
         let page = sources::key(&reference.url);
         let known = references.iter().any(|known| sources::key(&known.url) == page);
-        if !known && references.len() < REFERENCES_MAX {
+        if !known && references.len() < MAX_REFERENCES {
             references.push(reference);
         }
     }
     (references, left_out)
 }
 
-fn reference(title: String, url: String, read: &[WebSource]) -> Reference {
+fn reference(title: String, url: String, read: &[WebSource]) -> StudyReference {
     let title = if title.is_empty() { sources::site(&url) } else { title };
-    Reference { title, evidence: sources::evidence(&url, read), url }
+    StudyReference { title, evidence: sources::evidence(&url, read), url }
 }

@@ -4,15 +4,15 @@ use gatehouse_sdk::catalog::{self, Entry};
 use serde_json::{Map, Value};
 
 /// Levels of a schema that are written out.
-const DEPTH: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// Characters of a type or description before it is cut.
-const TYPE: usize = 600;
-const ABOUT: usize = 300;
+const MAX_TYPE_CHARS: usize = 600;
+const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// One line: `search(args: { query: string; top_k?: number }): Promise<string>`.
 pub(crate) fn signature(entry: &Entry, schema: &Value) -> String {
-    let arguments = of_type(schema, schema, 0);
+    let arguments = render_type(schema, schema, 0);
     let optional = match schema.get("required").and_then(Value::as_array) {
         Some(required) if !required.is_empty() => "",
         _ => "?",
@@ -24,7 +24,7 @@ pub(crate) fn signature(entry: &Entry, schema: &Value) -> String {
 pub(crate) fn full(entry: &Entry, schema: &Value, about: bool) -> String {
     let mut text = String::new();
     if about {
-        text += &format!("/** {} */\n", comment(&entry.description, 4 * ABOUT));
+        text += &format!("/** {} */\n", comment(&entry.description, 4 * MAX_DESCRIPTION_CHARS));
     }
     text += &signature(entry, schema);
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -32,7 +32,7 @@ pub(crate) fn full(entry: &Entry, schema: &Value, about: bool) -> String {
         let said = property.get("description").and_then(Value::as_str).unwrap_or_default();
         let default = property.get("default").map(|value| format!(" (default {value})")).unwrap_or_default();
         if !said.is_empty() || !default.is_empty() {
-            text += &format!("\n  // {argument}: {}{default}", comment(said, ABOUT));
+            text += &format!("\n  // {argument}: {}{default}", comment(said, MAX_DESCRIPTION_CHARS));
         }
     }
     text
@@ -44,8 +44,8 @@ fn replies(entry: &Entry) -> String {
     }
     match catalog::output_schema(&entry.name) {
         Ok(Some(json)) => {
-            let schema = super::engine::json_of(&json);
-            of_type(&schema, &schema, 0)
+            let schema = super::engine::parse_json(&json);
+            render_type(&schema, &schema, 0)
         }
         _ => "any".into(),
     }
@@ -64,18 +64,18 @@ fn name(name: &str) -> String {
     if plain { name.to_owned() } else { Value::from(name).to_string() }
 }
 
-fn of_type(schema: &Value, root: &Value, depth: usize) -> String {
-    let text = written(schema, root, depth);
-    if text.len() > TYPE && depth > 0 { "object".into() } else { text }
+fn render_type(schema: &Value, root: &Value, depth: usize) -> String {
+    let text = render_schema(schema, root, depth);
+    if text.len() > MAX_TYPE_CHARS && depth > 0 { "object".into() } else { text }
 }
 
-fn written(schema: &Value, root: &Value, depth: usize) -> String {
-    if depth > DEPTH {
+fn render_schema(schema: &Value, root: &Value, depth: usize) -> String {
+    if depth > MAX_DEPTH {
         return "any".into();
     }
     if let Some(pointer) = schema.get("$ref").and_then(Value::as_str) {
         let target = pointer.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.map_or_else(|| "any".into(), |target| of_type(target, root, depth + 1));
+        return target.map_or_else(|| "any".into(), |target| render_type(target, root, depth + 1));
     }
     if let Some(value) = schema.get("const") {
         return value.to_string();
@@ -85,23 +85,24 @@ fn written(schema: &Value, root: &Value, depth: usize) -> String {
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(kinds) = schema.get(key).and_then(Value::as_array) {
-            let mut kinds: Vec<String> = kinds.iter().map(|kind| of_type(kind, root, depth + 1)).collect();
+            let mut kinds: Vec<String> =
+                kinds.iter().map(|kind| render_type(kind, root, depth + 1)).collect();
             kinds.dedup();
             return kinds.join(" | ");
         }
     }
     match schema.get("type") {
-        Some(Value::String(kind)) => of_kind(kind, schema, root, depth),
+        Some(Value::String(kind)) => render_kind(kind, schema, root, depth),
         Some(Value::Array(kinds)) => {
             let kinds = kinds.iter().filter_map(Value::as_str);
-            kinds.map(|kind| of_kind(kind, schema, root, depth)).collect::<Vec<_>>().join(" | ")
+            kinds.map(|kind| render_kind(kind, schema, root, depth)).collect::<Vec<_>>().join(" | ")
         }
-        _ if schema.get("properties").is_some() => of_kind("object", schema, root, depth),
+        _ if schema.get("properties").is_some() => render_kind("object", schema, root, depth),
         _ => "any".into(),
     }
 }
 
-fn of_kind(kind: &str, schema: &Value, root: &Value, depth: usize) -> String {
+fn render_kind(kind: &str, schema: &Value, root: &Value, depth: usize) -> String {
     match kind {
         "integer" | "number" => "number".into(),
         "string" => "string".into(),
@@ -109,7 +110,7 @@ fn of_kind(kind: &str, schema: &Value, root: &Value, depth: usize) -> String {
         "null" => "null".into(),
         "array" => {
             let item =
-                schema.get("items").map_or_else(|| "any".into(), |item| of_type(item, root, depth + 1));
+                schema.get("items").map_or_else(|| "any".into(), |item| render_type(item, root, depth + 1));
             if item.contains(['|', ' ']) { format!("Array<{item}>") } else { format!("{item}[]") }
         }
         "object" => {
@@ -124,14 +125,14 @@ fn of_kind(kind: &str, schema: &Value, root: &Value, depth: usize) -> String {
                 .collect();
             if properties.is_empty() {
                 return match schema.get("additionalProperties").filter(|more| more.is_object()) {
-                    Some(more) => format!("Record<string, {}>", of_type(more, root, depth + 1)),
+                    Some(more) => format!("Record<string, {}>", render_type(more, root, depth + 1)),
                     None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => "{}".into(),
                     None => "object".into(),
                 };
             }
             let member = |(key, value): (&String, &Value)| {
                 let optional = if required.contains(&key.as_str()) { "" } else { "?" };
-                format!("{}{optional}: {}", name(key), of_type(value, root, depth + 1))
+                format!("{}{optional}: {}", name(key), render_type(value, root, depth + 1))
             };
             format!("{{ {} }}", properties.iter().map(member).collect::<Vec<_>>().join("; "))
         }

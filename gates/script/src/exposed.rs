@@ -5,19 +5,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Params, engine, file::File, run, typescript};
+use crate::{Params, engine, file::ScriptFile, run, typescript};
 
 /// The most scripts that one preset exposes.
-const MOST: usize = 100;
+const MAX_EXPOSED: usize = 100;
 
 /// Whatever its schema says; the host has checked that.
 #[derive(Deserialize, JsonSchema)]
-struct Given(Map<String, Value>);
+struct ExposedArgs(Map<String, Value>);
 
 /// Whether scripts of the parameters can be tools.
 pub(crate) fn check(params: &Params) -> Result<(), Fault> {
-    if params.scripts.len() > MOST {
-        return Err(Fault::invalid(format!("scripts: a preset exposes {MOST} scripts at most")));
+    if params.scripts.len() > MAX_EXPOSED {
+        return Err(Fault::invalid(format!("scripts: a preset exposes {MAX_EXPOSED} scripts at most")));
     }
     for (at, text) in params.scripts.iter().enumerate() {
         let file = read(at, text)?;
@@ -25,8 +25,8 @@ pub(crate) fn check(params: &Params) -> Result<(), Fault> {
         if crate::OWN.contains(&file.name.as_str()) {
             return Err(wrong("this gate has a tool of that name".into()));
         }
-        if let Err(mistake) = typescript::Script::read(&file.code) {
-            return Err(wrong(engine::Failure::from(mistake).shown(&file.code)));
+        if let Err(mistake) = typescript::CompiledScript::read(&file.code) {
+            return Err(wrong(engine::ScriptError::from(mistake).render(&file.code)));
         }
     }
     Ok(())
@@ -37,23 +37,23 @@ pub(crate) fn tools(params: &Params) -> Result<Vec<Tool<Params>>, Fault> {
     params.scripts.iter().enumerate().map(|(at, text)| tool(at, text)).collect()
 }
 
-fn read(at: usize, text: &str) -> Result<File, Fault> {
-    File::read(text).map_err(|why| Fault::invalid(format!("scripts[{at}]: {why}")))
+fn read(at: usize, text: &str) -> Result<ScriptFile, Fault> {
+    ScriptFile::read(text).map_err(|why| Fault::invalid(format!("scripts[{at}]: {why}")))
 }
 
 fn tool(at: usize, text: &str) -> Result<Tool<Params>, Fault> {
-    let File { name, description, params, code } = read(at, text)?;
-    Ok(gatehouse_sdk::tool::<Params, Given>(name)
+    let ScriptFile { name, description, params, code } = read(at, text)?;
+    Ok(gatehouse_sdk::tool::<Params, ExposedArgs>(name)
         .description(move |_| description.clone())
         .schema(move |_, schema| *schema = object(params.clone()))
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
         .runs_code()
-        .run(move |call: &Call<Params>, Given(given)| ran(call, &code, given)))
+        .run(move |call: &Call<Params>, ExposedArgs(given)| run_exposed(call, &code, given)))
 }
 
-fn ran(call: &Call<Params>, code: &str, given: Map<String, Value>) -> Result<Reply, Fault> {
+fn run_exposed(call: &Call<Params>, code: &str, given: Map<String, Value>) -> Result<Reply, Fault> {
     Ok(run::run_text(call, code, Some(&Value::Object(given)), None))
 }
 

@@ -16,7 +16,7 @@ const PARAMS: &str = "params";
 
 /// A script with what is said of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct File {
+pub(crate) struct ScriptFile {
     pub(crate) name: String,
     pub(crate) description: String,
     /// JSON Schema of `input`.
@@ -31,7 +31,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(letters)
 }
 
-impl File {
+impl ScriptFile {
     /// Reads a file. The error is a sentence about it, with the line where there is one.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (mut name, mut description, mut params) = (None, None, None);
@@ -65,7 +65,7 @@ impl File {
     }
 
     /// The text of such a file for a script that has no such beginning.
-    pub(crate) fn written(
+    pub(crate) fn render(
         name: &str,
         description: &str,
         params: Option<&Map<String, Value>>,
@@ -88,14 +88,18 @@ mod tests {
     fn what_is_written_is_read() {
         let params = serde_json::json!({"type": "object", "properties": {"n": {"type": "number"}}});
         let params = params.as_object().cloned();
-        let text =
-            File::written("twice", "Doubles\n a  number.", params.as_ref(), "// own\nreturn input.n * 2\n");
-        let file = File::read(&text).expect("a file");
+        let text = ScriptFile::render(
+            "twice",
+            "Doubles\n a  number.",
+            params.as_ref(),
+            "// own\nreturn input.n * 2\n",
+        );
+        let file = ScriptFile::read(&text).expect("a file");
         assert_eq!((file.name.as_str(), file.description.as_str()), ("twice", "Doubles a number."));
         assert_eq!(file.params, params);
         assert!(file.code.ends_with("// own\nreturn input.n * 2\n"), "{}", file.code);
         // One that has such a beginning already keeps the first.
-        let again = File::read(&File::written("other", "Other.", None, &text)).expect("a file");
+        let again = ScriptFile::read(&ScriptFile::render("other", "Other.", None, &text)).expect("a file");
         assert_eq!((again.name.as_str(), again.params), ("other", params));
     }
 
@@ -107,7 +111,7 @@ mod tests {
             ("// script: a\n// description:\nreturn 1", "`// description: …`"),
             ("// script: a\n// description: b\n// params: [1]\n", "line 3: params is no JSON Schema"),
         ] {
-            let told = File::read(text).expect_err(text);
+            let told = ScriptFile::read(text).expect_err(text);
             assert!(told.contains(why), "{told}");
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 // How far the calls of scripts may go. Documented for readers of the source only: a schema would tell each value apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum May {
+pub(crate) enum AllowedEffect {
     // Tools that change nothing.
     Read,
     // Also those that change what the host keeps.
@@ -20,7 +20,7 @@ pub(crate) enum May {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
     /// The strongest effect that a tool may have which a script calls.
-    pub(crate) may: May,
+    pub(crate) may: AllowedEffect,
     /// How many calls one script may make; more than 1000 count as 1000. The gate's limits.calls bounds it too.
     pub max_calls: Count,
     /// Have tools that keep scripts, run and list them. They need the grant kv as well.
@@ -35,7 +35,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            may: May::Read,
+            may: AllowedEffect::Read,
             max_calls: Count::new(200),
             max_parallel: Count::new(8),
             scripts: Vec::new(),
@@ -47,9 +47,9 @@ impl Default for Params {
 impl Params {
     pub(crate) fn effect(&self) -> Effect {
         match self.may {
-            May::Read => Effect::ReadOnly,
-            May::Change => Effect::Mutating,
-            May::Execute => Effect::ExternalExec,
+            AllowedEffect::Read => Effect::ReadOnly,
+            AllowedEffect::Change => Effect::Mutating,
+            AllowedEffect::Execute => Effect::ExternalExec,
         }
     }
 }

@@ -6,14 +6,14 @@ use serde::Deserialize;
 
 use crate::{
     Params,
-    engine::{self, Bounds, Ended},
+    engine::{self, RunLimits, RunOutcome},
     types,
 };
 
 pub(crate) const NAME: &str = "run_code";
 
 /// Milliseconds that a script has where the call does not say.
-const TIME: u32 = 20_000;
+const DEFAULT_TIME_MS: u32 = 20_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,22 +56,22 @@ pub(crate) fn run_text(
     input: Option<&serde_json::Value>,
     timeout_ms: Option<Count>,
 ) -> Reply {
-    let bounds = Bounds {
-        time: timeout_ms.map_or(TIME, |time| time.at_most(u32::MAX)).into(),
+    let bounds = RunLimits {
+        time: timeout_ms.map_or(DEFAULT_TIME_MS, |time| time.at_most(u32::MAX)).into(),
         calls: call.params.max_calls.at_most(1_000),
         parallel: call.params.max_parallel.at_most(8),
     };
-    told(engine::run(code, input, bounds), code)
+    render(engine::run(code, input, bounds), code)
 }
 
 /// Returns the value, or what went wrong, in a block of its own, so that it stays JSON. What was printed and the calls
 /// follow in a second block.
-fn told(ended: Ended, source: &str) -> Reply {
+fn render(ended: RunOutcome, source: &str) -> Reply {
     let failed = ended.value.is_err();
     let value = match &ended.value {
         Ok(Some(json)) => json.clone(),
         Ok(None) => "undefined (end the script with `return value`)".to_owned(),
-        Err(failure) => failure.shown(source),
+        Err(failure) => failure.render(source),
     };
     let mut notes = Vec::new();
     if !ended.console.is_empty() {
@@ -79,7 +79,7 @@ fn told(ended: Ended, source: &str) -> Reply {
     }
     if ended.calls > 0 {
         let (calls, batches) =
-            (counted(ended.calls, "call", "calls"), counted(ended.batches, "batch", "batches"));
+            (plural(ended.calls, "call", "calls"), plural(ended.batches, "batch", "batches"));
         let unawaited = match ended.unawaited {
             0 => String::new(),
             unawaited => format!("; {unawaited} not awaited"),
@@ -93,6 +93,6 @@ fn told(ended: Ended, source: &str) -> Reply {
     reply
 }
 
-fn counted(number: u32, one: &str, many: &str) -> String {
+fn plural(number: u32, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Params, engine,
-    file::{File, is_name},
+    file::{ScriptFile, is_name},
     run, typescript,
 };
 
@@ -21,26 +21,26 @@ pub(crate) const REMOVE: &str = "remove_script";
 // lose nothing of each other.
 
 /// What the key begins with under which a script's last version is counted.
-const COUNT: &str = "count:";
+const COUNT_PREFIX: &str = "count:";
 
 /// What the keys of versions begin with, `name@version` after it.
-const SCRIPT: &str = "script:";
+const SCRIPT_PREFIX: &str = "script:";
 
 /// What the key begins with under which runs are counted.
-const RUNS: &str = "runs:";
+const RUNS_PREFIX: &str = "runs:";
 
 /// What the key begins with under which stands when a script last ran.
-const LAST: &str = "last:";
+const LAST_RUN_PREFIX: &str = "last:";
 
 /// Versions that are kept of one script.
-const VERSIONS: i64 = 20;
+const MAX_VERSIONS: i64 = 20;
 
 /// Bytes of a script with what is said of it.
-const MOST: usize = 256 << 10;
+const MAX_FILE_BYTES: usize = 256 << 10;
 
 /// One version of a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Version {
+struct ScriptVersion {
     version: i64,
     description: String,
     code: String,
@@ -53,7 +53,7 @@ struct Version {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Save {
+struct SaveScriptArgs {
     /// 1 to 64 of a-z, 0-9 and _
     name: String,
     /// What it does and returns.
@@ -65,7 +65,7 @@ struct Save {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RunStored {
+struct RunScriptArgs {
     name: String,
     /// What the script has as `input`.
     args: Option<Map<String, Value>>,
@@ -76,30 +76,30 @@ struct RunStored {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListScriptsArgs {
     /// Show this one with its code.
     name: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Remove {
+struct RemoveScriptArgs {
     name: String,
 }
 
 pub(crate) fn save() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Save>(SAVE)
+    gatehouse_sdk::tool::<Params, SaveScriptArgs>(SAVE)
         .title("Keep a script")
         .description(|_| "Keep a script that worked, for you in later sessions. Saving a name again makes a new version.")
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .additive()
         .only_if(|params| params.store)
-        .run(|_, args| keep(args))
+        .run(|_, args| store_script(args))
 }
 
 pub(crate) fn run() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, RunStored>(RUN)
+    gatehouse_sdk::tool::<Params, RunScriptArgs>(RUN)
         .title("Run a kept script")
         .description(|_| {
             let list =
@@ -115,31 +115,31 @@ pub(crate) fn run() -> Tool<Params> {
 }
 
 pub(crate) fn list() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, List>(LIST)
+    gatehouse_sdk::tool::<Params, ListScriptsArgs>(LIST)
         .title("List kept scripts")
         .description(|_| "The scripts that you keep; with a name one of them, with its code.")
         .only_if(|params| params.store)
-        .run(|_, args| listed(args.name.as_deref()))
+        .run(|_, args| list_scripts(args.name.as_deref()))
 }
 
 pub(crate) fn remove() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Remove>(REMOVE)
+    gatehouse_sdk::tool::<Params, RemoveScriptArgs>(REMOVE)
         .title("Remove a kept script")
         .description(|_| "Remove a script that you keep, with all its versions.")
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
         .only_if(|params| params.store)
-        .run(|_, args| removed(&args.name))
+        .run(|_, args| remove_script(&args.name))
 }
 
 fn key(name: &str, version: i64) -> String {
-    format!("{SCRIPT}{name}@{version}")
+    format!("{SCRIPT_PREFIX}{name}@{version}")
 }
 
 /// The versions that there are of a script, the oldest first.
 fn versions(name: &str) -> Result<Vec<i64>, Fault> {
-    let begin = format!("{SCRIPT}{name}@");
+    let begin = format!("{SCRIPT_PREFIX}{name}@");
     let keys = kv::caller().list(&begin)?;
     let mut versions: Vec<i64> = keys.iter().filter_map(|key| key[begin.len()..].parse().ok()).collect();
     versions.sort_unstable();
@@ -147,7 +147,7 @@ fn versions(name: &str) -> Result<Vec<i64>, Fault> {
 }
 
 /// One version of a script, or the latest.
-fn read(name: &str, wanted: Option<i64>) -> Result<Version, Fault> {
+fn read(name: &str, wanted: Option<i64>) -> Result<ScriptVersion, Fault> {
     let versions = versions(name)?;
     let version = wanted.or(versions.last().copied());
     let bytes = version.map(|version| kv::caller().get(&key(name, version))).transpose()?.flatten();
@@ -156,29 +156,29 @@ fn read(name: &str, wanted: Option<i64>) -> Result<Version, Fault> {
         .map_err(|why| Fault::internal(format!("what is kept of script '{name}' cannot be read: {why}")))
 }
 
-fn keep(args: Save) -> Result<Reply, Fault> {
-    let Save { name, description, code, params } = args;
+fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
+    let SaveScriptArgs { name, description, code, params } = args;
     if !is_name(&name) {
         return Err(Fault::invalid("name: a script's name has 1 to 64 of a-z, 0-9 and _"));
     }
-    if code.len() + description.len() > MOST {
-        return Err(Fault::invalid(format!("code: a script has {} KiB at most", MOST >> 10)));
+    if code.len() + description.len() > MAX_FILE_BYTES {
+        return Err(Fault::invalid(format!("code: a script has {} KiB at most", MAX_FILE_BYTES >> 10)));
     }
     // What cannot be read now could not be run later.
-    if let Err(mistake) = typescript::Script::read(&code) {
-        let shown = engine::Failure::from(mistake).shown(&code);
+    if let Err(mistake) = typescript::CompiledScript::read(&code) {
+        let shown = engine::ScriptError::from(mistake).render(&code);
         return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was kept."));
     }
-    let version = kv::caller().add(&format!("{COUNT}{name}"), 1, None)?;
-    let kept = Version { version, description, code, params, saved: context::now() };
+    let version = kv::caller().add(&format!("{COUNT_PREFIX}{name}"), 1, None)?;
+    let kept = ScriptVersion { version, description, code, params, saved: context::now() };
     let text = serde_json::to_vec(&kept)
         .map_err(|why| Fault::internal(format!("script '{name}' cannot be written: {why}")))?;
     kv::caller().set(&key(&name, version), &text, None)?;
-    kv::caller().delete(&key(&name, version - VERSIONS))?;
+    kv::caller().delete(&key(&name, version - MAX_VERSIONS))?;
     Ok(Reply::markdown(format!("Kept as version {version} of '{name}'.")))
 }
 
-fn run_stored(call: &Call<Params>, args: RunStored) -> Result<Reply, Fault> {
+fn run_stored(call: &Call<Params>, args: RunScriptArgs) -> Result<Reply, Fault> {
     let script = read(&args.name, args.version.map(|version| version.at_most(u32::MAX).into()))?;
     let input = args.args.unwrap_or_default();
     let required = script.params.as_ref().and_then(|params| params.get("required")).and_then(Value::as_array);
@@ -188,8 +188,12 @@ fn run_stored(call: &Call<Params>, args: RunStored) -> Result<Reply, Fault> {
         let params = Value::Object(script.params.clone().unwrap_or_default());
         return Err(Fault::invalid(format!("args: '{lacks}' is missing")).hint(format!("Expected: {params}")));
     }
-    kv::caller().add(&format!("{RUNS}{}", args.name), 1, None)?;
-    kv::caller().set(&format!("{LAST}{}", args.name), context::now().to_string().as_bytes(), None)?;
+    kv::caller().add(&format!("{RUNS_PREFIX}{}", args.name), 1, None)?;
+    kv::caller().set(
+        &format!("{LAST_RUN_PREFIX}{}", args.name),
+        context::now().to_string().as_bytes(),
+        None,
+    )?;
     Ok(run::run_text(call, &script.code, Some(&Value::Object(input)), args.timeout_ms))
 }
 
@@ -205,18 +209,18 @@ fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
 }
 
 fn names() -> Result<Vec<String>, Fault> {
-    let keys = kv::caller().list(COUNT)?;
-    Ok(keys.iter().filter_map(|key| key.strip_prefix(COUNT)).map(str::to_owned).collect())
+    let keys = kv::caller().list(COUNT_PREFIX)?;
+    Ok(keys.iter().filter_map(|key| key.strip_prefix(COUNT_PREFIX)).map(str::to_owned).collect())
 }
 
 fn runs(name: &str) -> Result<String, Fault> {
-    let count = kv::caller().get(&format!("{RUNS}{name}"))?.unwrap_or_else(|| b"0".to_vec());
+    let count = kv::caller().get(&format!("{RUNS_PREFIX}{name}"))?.unwrap_or_else(|| b"0".to_vec());
     let times = match String::from_utf8_lossy(&count).as_ref() {
         "0" => return Ok("never run".into()),
         "1" => "run once".to_owned(),
         many => format!("run {many} times"),
     };
-    let last = kv::caller().get(&format!("{LAST}{name}"))?;
+    let last = kv::caller().get(&format!("{LAST_RUN_PREFIX}{name}"))?;
     let last = last.and_then(|last| String::from_utf8(last).ok()?.parse::<u64>().ok());
     let days = last.map(|last| context::now().saturating_sub(last) / 86_400_000);
     Ok(match days {
@@ -228,7 +232,7 @@ fn runs(name: &str) -> Result<String, Fault> {
 }
 
 /// Takes everything away that is kept of a script.
-fn removed(name: &str) -> Result<Reply, Fault> {
+fn remove_script(name: &str) -> Result<Reply, Fault> {
     let versions = versions(name)?;
     if versions.is_empty() {
         return Err(missing(name, None, &versions));
@@ -236,31 +240,32 @@ fn removed(name: &str) -> Result<Reply, Fault> {
     for version in &versions {
         kv::caller().delete(&key(name, *version))?;
     }
-    for begin in [COUNT, RUNS, LAST] {
+    for begin in [COUNT_PREFIX, RUNS_PREFIX, LAST_RUN_PREFIX] {
         kv::caller().delete(&format!("{begin}{name}"))?;
     }
     Ok(Reply::markdown(format!("Removed '{name}', with {} of its versions.", versions.len())))
 }
 
 /// The tools that a script names and that this preset has not; empty where nobody knows.
-fn lacks(code: &str, tools: &[Entry]) -> String {
+fn missing_tools(code: &str, tools: &[Entry]) -> String {
     let proxied = tools.iter().any(|entry| entry.tool == engine::PROXY);
     let missing = typescript::uses(code).into_iter().filter(|(source, tool)| {
-        let mut of_source = tools.iter().filter(|entry| engine::same(&entry.source, source)).peekable();
+        let mut of_source =
+            tools.iter().filter(|entry| engine::is_same_name(&entry.source, source)).peekable();
         // What is no source here may be a server behind the proxy, which alone knows.
         (of_source.peek().is_some() || !proxied)
-            && !of_source.any(|entry| engine::same(&entry.tool, tool) || entry.name == *tool)
+            && !of_source.any(|entry| engine::is_same_name(&entry.tool, tool) || entry.name == *tool)
     });
     let missing: Vec<String> = missing.map(|(source, tool)| format!("{source}.{tool}")).take(10).collect();
     if missing.is_empty() { String::new() } else { format!("; this preset has no {}", missing.join(", ")) }
 }
 
-fn listed(name: Option<&str>) -> Result<Reply, Fault> {
+fn list_scripts(name: Option<&str>) -> Result<Reply, Fault> {
     if let Some(name) = name {
         let last = read(name, None)?;
         let runs = runs(name)?;
-        let lacks = lacks(&last.code, &engine::entries().unwrap_or_default());
-        let file = File::written(name, &last.description, last.params.as_ref(), &last.code);
+        let lacks = missing_tools(&last.code, &engine::entries().unwrap_or_default());
+        let file = ScriptFile::render(name, &last.description, last.params.as_ref(), &last.code);
         let text = format!("{name}, version {} ({runs}{lacks})\n\n```ts\n{file}```", last.version);
         return Ok(Reply::markdown(text));
     }
@@ -272,7 +277,7 @@ fn listed(name: Option<&str>) -> Result<Reply, Fault> {
             last.params.as_ref().and_then(|params| params.get("properties")).and_then(Value::as_object);
         let params: Vec<&str> = params.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let (params, version, about) = (params.join(", "), last.version, last.description);
-        let (runs, lacks) = (runs(&name)?, lacks(&last.code, &tools));
+        let (runs, lacks) = (runs(&name)?, missing_tools(&last.code, &tools));
         lines.push(format!("{name}({params}) v{version}: {about} ({runs}{lacks})"));
     }
     Ok(Reply::markdown(if lines.is_empty() { "You keep no script yet.".into() } else { lines.join("\n") }))

@@ -9,13 +9,13 @@ use serde::Deserialize;
 
 use crate::{
     Params, declare,
-    engine::{self, json_of},
+    engine::{self, parse_json},
 };
 
 pub(crate) const NAME: &str = "tool_types";
 
 /// Declarations in one reply.
-const MOST: usize = 60;
+const MAX_DECLARATIONS: usize = 60;
 
 const AMBIENT: &str = "// Calls: await tools.<source>.<tool>(args), or callMCPTool(server, tool, args). A failed call throws an \
                        Error with type and suggestion.\n\
@@ -68,8 +68,8 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     if let Some(query) = &args.query {
         entries = matching(entries, query);
     }
-    let left_out = entries.len().saturating_sub(MOST);
-    entries.truncate(MOST);
+    let left_out = entries.len().saturating_sub(MAX_DECLARATIONS);
+    entries.truncate(MAX_DECLARATIONS);
     let detail = args.detail.unwrap_or(Detail::Signature);
     let mut text = AMBIENT.to_owned();
     let mut last = None;
@@ -94,7 +94,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 }
 
 fn declaration(entry: &Entry, detail: Detail) -> String {
-    let schema = catalog::schema(&entry.name).map(|json| json_of(&json)).unwrap_or_default();
+    let schema = catalog::schema(&entry.name).map(|json| parse_json(&json)).unwrap_or_default();
     match detail {
         Detail::Signature => declare::signature(entry, &schema),
         Detail::Arguments => declare::full(entry, &schema, false),

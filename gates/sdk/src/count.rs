@@ -6,19 +6,19 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// How many of something a caller asks for, from 1 up.
-pub type Count = Whole<1>;
+pub type Count = WholeNumber<1>;
 
 /// Where in something a caller wants to go on, from 0 up.
-pub type Offset = Whole<0>;
+pub type Offset = WholeNumber<0>;
 
 /// A whole number from `LEAST` up. JSON knows no largest integer: `1e30` and a number of forty digits are valid
 /// integers, so whatever does not fit becomes the largest number that does. The tool then applies its own cap
-/// with [`Whole::at_most`].
+/// with [`WholeNumber::at_most`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Whole<const LEAST: u32>(u32);
+pub struct WholeNumber<const LEAST: u32>(u32);
 
-impl<const LEAST: u32> Whole<LEAST> {
+impl<const LEAST: u32> WholeNumber<LEAST> {
     /// This number, or the least one where it is less.
     pub const fn new(number: u32) -> Self {
         Self(if number < LEAST { LEAST } else { number })
@@ -30,7 +30,7 @@ impl<const LEAST: u32> Whole<LEAST> {
     }
 }
 
-impl<'de, const LEAST: u32> Deserialize<'de> for Whole<LEAST> {
+impl<'de, const LEAST: u32> Deserialize<'de> for WholeNumber<LEAST> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(from)?;
         // JSON Schema calls 5.0 an integer. The cast saturates.
@@ -42,7 +42,7 @@ impl<'de, const LEAST: u32> Deserialize<'de> for Whole<LEAST> {
     }
 }
 
-impl<const LEAST: u32> JsonSchema for Whole<LEAST> {
+impl<const LEAST: u32> JsonSchema for WholeNumber<LEAST> {
     fn schema_name() -> Cow<'static, str> {
         if LEAST == 0 { "Offset".into() } else { "Count".into() }
     }

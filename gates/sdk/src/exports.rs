@@ -15,7 +15,7 @@ use crate::{
 
 /// A reply on its way to the client, with the call that it answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct OutgoingReply {
     /// Whose reply it is.
     pub origin: Origin,
     /// The arguments of the call: a JSON object as text.
@@ -24,25 +24,25 @@ pub struct Outgoing {
     pub reply: Reply,
 }
 
-type Filter<P> = Box<dyn Fn(&Call<P>, Outgoing) -> Result<Option<Reply>, Fault>>;
-type Templates<P> = Box<dyn Fn(&P) -> Result<Vec<Template>, Fault>>;
-type List<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
-type Read<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
-type ChangesIn<P> = Box<dyn Fn(&P, &str) -> Result<Option<u64>, Fault>>;
-type Prompts<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
-type Complete<P> = Box<dyn Fn(&P, &Typed) -> Result<Suggestions, Fault>>;
-type Messages<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
+type FilterFn<P> = Box<dyn Fn(&Call<P>, OutgoingReply) -> Result<Option<Reply>, Fault>>;
+type TemplatesFn<P> = Box<dyn Fn(&P) -> Result<Vec<Template>, Fault>>;
+type ListFn<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
+type ReadFn<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
+type ChangesInFn<P> = Box<dyn Fn(&P, &str) -> Result<Option<u64>, Fault>>;
+type PromptsFn<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
+type CompleteFn<P> = Box<dyn Fn(&P, &Typed) -> Result<Suggestions, Fault>>;
+type MessagesFn<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
 
 /// What a gate has beside its tools.
-pub(crate) struct Exports<P> {
-    filter: Option<Filter<P>>,
-    resources: Option<(Templates<P>, List<P>, Read<P>)>,
-    changes_in: Option<ChangesIn<P>>,
-    prompts: Option<(Prompts<P>, Messages<P>)>,
-    complete: Option<Complete<P>>,
+pub(crate) struct OptionalExports<P> {
+    filter: Option<FilterFn<P>>,
+    resources: Option<(TemplatesFn<P>, ListFn<P>, ReadFn<P>)>,
+    changes_in: Option<ChangesInFn<P>>,
+    prompts: Option<(PromptsFn<P>, MessagesFn<P>)>,
+    complete: Option<CompleteFn<P>>,
 }
 
-impl<P> Exports<P> {
+impl<P> OptionalExports<P> {
     pub(crate) fn none() -> Self {
         Self { filter: None, resources: None, changes_in: None, prompts: None, complete: None }
     }
@@ -54,7 +54,7 @@ impl<P: Params> Gate<P> {
     #[must_use]
     pub fn filter(
         mut self,
-        filter: impl Fn(&Call<P>, Outgoing) -> Result<Option<Reply>, Fault> + 'static,
+        filter: impl Fn(&Call<P>, OutgoingReply) -> Result<Option<Reply>, Fault> + 'static,
     ) -> Self {
         self.exports.filter = Some(Box::new(filter));
         self
@@ -106,33 +106,33 @@ impl<P: Params> Gate<P> {
 
     /// What may be meant by what is typed.
     pub fn complete(&self, params: &str, typed: &Typed) -> Result<Suggestions, Fault> {
-        let Some(complete) = &self.exports.complete else { return self.lacks("completion") };
+        let Some(complete) = &self.exports.complete else { return self.missing_handler("completion") };
         complete(&params::read(params)?, typed)
     }
 
     /// What the filter makes of a reply; `call` is the call that was made.
     pub fn on_reply(&self, call: types::Call, origin: Origin, reply: Reply) -> Result<Option<Reply>, Fault> {
-        let Some(filter) = &self.exports.filter else { return self.lacks("filter") };
+        let Some(filter) = &self.exports.filter else { return self.missing_handler("filter") };
         let types::Call { id, arguments, params, caller, preset, deadline_ms, meta, .. } = call;
         let call = Call { id, params: params::read(&params)?, caller, preset, deadline_ms, meta };
-        filter(&call, Outgoing { origin, arguments, reply })
+        filter(&call, OutgoingReply { origin, arguments, reply })
     }
 
     /// The families of addresses that the gate answers for under these parameters.
     pub fn resource_templates(&self, params: &str) -> Result<Vec<Template>, Fault> {
-        let Some((templates, ..)) = &self.exports.resources else { return self.lacks("resources") };
+        let Some((templates, ..)) = &self.exports.resources else { return self.missing_handler("resources") };
         templates(&params::read(params)?)
     }
 
     /// A page of what there is to list.
     pub fn list_resources(&self, params: &str, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
-        let Some((_, list, _)) = &self.exports.resources else { return self.lacks("resources") };
+        let Some((_, list, _)) = &self.exports.resources else { return self.missing_handler("resources") };
         list(&params::read(params)?, cursor)
     }
 
     /// What stands at an address.
     pub fn read_resource(&self, params: &str, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-        let Some((.., read)) = &self.exports.resources else { return self.lacks("resources") };
+        let Some((.., read)) = &self.exports.resources else { return self.missing_handler("resources") };
         read(&params::read(params)?, uri)
     }
 
@@ -146,13 +146,13 @@ impl<P: Params> Gate<P> {
 
     /// The prompts under these parameters.
     pub fn list_prompts(&self, params: &str) -> Result<Vec<Prompt>, Fault> {
-        let Some((list, _)) = &self.exports.prompts else { return self.lacks("prompts") };
+        let Some((list, _)) = &self.exports.prompts else { return self.missing_handler("prompts") };
         list(&params::read(params)?)
     }
 
     /// The messages of a prompt; `arguments` is a JSON object as text.
     pub fn get_prompt(&self, params: &str, name: &str, arguments: &str) -> Result<Vec<Message>, Fault> {
-        let Some((list, get)) = &self.exports.prompts else { return self.lacks("prompts") };
+        let Some((list, get)) = &self.exports.prompts else { return self.missing_handler("prompts") };
         let params: P = params::read(params)?;
         let prompts = list(&params)?;
         if !prompts.iter().any(|prompt| prompt.name == name) {
@@ -165,7 +165,7 @@ impl<P: Params> Gate<P> {
         get(&params, name, &arguments)
     }
 
-    fn lacks<T>(&self, what: &str) -> Result<T, Fault> {
+    fn missing_handler<T>(&self, what: &str) -> Result<T, Fault> {
         Err(Fault::internal(format!("gate '{}' exports {what} and has none", self.name())))
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     use crate::{Content, FaultKind, NoParams, testing};
 
     fn gate() -> Gate<NoParams> {
-        let shout = |_: &Call<NoParams>, passing: Outgoing| {
+        let shout = |_: &Call<NoParams>, passing: OutgoingReply| {
             let text = passing.reply.text();
             Ok((text.len() < 9).then(|| Reply::markdown(text.to_uppercase() + &passing.arguments)))
         };

@@ -3,16 +3,16 @@
 use crate::{
     Fault, Params, Reply, Tool,
     bindings::gatehouse::gate::types::{self, Manifest},
-    exports::Exports,
+    exports::OptionalExports,
     names, params,
     tool::Call,
 };
 
 /// Looks at parameters beyond their types.
-type Check<P> = fn(&P) -> Result<(), Fault>;
+type ParamsCheck<P> = fn(&P) -> Result<(), Fault>;
 
 /// Makes tools of parameters.
-type More<P> = Box<dyn Fn(&P) -> Result<Vec<Tool<P>>, Fault>>;
+type ToolFactory<P> = Box<dyn Fn(&P) -> Result<Vec<Tool<P>>, Fault>>;
 
 /// A gate with parameters `P`. It remembers nothing: the host makes a new one for each call.
 pub struct Gate<P> {
@@ -20,10 +20,10 @@ pub struct Gate<P> {
     version: &'static str,
     summary: &'static str,
     tools: Vec<Tool<P>>,
-    more: Option<More<P>>,
-    check: Option<Check<P>>,
+    more: Option<ToolFactory<P>>,
+    check: Option<ParamsCheck<P>>,
     prepare: Option<fn()>,
-    pub(crate) exports: Exports<P>,
+    pub(crate) exports: OptionalExports<P>,
 }
 
 impl<P: Params> Gate<P> {
@@ -37,7 +37,7 @@ impl<P: Params> Gate<P> {
             more: None,
             check: None,
             prepare: None,
-            exports: Exports::none(),
+            exports: OptionalExports::none(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<P: Params> Gate<P> {
         self
     }
 
-    fn more(&self, params: &P) -> Result<Vec<Tool<P>>, Fault> {
+    fn tools_from_params(&self, params: &P) -> Result<Vec<Tool<P>>, Fault> {
         self.more.as_ref().map_or_else(|| Ok(Vec::new()), |more| more(params))
     }
 
@@ -85,7 +85,7 @@ impl<P: Params> Gate<P> {
         let params: P = params::check(params)?;
         self.check.map_or(Ok(()), |check| check(&params))?;
         self.prepare.into_iter().for_each(|prepare| prepare());
-        let more = self.more(&params)?;
+        let more = self.tools_from_params(&params)?;
         let tools: Vec<&Tool<P>> = self.tools.iter().chain(&more).collect();
         for (i, tool) in tools.iter().enumerate() {
             if tools[..i].iter().any(|t| t.name() == tool.name()) {
@@ -105,7 +105,7 @@ impl<P: Params> Gate<P> {
     /// Runs the tool that the call names.
     pub fn call(&self, call: types::Call) -> Result<Reply, Fault> {
         let params: P = params::read(&call.params)?;
-        let more = self.more(&params)?;
+        let more = self.tools_from_params(&params)?;
         let offered = || self.tools.iter().chain(&more).filter(|t| t.is_offered(&params));
         let Some(tool) = offered().find(|t| t.name() == call.tool) else {
             let have = names::list(offered().map(Tool::name));

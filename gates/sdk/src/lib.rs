@@ -115,10 +115,10 @@ mod tool;
 pub use bindings::gatehouse::gate::types::{
     EmbeddedResource, Icon, IconTheme, Manifest, Media, ResourceBody, ResourceLink,
 };
-pub use count::{Count, Offset, Whole};
+pub use count::{Count, Offset, WholeNumber};
 pub use exports::{
-    Message, Origin, Outgoing, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target, Template,
-    Typed,
+    Message, Origin, OutgoingReply, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target,
+    Template, Typed,
 };
 pub use fault::{Fault, FaultKind};
 pub use gate::Gate;

@@ -71,7 +71,7 @@ impl Completion {
     /// ```
     pub fn object(&self, key: &str) -> Option<Map<String, Value>> {
         let mut rest = self.text.as_str();
-        for _ in 0..OBJECTS_TRIED {
+        for _ in 0..MAX_OBJECTS_TRIED {
             rest = &rest[rest.find('{')?..];
             let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
             match objects.next() {
@@ -85,4 +85,4 @@ impl Completion {
 }
 
 /// Braces at which [`Completion::object`] looks for one: each may cost as much time as the text is long.
-const OBJECTS_TRIED: usize = 64;
+const MAX_OBJECTS_TRIED: usize = 64;

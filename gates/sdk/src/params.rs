@@ -18,7 +18,7 @@ pub struct NoParams {}
 
 /// The schema that the gate declares: every parameter with its default.
 pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
-    let mut schema = schema::of_arguments::<P>();
+    let mut schema = schema::for_arguments::<P>();
     if let Value::Object(map) = &mut schema {
         map.remove("required"); // Each one has a default.
     }

@@ -9,12 +9,12 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transfor
 use serde_json::{Map, Value};
 
 /// The schema of what a caller sends as `T`.
-pub(crate) fn of_arguments<T: JsonSchema>() -> Value {
+pub(crate) fn for_arguments<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
 /// The schema of what a tool sends as `T`.
-pub(crate) fn of_reply<T: JsonSchema>() -> Value {
+pub(crate) fn for_reply<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
@@ -157,13 +157,13 @@ mod tests {
             "required": ["title"],
             "additionalProperties": false
         });
-        assert_eq!(of_arguments::<Args>(), expected);
-        assert_eq!(of_arguments::<Args>().to_string(), of_arguments::<Args>().to_string());
+        assert_eq!(for_arguments::<Args>(), expected);
+        assert_eq!(for_arguments::<Args>().to_string(), for_arguments::<Args>().to_string());
     }
 
     #[test]
     fn defaults_can_be_set() {
-        let mut schema = of_arguments::<Args>();
+        let mut schema = for_arguments::<Args>();
         set_default(&mut schema, "limit", 5.into());
         set_default(&mut schema, "no_such", 5.into());
         assert_eq!(schema["properties"]["limit"]["default"], 5);

@@ -30,42 +30,42 @@ pub struct Call<P> {
 /// The key of a tool's `_meta` by which the host knows it as one that only calls others. Clients do not get it.
 const FORWARDS: &str = "gatehouse/forwards";
 
-type Describe<P> = Box<dyn Fn(&P) -> String>;
-type Shape<P> = Box<dyn Fn(&P, &mut Value)>;
-type Meta<P> = Box<dyn Fn(&P) -> Option<Value>>;
-type Offered<P> = Box<dyn Fn(&P) -> bool>;
-type Effects<P> = Box<dyn Fn(&P) -> Effect>;
-type Run<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
+type DescribeFn<P> = Box<dyn Fn(&P) -> String>;
+type ShapeFn<P> = Box<dyn Fn(&P, &mut Value)>;
+type MetaFn<P> = Box<dyn Fn(&P) -> Option<Value>>;
+type OfferedFn<P> = Box<dyn Fn(&P) -> bool>;
+type EffectFn<P> = Box<dyn Fn(&P) -> Effect>;
+type RunFn<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
 
 /// A tool, ready for the table of a gate with parameters `P`.
 pub struct Tool<P> {
-    row: Row<P>,
-    run: Run<P>,
+    row: ToolRow<P>,
+    run: RunFn<P>,
 }
 
-struct Row<P> {
+struct ToolRow<P> {
     name: Cow<'static, str>,
     title: Option<&'static str>,
-    description: Option<Describe<P>>,
+    description: Option<DescribeFn<P>>,
     input: fn() -> Value,
-    shapes: Vec<Shape<P>>,
+    shapes: Vec<ShapeFn<P>>,
     output: Option<fn() -> Value>,
     intent: Intent,
     effect: Effect,
-    effect_from: Option<Effects<P>>,
+    effect_from: Option<EffectFn<P>>,
     idempotent: bool,
     open_world: bool,
     dry_run: Option<&'static str>,
     additive: bool,
     forwards: Option<Value>,
-    meta: Option<Meta<P>>,
+    meta: Option<MetaFn<P>>,
     icons: Vec<Icon>,
-    offered: Option<Offered<P>>,
+    offered: Option<OfferedFn<P>>,
 }
 
 /// A tool that is being declared; [`ToolBuilder::run`] completes it.
 pub struct ToolBuilder<P, A> {
-    row: Row<P>,
+    row: ToolRow<P>,
     args: PhantomData<fn(A)>,
 }
 
@@ -74,11 +74,11 @@ pub struct ToolBuilder<P, A> {
 pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
     name: impl Into<Cow<'static, str>>,
 ) -> ToolBuilder<P, A> {
-    let row = Row {
+    let row = ToolRow {
         name: name.into(),
         title: None,
         description: None,
-        input: schema::of_arguments::<A>,
+        input: schema::for_arguments::<A>,
         shapes: Vec::new(),
         output: None,
         intent: Intent::Query,
@@ -216,7 +216,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     /// Every reply carries data of this type, see [`Reply::structured`].
     #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
-        self.row.output = Some(schema::of_reply::<T>);
+        self.row.output = Some(schema::for_reply::<T>);
         self
     }
 

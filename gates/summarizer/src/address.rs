@@ -5,7 +5,7 @@ const PREFIX: &str = "gatehouse://artifact/";
 /// The family of addresses, as a template of RFC 6570.
 pub(crate) const TEMPLATE: &str = "gatehouse://artifact/{id}";
 
-pub(crate) fn of(id: &str) -> String {
+pub(crate) fn from_id(id: &str) -> String {
     format!("{PREFIX}{id}")
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Params;
-use page::Page;
+use page::ContentPage;
 
 pub(crate) const NAME: &str = "get_workspace_file";
 
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Part {
+struct WorkspaceFile {
     path: String,
     content: String,
     /// What offset, next and total count.
@@ -43,13 +43,13 @@ pub(crate) fn tool() -> Tool<Params> {
         .description(|_| {
             format!(
                 "Any part of a kept result, {} characters a page. With json_pointer or jq a page is whole elements.",
-                page::MOST
+                page::MAX_PAGE_CHARS
             )
         })
         .default_from("offset", |_| 0.into())
         .meta(|_| Some(crate::long_results()))
         .idempotent()
-        .output::<Part>()
+        .output::<WorkspaceFile>()
         .run(run)
 }
 
@@ -58,13 +58,13 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let offset = u64::from(args.offset.map_or(0, |offset| offset.at_most(u32::MAX)));
     let page = select::page(&id, &args, offset)?;
     let head = head(&id, offset, &page);
-    let Page { content, unit, next, total, .. } = page;
-    let part = Part { path: id, content, unit, offset, next, total };
+    let ContentPage { content, unit, next, total, .. } = page;
+    let part = WorkspaceFile { path: id, content, unit, offset, next, total };
     Reply::markdown(head).with(Content::Text(part.content.clone())).structured(&part)
 }
 
-fn head(id: &str, offset: u64, page: &Page) -> String {
-    let Page { unit, next, total, note, .. } = page;
+fn head(id: &str, offset: u64, page: &ContentPage) -> String {
+    let ContentPage { unit, next, total, note, .. } = page;
     let end = next.unwrap_or(*total);
     let place = if *unit == page::VALUE {
         "the value.".into()

@@ -13,7 +13,7 @@ use crate::{Params, address, filter::summary::StoredSummary, time};
 pub(crate) const NAME: &str = "get_artifact_context";
 
 /// Tokens of a context that has to be made, because the result was kept without a summary.
-const MADE: u32 = 400;
+const NEW_CONTEXT_TOKENS: u32 = 400;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ struct Args {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Context {
+struct ArtifactContext {
     artifact_id: String,
     tool_name: String,
     server_id: String,
@@ -36,8 +36,8 @@ struct Context {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Contexts {
-    contexts: Vec<Context>,
+struct ArtifactContexts {
+    contexts: Vec<ArtifactContext>,
     total_tokens: u32,
     /// Those that do not fit.
     omitted: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .default_from("maxTokens", |_| 4_000.into())
         .meta(|_| Some(crate::long_results()))
         .idempotent()
-        .output::<Contexts>()
+        .output::<ArtifactContexts>()
         .run(run)
 }
 
@@ -66,7 +66,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     }
     let known = artifacts::info(&asked)?;
     let mut reply =
-        Contexts { contexts: Vec::new(), total_tokens: 0, omitted: Vec::new(), unknown: Vec::new() };
+        ArtifactContexts { contexts: Vec::new(), total_tokens: 0, omitted: Vec::new(), unknown: Vec::new() };
     for (id, artifact) in asked.into_iter().zip(known) {
         let Some(artifact) = artifact else {
             reply.unknown.push(id);
@@ -85,15 +85,15 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(crate::file::json(&reply)?).structured(&reply)
 }
 
-fn context(artifact: Artifact) -> Result<Context, Fault> {
+fn context(artifact: Artifact) -> Result<ArtifactContext, Fault> {
     let summary = match artifact.summary {
         Some(summary) => StoredSummary::read(&summary),
         None => {
             let whole = artifacts::read(&artifact.id, &Part::Whole)?.text;
-            StoredSummary::read(&text::digest(&whole, "", MADE)?.text)
+            StoredSummary::read(&text::digest(&whole, "", NEW_CONTEXT_TOKENS)?.text)
         }
     };
-    Ok(Context {
+    Ok(ArtifactContext {
         artifact_id: artifact.id,
         tool_name: artifact.tool.unwrap_or_default(),
         server_id: artifact.source.unwrap_or_default(),

@@ -9,10 +9,10 @@ use gatehouse_sdk::{
 use crate::{Params, address, filter::summary::StoredSummary};
 
 /// Artifacts that are listed at most, the newest: as many as the host tells at once.
-const MOST: u32 = 100;
+const MAX_LISTED: u32 = 100;
 
 /// Artifacts of a page.
-const PAGE: usize = 50;
+const PAGE_SIZE: usize = 50;
 
 pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
     Ok(vec![Template {
@@ -25,8 +25,8 @@ pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
 }
 
 pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
-    let after = cursor.map(place).transpose()?;
-    let mut all = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MOST)?;
+    let after = cursor.map(parse_cursor).transpose()?;
+    let mut all = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MAX_LISTED)?;
     all.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.id.cmp(&b.id)));
     // By place and not by number: what came or went since the page before moves nothing.
     let rest = all.into_iter().filter(|artifact| match &after {
@@ -36,11 +36,12 @@ pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fau
         None => true,
     });
     let rest: Vec<Artifact> = rest.collect();
-    let next = (rest.len() > PAGE).then(|| format!("{}.{}", rest[PAGE - 1].created, rest[PAGE - 1].id));
-    Ok(ResourcePage { resources: rest.into_iter().take(PAGE).map(link).collect(), next })
+    let next = (rest.len() > PAGE_SIZE)
+        .then(|| format!("{}.{}", rest[PAGE_SIZE - 1].created, rest[PAGE_SIZE - 1].id));
+    Ok(ResourcePage { resources: rest.into_iter().take(PAGE_SIZE).map(link).collect(), next })
 }
 
-fn place(cursor: &str) -> Result<(u64, String), Fault> {
+fn parse_cursor(cursor: &str) -> Result<(u64, String), Fault> {
     let place = cursor.split_once('.').and_then(|(created, id)| Some((created.parse().ok()?, id.to_owned())));
     place.ok_or_else(|| {
         Fault::invalid("this cursor is of no list of kept results").hint("List without a cursor.")
@@ -49,9 +50,9 @@ fn place(cursor: &str) -> Result<(u64, String), Fault> {
 
 fn link(artifact: Artifact) -> ResourceLink {
     ResourceLink {
-        uri: address::of(&artifact.id),
+        uri: address::from_id(&artifact.id),
         title: artifact.tool.map(|tool| format!("Result of {tool}")),
-        description: artifact.summary.map(|summary| StoredSummary::read(&summary).in_one_line()),
+        description: artifact.summary.map(|summary| StoredSummary::read(&summary).to_one_line()),
         mime_type: Some(artifact.mime_type),
         size: Some(artifact.size),
         name: artifact.id,
@@ -64,7 +65,7 @@ pub(crate) fn read(_: &Params, uri: &str) -> Result<Vec<EmbeddedResource>, Fault
     let artifact = known.ok_or_else(|| missing(uri))?;
     let text = artifacts::read(id, &Part::Whole)?.text;
     let mime_type = Some(artifact.mime_type);
-    Ok(vec![EmbeddedResource { uri: address::of(id), mime_type, body: ResourceBody::Text(text) }])
+    Ok(vec![EmbeddedResource { uri: address::from_id(id), mime_type, body: ResourceBody::Text(text) }])
 }
 
 /// A result changes once: when its time is up.

@@ -12,7 +12,7 @@ use crate::{Params, filter::summary::StoredSummary, time};
 pub(crate) const NAME: &str = "semantic_search";
 
 /// Hits at most.
-const MOST: u32 = 50;
+const MAX_HITS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ struct Args {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct ArtifactMatch {
     artifact_id: String,
     summary: StoredSummary,
     /// 0 to 1; comparable within one search only.
@@ -36,8 +36,8 @@ struct Found {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Results {
-    results: Vec<Found>,
+struct ArtifactMatches {
+    results: Vec<ArtifactMatch>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -45,24 +45,25 @@ pub(crate) fn tool() -> Tool<Params> {
         .description(|_| "Find large results kept from earlier calls by what they say.")
         .default_from("limit", |_| 5.into())
         .idempotent()
-        .output::<Results>()
+        .output::<ArtifactMatches>()
         .run(run)
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let limit = args.limit.map_or(5, |limit| limit.at_most(MOST));
+    let limit = args.limit.map_or(5, |limit| limit.at_most(MAX_HITS));
     let hits = artifacts::search(&args.query, limit)?;
-    let results: Vec<Found> = hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(found).collect();
+    let results: Vec<ArtifactMatch> =
+        hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(artifact_match).collect();
     let text = match results.is_empty() {
         true => "Nothing that is kept says anything about this.".into(),
         false => crate::file::json(&results)?,
     };
-    Reply::markdown(text).structured(&Results { results })
+    Reply::markdown(text).structured(&ArtifactMatches { results })
 }
 
-fn found(hit: Hit) -> Found {
+fn artifact_match(hit: Hit) -> ArtifactMatch {
     let Artifact { id, summary, tool, source, created, .. } = hit.artifact;
-    Found {
+    ArtifactMatch {
         path: id.clone(),
         artifact_id: id,
         summary: StoredSummary::read(&summary.unwrap_or_default()),

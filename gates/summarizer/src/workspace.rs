@@ -13,10 +13,10 @@ use crate::{Params, filter::summary::StoredSummary, time};
 pub(crate) const NAME: &str = "search_workspace";
 
 /// Artifacts that one reply lists at most.
-const MOST: u32 = 50;
+const MAX_ARTIFACTS: u32 = 50;
 
 /// Characters of a summary that a line shows.
-const SHOWN: usize = 120;
+const MAX_SUMMARY_CHARS: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ struct Args {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct ArtifactEntry {
     artifact_id: String,
     tool_name: String,
     server_id: String,
@@ -44,28 +44,28 @@ struct Kept {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Listed {
-    artifacts: Vec<Kept>,
+struct ArtifactList {
+    artifacts: Vec<ArtifactEntry>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "List kept results, newest first, by tags or words.")
         .idempotent()
-        .output::<Listed>()
+        .output::<ArtifactList>()
         .run(run)
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
-    let found = artifacts::recent(&filter, MOST)?;
+    let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
     let now = context::now();
     let text = match found.is_empty() {
         true => "Nothing is kept that matches.".into(),
         false => found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n"),
     };
-    let artifacts = found.into_iter().map(|artifact| kept(artifact, now)).collect();
-    Reply::markdown(text).structured(&Listed { artifacts })
+    let artifacts = found.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();
+    Reply::markdown(text).structured(&ArtifactList { artifacts })
 }
 
 fn line(artifact: &Artifact, now: u64) -> String {
@@ -74,16 +74,16 @@ fn line(artifact: &Artifact, now: u64) -> String {
         Some(at) => format!("gone in {}", time::span(at.saturating_sub(now))),
         None => "pinned".into(),
     };
-    let summary = StoredSummary::read(artifact.summary.as_deref().unwrap_or_default()).in_one_line();
-    let shown: String = summary.chars().take(SHOWN).collect();
+    let summary = StoredSummary::read(artifact.summary.as_deref().unwrap_or_default()).to_one_line();
+    let shown: String = summary.chars().take(MAX_SUMMARY_CHARS).collect();
     let dots = if shown.len() < summary.len() { "…" } else { "" };
     let tags = artifact.tags.join(", ");
     let tool = artifact.tool.as_deref().unwrap_or("?");
     format!("{}: {} bytes of {tool}, {age} old, {left} [{tags}] {shown}{dots}", artifact.id, artifact.size)
 }
 
-fn kept(artifact: Artifact, now: u64) -> Kept {
-    Kept {
+fn artifact_entry(artifact: Artifact, now: u64) -> ArtifactEntry {
+    ArtifactEntry {
         artifact_id: artifact.id,
         tool_name: artifact.tool.unwrap_or_default(),
         server_id: artifact.source.unwrap_or_default(),

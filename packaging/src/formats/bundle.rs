@@ -4,13 +4,13 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::{Made, one};
+use super::{PackageFile, one};
 use crate::{
-    entries::{Entry, zip},
+    entries::{ArchiveEntry, zip},
     product::{AUTHOR, Product, SUMMARY},
 };
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let platform = product.platform;
     let manifest = json!({
         "manifest_version": "0.3",
@@ -50,10 +50,10 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         },
     });
     let mut entries = vec![
-        Entry::file("manifest.json", format!("{manifest:#}\n")),
-        Entry::program("server/gatehouse", product.binary.clone()),
-        Entry::file("LICENSE", product.text("LICENSE")?),
-        Entry::file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
+        ArchiveEntry::file("manifest.json", format!("{manifest:#}\n")),
+        ArchiveEntry::program("server/gatehouse", product.binary.clone()),
+        ArchiveEntry::file("LICENSE", product.text("LICENSE")?),
+        ArchiveEntry::file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
     ];
     entries.extend(product.documentation_in(""));
     entries.extend(product.machine_code_in("server"));

@@ -8,9 +8,9 @@ use std::io::Write as _;
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
 
-use super::{Made, archive::USER_SERVICE, one};
+use super::{PackageFile, archive::USER_SERVICE, one};
 use crate::{
-    entries::{Entry, TIME, tar_gz},
+    entries::{ArchiveEntry, TIME, tar_gz},
     product::{AUTHOR, Product, SUMMARY},
 };
 
@@ -19,11 +19,11 @@ const SYSTEM_SERVICE: &str = include_str!("../../files/system.service");
 /// Of Debian's own version of a package; ours has the same version everywhere.
 const REVISION: &str = "1";
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let architecture = product.platform.debian.context("Debian packages are for Linux")?;
     let files = files(product)?;
     let version = format!("{}-{REVISION}", product.version);
-    let control = vec![Entry::file("./control", control(product, &files, architecture, &version)?)];
+    let control = vec![ArchiveEntry::file("./control", control(product, &files, architecture, &version)?)];
     let mut package = b"!<arch>\n".to_vec();
     member(&mut package, "debian-binary", b"2.0\n");
     member(&mut package, "control.tar.gz", &tar_gz(control, Compression::best())?);
@@ -31,17 +31,20 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
     Ok(one(format!("gatehouse_{version}_{architecture}.deb"), package))
 }
 
-fn files(product: &Product) -> Result<Vec<Entry>> {
+fn files(product: &Product) -> Result<Vec<ArchiveEntry>> {
     let user = USER_SERVICE.replace("@PROGRAM@", "/usr/bin/gatehouse");
     let mut files = vec![
-        Entry::program("./usr/bin/gatehouse", product.binary.clone()),
-        Entry::file("./usr/lib/systemd/user/gatehouse.service", user),
-        Entry::file("./usr/lib/systemd/system/gatehouse.service", SYSTEM_SERVICE),
-        Entry::file("./usr/share/bash-completion/completions/gatehouse", product.completion("bash")?),
-        Entry::file("./usr/share/zsh/vendor-completions/_gatehouse", product.completion("zsh")?),
-        Entry::file("./usr/share/fish/vendor_completions.d/gatehouse.fish", product.completion("fish")?),
-        Entry::file("./usr/share/doc/gatehouse/copyright", copyright()),
-        Entry::file("./usr/share/man/man1/gatehouse.1.gz", packed(&product.manual)?),
+        ArchiveEntry::program("./usr/bin/gatehouse", product.binary.clone()),
+        ArchiveEntry::file("./usr/lib/systemd/user/gatehouse.service", user),
+        ArchiveEntry::file("./usr/lib/systemd/system/gatehouse.service", SYSTEM_SERVICE),
+        ArchiveEntry::file("./usr/share/bash-completion/completions/gatehouse", product.completion("bash")?),
+        ArchiveEntry::file("./usr/share/zsh/vendor-completions/_gatehouse", product.completion("zsh")?),
+        ArchiveEntry::file(
+            "./usr/share/fish/vendor_completions.d/gatehouse.fish",
+            product.completion("fish")?,
+        ),
+        ArchiveEntry::file("./usr/share/doc/gatehouse/copyright", copyright()),
+        ArchiveEntry::file("./usr/share/man/man1/gatehouse.1.gz", packed(&product.manual)?),
     ];
     files.extend(product.machine_code_in("./usr/lib/gatehouse"));
     files.extend(product.texts_in("./usr/share/doc/gatehouse"));
@@ -56,7 +59,7 @@ fn packed(page: &str) -> Result<Vec<u8>> {
 }
 
 /// The fields of Debian policy 5.3, and what the binary needs to run.
-fn control(product: &Product, files: &[Entry], architecture: &str, version: &str) -> Result<String> {
+fn control(product: &Product, files: &[ArchiveEntry], architecture: &str, version: &str) -> Result<String> {
     let (major, minor) = product.needed_glibc()?;
     let kilobytes: usize = files.iter().map(|file| file.bytes.len().div_ceil(1024)).sum();
     Ok(format!(

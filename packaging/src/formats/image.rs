@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Made;
+use super::PackageFile;
 use crate::product::{Product, REGISTRY_NAME, SUMMARY};
 
 const RECIPE: &str = include_str!("../../files/Containerfile");
@@ -13,7 +13,7 @@ const BASE: (u32, u32) = (2, 36);
 /// How the machine code of the shipped gates gets to where the program looks for it.
 const COPIED: &str = "COPY machine-code/ /usr/local/lib/gatehouse/machine-code/\n";
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let (major, minor) = product.needed_glibc()?;
     anyhow::ensure!(
         (major, minor) <= BASE,
@@ -22,15 +22,16 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         BASE.1
     );
     let machine_code = product.machine_code_in("image");
-    let machine_code: Vec<Made> =
-        machine_code.map(|entry| Made { name: entry.path, bytes: entry.bytes }).collect();
+    let machine_code: Vec<PackageFile> =
+        machine_code.map(|entry| PackageFile { name: entry.path, bytes: entry.bytes }).collect();
     let copied = if machine_code.is_empty() { "" } else { COPIED };
     let recipe = RECIPE
         .replace("@MACHINE_CODE@", copied)
         .replace("@VERSION@", product.version)
         .replace("@SUMMARY@", SUMMARY)
         .replace("@NAME@", REGISTRY_NAME);
-    let file = |name: &str, bytes: &[u8]| Made { name: format!("image/{name}"), bytes: bytes.to_vec() };
+    let file =
+        |name: &str, bytes: &[u8]| PackageFile { name: format!("image/{name}"), bytes: bytes.to_vec() };
     let mut files = vec![
         file("Containerfile", recipe.as_bytes()),
         file("LICENSE", product.text("LICENSE")?),

@@ -4,9 +4,9 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::Made;
+use super::PackageFile;
 use crate::{
-    entries::{Entry, tar_gz},
+    entries::{ArchiveEntry, tar_gz},
     platform::{PLATFORMS, Platform},
     product::{AUTHOR, PACKAGE, Product, REGISTRY_NAME, SUMMARY},
 };
@@ -16,7 +16,7 @@ const LAUNCHER: &str = include_str!("../../files/launcher.js");
 /// The oldest Node that is still kept up.
 const NODE: &str = ">=20";
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     Ok(vec![
         packed(product, PACKAGE, launcher(product)?)?,
         packed(product, &name(product.platform), native(product)?)?,
@@ -28,7 +28,7 @@ fn name(platform: &Platform) -> String {
     format!("{PACKAGE}-{}-{}", platform.node_os, platform.node_cpu)
 }
 
-fn launcher(product: &Product) -> Result<Vec<Entry>> {
+fn launcher(product: &Product) -> Result<Vec<ArchiveEntry>> {
     let natives: Map<String, Value> =
         PLATFORMS.iter().map(|platform| (name(platform), product.version.into())).collect();
     let manifest = json!({
@@ -46,15 +46,15 @@ fn launcher(product: &Product) -> Result<Vec<Entry>> {
     });
     let mut entries = vec![
         manifest_entry(&manifest),
-        Entry::program("package/launcher.js", LAUNCHER),
-        Entry::file("package/README.md", product.text("README.md")?),
-        Entry::file("package/LICENSE", product.text("LICENSE")?),
+        ArchiveEntry::program("package/launcher.js", LAUNCHER),
+        ArchiveEntry::file("package/README.md", product.text("README.md")?),
+        ArchiveEntry::file("package/LICENSE", product.text("LICENSE")?),
     ];
     entries.extend(product.documentation_in("package/"));
     Ok(entries)
 }
 
-fn native(product: &Product) -> Result<Vec<Entry>> {
+fn native(product: &Product) -> Result<Vec<ArchiveEntry>> {
     let platform = product.platform;
     let mut manifest = json!({
         "name": name(platform),
@@ -72,18 +72,21 @@ fn native(product: &Product) -> Result<Vec<Entry>> {
     }
     let mut entries = vec![
         manifest_entry(&manifest),
-        Entry::program("package/bin/gatehouse", product.binary.clone()),
-        Entry::file("package/LICENSE", product.text("LICENSE")?),
-        Entry::file("package/THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
+        ArchiveEntry::program("package/bin/gatehouse", product.binary.clone()),
+        ArchiveEntry::file("package/LICENSE", product.text("LICENSE")?),
+        ArchiveEntry::file("package/THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
     ];
     entries.extend(product.machine_code_in("package/bin"));
     Ok(entries)
 }
 
-fn manifest_entry(manifest: &Value) -> Entry {
-    Entry::file("package/package.json", format!("{manifest:#}\n"))
+fn manifest_entry(manifest: &Value) -> ArchiveEntry {
+    ArchiveEntry::file("package/package.json", format!("{manifest:#}\n"))
 }
 
-fn packed(product: &Product, name: &str, entries: Vec<Entry>) -> Result<Made> {
-    Ok(Made { name: format!("{name}-{}.tgz", product.version), bytes: tar_gz(entries, product.level)? })
+fn packed(product: &Product, name: &str, entries: Vec<ArchiveEntry>) -> Result<PackageFile> {
+    Ok(PackageFile {
+        name: format!("{name}-{}.tgz", product.version),
+        bytes: tar_gz(entries, product.level)?,
+    })
 }

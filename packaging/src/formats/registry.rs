@@ -4,12 +4,12 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Made, one};
+use super::{PackageFile, one};
 use crate::product::{PACKAGE, Product, REGISTRY_NAME, SUMMARY};
 
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let about = json!({
         "$schema": SCHEMA,
         "name": REGISTRY_NAME,

@@ -5,9 +5,9 @@ use anyhow::Result;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
-use super::{Made, one};
+use super::{PackageFile, one};
 use crate::{
-    entries::{Entry, zip},
+    entries::{ArchiveEntry, zip},
     product::{PACKAGE, Product, REGISTRY_NAME, SUMMARY},
 };
 
@@ -17,7 +17,7 @@ const MODULE: &str = "gatehouse_mcp";
 /// `uvx NAME` and `pipx run NAME` start the program that is called as the package is.
 const START: &str = include_str!("../../files/start.py");
 
-pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let stem = format!("{MODULE}-{}", product.version);
     let (info, tag) = (format!("{stem}.dist-info"), tag(product)?);
     let metadata = format!(
@@ -31,27 +31,27 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         format!("Wheel-Version: 1.0\nGenerator: gatehouse-packaging\nRoot-Is-Purelib: false\nTag: {tag}\n");
     let scripts = format!("[console_scripts]\n{PACKAGE} = {MODULE}:start\n");
     let mut entries = vec![
-        Entry::file(format!("{MODULE}/__init__.py"), START),
-        Entry::program(format!("{stem}.data/scripts/gatehouse"), product.binary.clone()),
-        Entry::file(format!("{info}/METADATA"), metadata),
-        Entry::file(format!("{info}/WHEEL"), wheel),
-        Entry::file(format!("{info}/entry_points.txt"), scripts),
+        ArchiveEntry::file(format!("{MODULE}/__init__.py"), START),
+        ArchiveEntry::program(format!("{stem}.data/scripts/gatehouse"), product.binary.clone()),
+        ArchiveEntry::file(format!("{info}/METADATA"), metadata),
+        ArchiveEntry::file(format!("{info}/WHEEL"), wheel),
+        ArchiveEntry::file(format!("{info}/entry_points.txt"), scripts),
     ];
     entries.extend(product.machine_code_in(&format!("{stem}.data/data/lib/gatehouse")));
     for name in ["LICENSE", "THIRD-PARTY.md"] {
-        entries.push(Entry::file(format!("{info}/licenses/{name}"), product.text(name)?));
+        entries.push(ArchiveEntry::file(format!("{info}/licenses/{name}"), product.text(name)?));
     }
     entries.extend(product.documentation_in(&format!("{stem}.data/data/share/doc/{PACKAGE}/")));
     let record = format!("{info}/RECORD");
     let mut lines: String = entries.iter().map(line).collect();
     lines += &format!("{record},,\n");
     // The metadata come last, where readers of zips look first.
-    entries.push(Entry::file(record, lines));
+    entries.push(ArchiveEntry::file(record, lines));
     Ok(one(format!("{stem}-{tag}.whl"), zip(&entries, product.level)?))
 }
 
 /// A line of RECORD.
-fn line(entry: &Entry) -> String {
+fn line(entry: &ArchiveEntry) -> String {
     let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&entry.bytes));
     format!("{},sha256={digest},{}\n", entry.path, entry.bytes.len())
 }

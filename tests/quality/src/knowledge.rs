@@ -47,7 +47,7 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
     let folder = tempfile::tempdir()?;
     let words = graph(&folder.path().join("words.db"), wiki, None).await?;
     let both = graph(&folder.path().join("both.db"), wiki, Some(Arc::new(LocalEmbedder))).await?;
-    ensure!(both.settle(Duration::from_secs(60)).await, "the pages of {set} got no vectors");
+    ensure!(both.wait_for_vectors(Duration::from_secs(60)).await, "the pages of {set} got no vectors");
     let ids = ids(&words, questions).await?;
     for (way, graph) in [("words", &words), ("both", &both)] {
         let mut recall = Recall::default();

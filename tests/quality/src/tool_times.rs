@@ -12,7 +12,7 @@ use gatehouse_core::{
     },
     source::Listing,
 };
-use gatehouse_stores::ToolBook;
+use gatehouse_stores::ToolCatalogStore;
 use gatehouse_text::LocalEmbedder;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ pub(crate) async fn run() -> Result<Value> {
 async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<Value> {
     let folder = tempfile::tempdir()?;
     let embedder: Arc<dyn Embedder> = Arc::new(LocalEmbedder);
-    let book = ToolBook::sqlite(folder.path().join("tools.db"), Arc::new(Now), Some(embedder));
+    let book = ToolCatalogStore::sqlite(folder.path().join("tools.db"), Arc::new(Now), Some(embedder));
     let words = Connection::open_in_memory()?;
     words.execute_batch(
         "CREATE VIRTUAL TABLE tool USING fts5(name, description, tokenize = 'porter unicode61')",
@@ -112,7 +112,7 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
         };
         book.put(listed, false).await.map_err(|fault| anyhow!(fault.message))?;
     }
-    ensure!(book.settle(Duration::from_secs(300)).await, "the tools have no vectors");
+    ensure!(book.wait_for_vectors(Duration::from_secs(300)).await, "the tools have no vectors");
     let preset = |id: &ToolId| id.name.len().is_multiple_of(2);
     let server = |id: &ToolId| **id.source.name() == *server_name(1);
     let every = |_: &ToolId| true;

@@ -37,21 +37,21 @@ fn main() -> Result<()> {
 }
 
 /// What a gate has of the system while it is described: nothing that changes.
-struct Host {
+struct DescribeState {
     wasi: WasiCtx,
     table: ResourceTable,
 }
 
-impl WasiView for Host {
+impl WasiView for DescribeState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
 /// A clock that stands still.
-struct Still;
+struct FrozenClock;
 
-impl HostWallClock for Still {
+impl HostWallClock for FrozenClock {
     fn resolution(&self) -> Duration {
         Duration::from_millis(1)
     }
@@ -61,7 +61,7 @@ impl HostWallClock for Still {
     }
 }
 
-impl HostMonotonicClock for Still {
+impl HostMonotonicClock for FrozenClock {
     fn resolution(&self) -> u64 {
         1
     }
@@ -79,7 +79,7 @@ async fn snapshot(gate: &[u8]) -> Result<Vec<u8>> {
     let linker = linker(&engine, &component)?;
     let mut made = Vec::new();
     for _ in 0..2 {
-        let mut described = Described::new(&engine, &linker, &component).await?;
+        let mut described = DescribedGate::new(&engine, &linker, &component).await?;
         made.push(wizer.snapshot_component(&context, &mut described).await?);
         described.failed.map_or(Ok(()), Err)?;
     }
@@ -91,7 +91,7 @@ async fn snapshot(gate: &[u8]) -> Result<Vec<u8>> {
 
 /// What a gate has to be described with: the system, and capabilities that fail, for there is no call yet; what may be asked
 /// without one is answered with nothing.
-fn linker(engine: &Engine, component: &Component) -> Result<Linker<Host>> {
+fn linker(engine: &Engine, component: &Component) -> Result<Linker<DescribeState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     for (name, item) in component.component_type().imports(engine) {
@@ -119,22 +119,22 @@ fn linker(engine: &Engine, component: &Component) -> Result<Linker<Host>> {
 }
 
 /// A gate that was described.
-struct Described {
-    store: Store<Host>,
+struct DescribedGate {
+    store: Store<DescribeState>,
     instance: Instance,
     failed: Option<Error>,
 }
 
-impl Described {
-    async fn new(engine: &Engine, linker: &Linker<Host>, component: &Component) -> Result<Self> {
+impl DescribedGate {
+    async fn new(engine: &Engine, linker: &Linker<DescribeState>, component: &Component) -> Result<Self> {
         let wasi = WasiCtx::builder()
-            .wall_clock(Still)
-            .monotonic_clock(Still)
+            .wall_clock(FrozenClock)
+            .monotonic_clock(FrozenClock)
             .secure_random(Deterministic::new(vec![0]))
             .insecure_random(Deterministic::new(vec![0]))
             .insecure_random_seed(0)
             .build();
-        let mut store = Store::new(engine, Host { wasi, table: ResourceTable::new() });
+        let mut store = Store::new(engine, DescribeState { wasi, table: ResourceTable::new() });
         let instance = linker.instantiate_async(&mut store, component).await?;
         let kind = component.component_type();
         let tools = kind.exports(engine).find(|(name, _)| name.starts_with(TOOLS));
@@ -157,7 +157,7 @@ impl Described {
         &mut self,
         instance: &str,
         function: &str,
-        make: impl FnOnce(&Store<Host>, R) -> T,
+        make: impl FnOnce(&Store<DescribeState>, R) -> T,
     ) -> Result<T> {
         let instance = self.instance.get_export_index(&mut self.store, None, instance);
         let function = instance
@@ -180,14 +180,14 @@ impl Described {
     }
 }
 
-impl ComponentInstanceState for Described {
+impl ComponentInstanceState for DescribedGate {
     async fn call_func_ret_list_u8(
         &mut self,
         instance: &str,
         function: &str,
         contents: impl FnOnce(&[u8]) + Send,
     ) {
-        let told = |store: &Store<Host>, bytes: WasmList<u8>| contents(bytes.as_le_slice(store));
+        let told = |store: &Store<DescribeState>, bytes: WasmList<u8>| contents(bytes.as_le_slice(store));
         if let Err(error) = self.ask(instance, function, told).await {
             self.failed = Some(error);
         }

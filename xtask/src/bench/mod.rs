@@ -40,19 +40,19 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::Usage;
-use crate::gates::{self, Which};
+use crate::UsageError;
+use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::snapshot;
 use crate::workspace::Workspace;
-use report::Report;
+use report::BenchReport;
 use setup::Bench;
 
 /// One measurement: its number in the list of promises, and the function that takes it.
 struct Measurement {
     id: &'static str,
     about: &'static str,
-    run: fn(&Bench, &mut Report) -> Result<()>,
+    run: fn(&Bench, &mut BenchReport) -> Result<()>,
 }
 
 const MEASUREMENTS: &[Measurement] = &[
@@ -76,14 +76,14 @@ const MEASUREMENTS: &[Measurement] = &[
 
 /// Whose turn it is.
 #[derive(Clone, Copy)]
-enum Turn {
+enum BenchSide {
     Gateway,
     Floor,
 }
 
 /// One turn for each of the two in every round; who ended one round begins the next.
-fn turns(rounds: usize) -> impl Iterator<Item = Turn> {
-    (0..2 * rounds).map(|turn| if turn.div_ceil(2) % 2 == 0 { Turn::Gateway } else { Turn::Floor })
+fn turns(rounds: usize) -> impl Iterator<Item = BenchSide> {
+    (0..2 * rounds).map(|turn| if turn.div_ceil(2) % 2 == 0 { BenchSide::Gateway } else { BenchSide::Floor })
 }
 
 /// What was asked for on the command line.
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if options.publish {
         return publish::run(&workspace.root);
     }
-    let mut report = Report::new(&workspace, options.quick, options.noise)?;
+    let mut report = BenchReport::new(&workspace, options.quick, options.noise)?;
     if options.quality {
         quality::run(&workspace, options.data, &mut report)?;
     }
@@ -140,15 +140,15 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--quality" => options.quality = true,
             "--publish" => options.publish = true,
             "--data" => {
-                let folder = rest.next().ok_or_else(|| Usage("--data needs a folder".into()))?;
+                let folder = rest.next().ok_or_else(|| UsageError("--data needs a folder".into()))?;
                 options.data = Some(folder.into());
             }
             "--json" => {
-                let file = rest.next().ok_or_else(|| Usage("--json needs a file".into()))?;
+                let file = rest.next().ok_or_else(|| UsageError("--json needs a file".into()))?;
                 options.json = Some(file.into());
             }
             id if MEASUREMENTS.iter().any(|measurement| measurement.id == id) => options.only.push(id.into()),
-            other => return Err(Usage(format!("unexpected: {other}")).into()),
+            other => return Err(UsageError(format!("unexpected: {other}")).into()),
         }
     }
     Ok(options)
@@ -164,7 +164,7 @@ fn build(workspace: &Workspace, noise: bool) -> Result<()> {
     };
     release("bench-floor")?;
     if !noise {
-        gates::build(workspace, Which::All, &snapshot::WORKSPACE)?;
+        gates::build(workspace, GateSelection::All, &snapshot::WORKSPACE)?;
         release("gatehouse")?;
     }
     Ok(())

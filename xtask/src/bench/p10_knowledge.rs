@@ -10,8 +10,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{median, micros};
 
@@ -24,7 +24,7 @@ const INDEXINGS: usize = 10;
 /// How often every question is asked.
 const TURNS: usize = 10;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
@@ -77,8 +77,8 @@ fn ways() -> [(&'static str, &'static str, Value); 6] {
     ]
 }
 
-fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
-    report.add(Row {
+fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f64) {
+    report.add(ReportRow {
         id: "P10",
         what,
         unit: "ms",
@@ -86,18 +86,18 @@ fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
         floor: 0.0,
         ratio: 0.0,
         n: times.len(),
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(reach),
         aim: Bound::AtMost(aim),
     });
 }
 
 /// One call, in milliseconds; reading its reply, some ten microseconds, is part of it.
-fn call(server: &mut Server, tool: &str, arguments: &str) -> Result<f64> {
+fn call(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<f64> {
     Ok(timed(server, tool, arguments)?.0)
 }
 
-fn timed(server: &mut Server, tool: &str, arguments: &str) -> Result<(f64, Value)> {
+fn timed(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<(f64, Value)> {
     let begin = Instant::now();
     let reply = server.ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?;
     let time = micros(begin.elapsed()) / 1e3;
@@ -108,7 +108,7 @@ fn timed(server: &mut Server, tool: &str, arguments: &str) -> Result<(f64, Value
 }
 
 /// Whether pages still wait for their vectors.
-fn is_incomplete(server: &mut Server, ask: &str) -> Result<bool> {
+fn is_incomplete(server: &mut BenchServer, ask: &str) -> Result<bool> {
     let (_, reply) = timed(server, "search_knowledge", ask)?;
     if reply["structuredContent"]["found"].as_u64().is_none_or(|found| found == 0) {
         bail!("a search of the sample finds nothing: {reply}");

@@ -4,12 +4,12 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use crate::process;
 use crate::workspace::Workspace;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let workspace = Workspace::load()?;
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&bench.root).args(build))?;
@@ -19,7 +19,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
     for kind in &kinds {
         let name = kind["name"].as_str().unwrap_or_default();
-        let row = |what: String, unit, ours: f64, reach, aim| Row {
+        let row = |what: String, unit, ours: f64, reach, aim| ReportRow {
             id: "P11",
             what,
             unit,
@@ -27,7 +27,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             floor: 0.0,
             ratio: 0.0,
             n: kind["n"].as_u64().unwrap_or_default() as usize,
-            judged: Judged::Value,
+            judged: BoundSubject::Value,
             reach,
             aim,
         };

@@ -4,12 +4,12 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use crate::process;
 use crate::workspace::Workspace;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let workspace = Workspace::load()?;
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&bench.root).args(build))?;
@@ -17,7 +17,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     command.current_dir(&bench.root).args(["--times", "docs"]);
     let times: Value =
         serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
-    report.add(Row {
+    report.add(ReportRow {
         id: "P12",
         what: "35,000 tokens to 8,000".to_owned(),
         unit: "ms",
@@ -25,7 +25,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         floor: 0.0,
         ratio: 0.0,
         n: times["n"].as_u64().unwrap_or_default() as usize,
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(500.0),
         aim: Bound::AtMost(100.0),
     });

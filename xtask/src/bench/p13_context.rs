@@ -4,10 +4,10 @@
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::reference::References;
-use super::report::{Bound, Judged, Report, Row};
+use super::reference::ReferenceServers;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
-use super::tokens::{Counter, listed, spoken};
+use super::tokens::{BenchTokenCounter, call_texts, list_tools};
 
 /// A question in an agent's words, the server and the tool that answer it, and what it is called with; `{place}` stands
 /// for the servers' folder.
@@ -34,36 +34,36 @@ const TASK: [(&str, &str, &str, &str); 5] = [
     ("which tables does the database have", "sqlite", "list_tables", "{}"),
 ];
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
-    let references = References::new(bench)?;
-    let counter = Counter::new(bench)?;
+    let references = ReferenceServers::new(bench)?;
+    let counter = BenchTokenCounter::new(bench)?;
     let mut servers = references.start_each(bench)?;
-    let lists = servers.iter_mut().map(listed).collect::<Result<Vec<_>>>()?;
+    let lists = servers.iter_mut().map(list_tools).collect::<Result<Vec<_>>>()?;
     let direct: usize = counter.count(&lists)?.into_iter().sum();
     let mut gateway = bench.start(&references.gateway(bench, &["proxy"])?)?;
-    let proxied: usize = counter.count(&[listed(&mut gateway)?])?.into_iter().sum();
+    let proxied: usize = counter.count(&[list_tools(&mut gateway)?])?.into_iter().sum();
     let what = format!("tokens of tools/list, {} servers", references.len());
     report.add(row("P13", what, proxied, direct, (11.0, 3.0)));
     // A server that was never asked is not found yet; what was learned of it is kept.
-    spoken(&mut gateway, "refresh_mcp_server", json!({}))?;
+    call_texts(&mut gateway, "refresh_mcp_server", json!({}))?;
     let place = references.folder().display().to_string();
     let (mut calls, mut discovery, mut searches) = (Vec::new(), Vec::new(), Vec::new());
     for (question, server, tool, arguments) in TASK {
-        let found = spoken(&mut gateway, "search_tools", json!({"query": question}))?;
+        let found = call_texts(&mut gateway, "search_tools", json!({"query": question}))?;
         if !found[1].contains(tool) {
             bail!("'{question}' does not find {tool}: {}", found[1]);
         }
         searches.push(found[1].clone());
         discovery.extend(found);
         let named = json!({"server": server, "tool": tool});
-        discovery.extend(spoken(&mut gateway, "get_tool_schema", named.clone())?);
+        discovery.extend(call_texts(&mut gateway, "get_tool_schema", named.clone())?);
         let arguments: Value = serde_json::from_str(&arguments.replace("{place}", &place))?;
         let mut call = named;
         call["arguments"] = arguments;
-        calls.extend(spoken(&mut gateway, "call_tool", call)?);
+        calls.extend(call_texts(&mut gateway, "call_tool", call)?);
     }
     let calls: usize = counter.count(&calls)?.into_iter().sum();
     let discovery: usize = counter.count(&discovery)?.into_iter().sum();
@@ -80,9 +80,9 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): (f64, f64)) -> Row {
+fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): (f64, f64)) -> ReportRow {
     let share = 100.0 * ours as f64 / floor.max(1) as f64;
-    Row {
+    ReportRow {
         id,
         what: format!("{what}: {ours} of {floor}"),
         unit: "%",
@@ -90,7 +90,7 @@ fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): 
         floor: 100.0,
         ratio: share / 100.0,
         n: 1,
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(reach),
         aim: Bound::AtMost(aim),
     }

@@ -7,14 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use crate::process;
 
 /// Sections of fewer bytes are not told.
-const SMALL: u64 = 100_000;
+const MIN_SECTION_BYTES: u64 = 100_000;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let bytes = fs::metadata(&bench.gatehouse).context("the gateway is not built")?.len();
     report.add(row("the binary", "MB", bytes as f64 / 1e6, (60.0, 40.0)));
     report.fact("binary_sections", sections(bench));
@@ -24,8 +24,8 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn row(what: &str, unit: &'static str, ours: f64, (reach, aim): (f64, f64)) -> Row {
-    Row {
+fn row(what: &str, unit: &'static str, ours: f64, (reach, aim): (f64, f64)) -> ReportRow {
+    ReportRow {
         id: "P14",
         what: what.to_owned(),
         unit,
@@ -33,7 +33,7 @@ fn row(what: &str, unit: &'static str, ours: f64, (reach, aim): (f64, f64)) -> R
         floor: 0.0,
         ratio: 0.0,
         n: 1,
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(reach),
         aim: Bound::AtMost(aim),
     }
@@ -46,7 +46,7 @@ fn sections(bench: &Bench) -> Value {
     let section = |line: &str| {
         let mut words = line.split_whitespace();
         let (name, bytes) = (words.next()?, words.next()?.parse::<u64>().ok()?);
-        (name.starts_with('.') && bytes >= SMALL).then(|| (name.to_owned(), json!(bytes)))
+        (name.starts_with('.') && bytes >= MIN_SECTION_BYTES).then(|| (name.to_owned(), json!(bytes)))
     };
     Value::Object(listed.lines().filter_map(section).collect::<Map<_, _>>())
 }

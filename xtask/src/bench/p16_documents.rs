@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{median, micros};
 
@@ -23,7 +23,7 @@ const QUESTIONS: usize = 20;
 const TURNS: usize = 10;
 
 /// Vectors of the largest repository are made by then, or the run has failed.
-const PATIENCE: Duration = Duration::from_secs(600);
+const VECTORS_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Words that tell documents apart: each document is about a few of them.
 const SUBJECTS: [&str; 40] = [
@@ -70,13 +70,13 @@ const SUBJECTS: [&str; 40] = [
 ];
 
 /// Words between them.
-const OTHERS: [&str; 32] = [
+const FILLER_WORDS: [&str; 32] = [
     "the", "a", "of", "and", "is", "that", "which", "with", "before", "after", "under", "each", "value",
     "system", "process", "result", "change", "option", "default", "limit", "setting", "reads", "writes",
     "keeps", "returns", "checks", "large", "small", "first", "last", "slow", "quick",
 ];
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         let place = bench.documents(documents)?;
         write_corpus(&place.corpus, documents, bytes)?;
         let begin = Instant::now();
-        bench.gatehouse_of(
+        bench.run_gatehouse(
             &place.gateway,
             &["docs", "add", &place.corpus.to_string_lossy(), "--name", "bench"],
         )?;
@@ -122,21 +122,21 @@ fn ask(number: usize, mode: &str) -> String {
 }
 
 /// Waits until a search has nothing to say of documents without vectors.
-fn wait(server: &mut Server, ask: &str) -> Result<()> {
+fn wait(server: &mut BenchServer, ask: &str) -> Result<()> {
     let begin = Instant::now();
     loop {
         let found = call(server, ask)?.1;
         if found["notes"].as_array().is_none_or(Vec::is_empty) {
             return Ok(());
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > VECTORS_TIMEOUT {
             bail!("documents are still not ready: {}", found["notes"]);
         }
     }
 }
 
 /// One call in milliseconds, reading the document it brings included, and its data.
-fn call(server: &mut Server, ask: &str) -> Result<(f64, Value)> {
+fn call(server: &mut BenchServer, ask: &str) -> Result<(f64, Value)> {
     let begin = Instant::now();
     let params = format!(r#"{{"name":"mfai_document_retrieval","arguments":{ask}}}"#);
     let mut reply = server.ask("tools/call", &params)?;
@@ -150,8 +150,8 @@ fn call(server: &mut Server, ask: &str) -> Result<(f64, Value)> {
     Ok((time, found))
 }
 
-fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
-    report.add(Row {
+fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f64) {
+    report.add(ReportRow {
         id: "P16",
         what,
         unit: "ms",
@@ -159,7 +159,7 @@ fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
         floor: 0.0,
         ratio: 0.0,
         n: times.len(),
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(reach),
         aim: Bound::AtMost(aim),
     });
@@ -187,10 +187,12 @@ fn document(number: usize, bytes: usize) -> String {
     let subjects: Vec<&str> = (0..4).map(|step| SUBJECTS[(number + step * 13) % SUBJECTS.len()]).collect();
     let mut text = format!("# The {} {number}\n\nWhat the {} does.\n", subjects[0], subjects[1]);
     while text.len() < bytes {
-        text.push_str(&format!("\n## The {} and its {}\n\n", subjects[next(4)], OTHERS[12 + next(7)]));
+        text.push_str(&format!("\n## The {} and its {}\n\n", subjects[next(4)], FILLER_WORDS[12 + next(7)]));
         for _ in 0..6 {
             let words: Vec<&str> = (0..14)
-                .map(|_| if next(5) == 0 { subjects[next(4)] } else { OTHERS[next(OTHERS.len())] })
+                .map(
+                    |_| if next(5) == 0 { subjects[next(4)] } else { FILLER_WORDS[next(FILLER_WORDS.len())] },
+                )
                 .collect();
             text.push_str(&words.join(" "));
             text.push_str(".\n");

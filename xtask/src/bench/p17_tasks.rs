@@ -5,70 +5,70 @@
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::reference::References;
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::reference::ReferenceServers;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::micros;
-use super::tokens::{Counter, listed, spoken};
+use super::tokens::{BenchTokenCounter, call_texts, list_tools};
 
 /// A tool of a server, and what a model that does not know it would look for.
-pub(super) type Wanted = (&'static str, &'static str, &'static str);
+pub(super) type NeededTool = (&'static str, &'static str, &'static str);
 
 /// A call of a server's tool.
-pub(super) type Call = (&'static str, &'static str, Value);
+pub(super) type ServerToolCall = (&'static str, &'static str, Value);
 
-pub(super) struct Task {
+pub(super) struct BenchTask {
     pub(super) about: &'static str,
-    pub(super) wanted: &'static [Wanted],
+    pub(super) wanted: &'static [NeededTool],
     /// The calls, those together that go together. What depends on replies is made of them.
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<TaskTurn>,
     pub(super) script: String,
     /// What the script has to return.
     pub(super) answer: Value,
 }
 
-pub(super) type Turn = Box<dyn Fn(&[String]) -> Vec<Call>>;
+pub(super) type TaskTurn = Box<dyn Fn(&[String]) -> Vec<ServerToolCall>>;
 
 /// What a task took in one way.
 #[derive(Default)]
-struct Spent {
+struct TaskCost {
     texts: Vec<String>,
     trips: usize,
     /// Microseconds in which the tools worked.
     time: f64,
 }
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
-    let references = References::new(bench)?;
-    let counter = Counter::new(bench)?;
+    let references = ReferenceServers::new(bench)?;
+    let counter = BenchTokenCounter::new(bench)?;
     let names = references.names();
     let mut servers = references.start_each(bench)?;
     let sqlite = names.iter().position(|name| *name == "sqlite").context("no sqlite")?;
     super::tasks::prepare(&references, &mut servers[sqlite])?;
-    let lists = servers.iter_mut().map(listed).collect::<Result<Vec<_>>>()?;
+    let lists = servers.iter_mut().map(list_tools).collect::<Result<Vec<_>>>()?;
     let mut proxy = bench.start(&references.gateway(bench, &["proxy"])?)?;
     let mut code = bench.start(&references.gateway(bench, &["proxy", "script"])?)?;
     let list = |list: &[String]| -> Result<usize> { Ok(counter.count(list)?.into_iter().sum()) };
-    let lists = [list(&lists)?, list(&[listed(&mut proxy)?])?, list(&[listed(&mut code)?])?];
+    let lists = [list(&lists)?, list(&[list_tools(&mut proxy)?])?, list(&[list_tools(&mut code)?])?];
     // Servers that were never asked are not found yet; what was learned of them is kept.
     for gateway in [&mut proxy, &mut code] {
-        spoken(gateway, "refresh_mcp_server", json!({}))?;
+        call_texts(gateway, "refresh_mcp_server", json!({}))?;
     }
     let mut totals = [0; 3];
     let mut told = Vec::new();
     for task in super::tasks::all(&references) {
-        let mut direct = |(server, tool, arguments): Call| {
+        let mut direct = |(server, tool, arguments): ServerToolCall| {
             let at = names.iter().position(|name| *name == server).context("an unknown server")?;
-            spoken(&mut servers[at], tool, arguments)
+            call_texts(&mut servers[at], tool, arguments)
         };
-        let mut spent = [conversation(&task, &mut direct)?, Spent::default(), Spent::default()];
-        let mut through = |(server, tool, arguments): Call| {
+        let mut spent = [conversation(&task, &mut direct)?, TaskCost::default(), TaskCost::default()];
+        let mut through = |(server, tool, arguments): ServerToolCall| {
             let call = json!({"server": server, "tool": tool, "arguments": arguments});
-            spoken(&mut proxy, "call_tool", call)
+            call_texts(&mut proxy, "call_tool", call)
         };
         spent[1] = conversation(&task, &mut through)?;
         spent[1].find(&mut proxy, &task)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     }
     report.fact("tasks", json!(told));
     let [direct, proxied, scripted] = totals;
-    let row = |way: &str, ours: usize, aim: f64| Row {
+    let row = |way: &str, ours: usize, aim: f64| ReportRow {
         id: "P17",
         what: format!(
             "net tokens of {} tasks over {} servers, {way}: {ours} of {direct}",
@@ -97,7 +97,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         floor: 100.0,
         ratio: ours as f64 / direct as f64,
         n: told.len(),
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(100.0),
         aim: Bound::AtMost(aim),
     };
@@ -107,8 +107,11 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
 }
 
 /// Does a task call by call.
-fn conversation(task: &Task, call: &mut dyn FnMut(Call) -> Result<[String; 2]>) -> Result<Spent> {
-    let mut spent = Spent::default();
+fn conversation(
+    task: &BenchTask,
+    call: &mut dyn FnMut(ServerToolCall) -> Result<[String; 2]>,
+) -> Result<TaskCost> {
+    let mut spent = TaskCost::default();
     let mut replies = Vec::new();
     for turn in &task.turns {
         let calls = turn(&replies);
@@ -129,22 +132,22 @@ fn conversation(task: &Task, call: &mut dyn FnMut(Call) -> Result<[String; 2]>) 
 }
 
 /// Does it by one script.
-fn script(task: &Task, code: &mut Server) -> Result<Spent> {
+fn script(task: &BenchTask, code: &mut BenchServer) -> Result<TaskCost> {
     let begin = std::time::Instant::now();
-    let said = spoken(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
+    let said = call_texts(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
     let time = micros(begin.elapsed());
     let value = said[1].split("\n\n").next().unwrap_or_default();
     if serde_json::from_str::<Value>(value).ok().as_ref() != Some(&task.answer) {
         bail!("'{}' gave {}, and not {}", task.about, said[1], task.answer);
     }
-    Ok(Spent { texts: said.to_vec(), trips: 1, time })
+    Ok(TaskCost { texts: said.to_vec(), trips: 1, time })
 }
 
-impl Spent {
+impl TaskCost {
     /// Adds what it takes to find the tools: a search for each, together, then each one's schema, together.
-    fn find(&mut self, gateway: &mut Server, task: &Task) -> Result<()> {
+    fn find(&mut self, gateway: &mut BenchServer, task: &BenchTask) -> Result<()> {
         for (question, _, tool) in task.wanted {
-            let found = spoken(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;
+            let found = call_texts(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;
             if !found[1].contains(tool) {
                 bail!("'{question}' does not find {tool}: {}", found[1]);
             }
@@ -152,7 +155,7 @@ impl Spent {
         }
         for (_, server, tool) in task.wanted {
             let named = json!({"server": server, "tool": tool});
-            self.texts.extend(spoken(gateway, "get_tool_schema", named)?);
+            self.texts.extend(call_texts(gateway, "get_tool_schema", named)?);
         }
         self.trips += 2;
         Ok(())

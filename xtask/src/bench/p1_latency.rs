@@ -5,38 +5,40 @@
 
 use anyhow::Result;
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
-use super::spin::Spinning;
-use super::stats::{Paired, cpu_seconds, median, micros, quantile};
-use super::{Turn, turns};
+use super::spin::BusyCores;
+use super::stats::{PairedSamples, cpu_seconds, median, micros, quantile};
+use super::{BenchSide, turns};
 
 const ROUNDS: usize = 60;
 const CALLS: usize = 250;
 
 /// What the rounds showed, in microseconds a call.
 #[derive(Default)]
-struct Results {
-    p50: Paired,
-    p99: Paired,
-    cpu: Paired,
+struct LatencySamples {
+    p50: PairedSamples,
+    p99: PairedSamples,
+    cpu: PairedSamples,
 }
 
 /// What the rest of the machine does, and how much slower than the floor a call may be then.
 #[derive(Clone, Copy)]
-struct Machine {
+struct MachineLoad {
     name: &'static str,
     spins: bool,
     reach: f64,
 }
 
-const MACHINES: [Machine; 2] =
-    [Machine { name: "quiet", spins: false, reach: 3.0 }, Machine { name: "busy", spins: true, reach: 2.2 }];
+const MACHINES: [MachineLoad; 2] = [
+    MachineLoad { name: "quiet", spins: false, reach: 3.0 },
+    MachineLoad { name: "busy", spins: true, reach: 2.2 },
+];
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     for machine in MACHINES {
-        let _spinning = machine.spins.then(Spinning::on_all_cores_but_one).transpose()?;
+        let _spinning = machine.spins.then(BusyCores::on_all_cores_but_one).transpose()?;
         for gates in [1, 50] {
             with_gates(bench, report, gates, machine)?;
         }
@@ -44,23 +46,23 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn with_gates(bench: &Bench, report: &mut Report, gates: usize, machine: Machine) -> Result<()> {
+fn with_gates(bench: &Bench, report: &mut BenchReport, gates: usize, machine: MachineLoad) -> Result<()> {
     let gateway = bench.gateway(gates)?;
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let tool = &gateway.echo[gateway.echo.len() / 2];
-    let mut warm_up = Results::default();
-    round(&mut ours, tool, Turn::Gateway, &mut warm_up)?;
-    round(&mut floor, "echo", Turn::Floor, &mut warm_up)?;
-    let mut results = Results::default();
+    let mut warm_up = LatencySamples::default();
+    round(&mut ours, tool, BenchSide::Gateway, &mut warm_up)?;
+    round(&mut floor, "echo", BenchSide::Floor, &mut warm_up)?;
+    let mut results = LatencySamples::default();
     let rounds = bench.rounds(ROUNDS);
     for turn in turns(rounds) {
         match turn {
-            Turn::Gateway => round(&mut ours, tool, turn, &mut results)?,
-            Turn::Floor => round(&mut floor, "echo", turn, &mut results)?,
+            BenchSide::Gateway => round(&mut ours, tool, turn, &mut results)?,
+            BenchSide::Floor => round(&mut floor, "echo", turn, &mut results)?,
         }
     }
     for (what, pair) in [("p50", results.p50), ("p99", results.p99), ("CPU a call", results.cpu)] {
-        report.add(Row {
+        report.add(ReportRow {
             id: "P1",
             what: format!("echo, {}, {machine}, {what}", counted(gates), machine = machine.name),
             unit: "µs",
@@ -68,7 +70,7 @@ fn with_gates(bench: &Bench, report: &mut Report, gates: usize, machine: Machine
             floor: median(&pair.floor),
             ratio: pair.ratio(),
             n: rounds * CALLS,
-            judged: Judged::Ratio,
+            judged: BoundSubject::Ratio,
             reach: Bound::AtMost(machine.reach),
             aim: Bound::AtMost(1.6),
         });
@@ -80,7 +82,7 @@ fn counted(gates: usize) -> String {
     format!("{gates} {}", if gates == 1 { "gate" } else { "gates" })
 }
 
-fn round(server: &mut Server, tool: &str, turn: Turn, results: &mut Results) -> Result<()> {
+fn round(server: &mut BenchServer, tool: &str, turn: BenchSide, results: &mut LatencySamples) -> Result<()> {
     let before = cpu_seconds(server.process())?;
     let times = (0..CALLS).map(|_| server.echo(tool).map(micros)).collect::<Result<Vec<_>>>()?;
     let cpu = cpu_seconds(server.process())? - before;

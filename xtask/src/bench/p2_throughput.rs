@@ -2,33 +2,33 @@
 
 use anyhow::Result;
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
-use super::stats::{Paired, median};
-use super::{Turn, turns};
+use super::stats::{PairedSamples, median};
+use super::{BenchSide, turns};
 
 const ROUNDS: usize = 20;
 const CALLS: u64 = 2000;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let gateway = bench.gateway(1)?;
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let native = ["echo".to_owned()];
     for flight in [16, 64] {
-        let mut rates = Paired::default();
+        let mut rates = PairedSamples::default();
         let rounds = bench.rounds(ROUNDS);
         // The first turn of each warms up and is not counted.
         rate("the gateway", &mut ours, &gateway.echo, flight, report)?;
         rate("the native server", &mut floor, &native, flight, report)?;
         for turn in turns(rounds) {
             let rate = match turn {
-                Turn::Gateway => rate("the gateway", &mut ours, &gateway.echo, flight, report)?,
-                Turn::Floor => rate("the native server", &mut floor, &native, flight, report)?,
+                BenchSide::Gateway => rate("the gateway", &mut ours, &gateway.echo, flight, report)?,
+                BenchSide::Floor => rate("the native server", &mut floor, &native, flight, report)?,
             };
             rates.side(turn).push(rate);
         }
-        report.add(Row {
+        report.add(ReportRow {
             id: "P2",
             what: format!("echo, {flight} in flight"),
             unit: "/s",
@@ -36,7 +36,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             floor: median(&rates.floor),
             ratio: rates.ratio(),
             n: rounds * CALLS as usize,
-            judged: Judged::Ratio,
+            judged: BoundSubject::Ratio,
             reach: Bound::AtLeast(0.7),
             aim: Bound::AtLeast(0.9),
         });
@@ -44,7 +44,13 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn rate(who: &str, server: &mut Server, tools: &[String], flight: usize, report: &mut Report) -> Result<f64> {
+fn rate(
+    who: &str,
+    server: &mut BenchServer,
+    tools: &[String],
+    flight: usize,
+    report: &mut BenchReport,
+) -> Result<f64> {
     let tally = server.echoes(tools, CALLS, flight)?;
     if tally.lost + tally.wrong > 0 {
         let (lost, wrong) = (tally.lost, tally.wrong);

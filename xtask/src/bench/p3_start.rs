@@ -2,35 +2,35 @@
 
 use anyhow::{Result, bail};
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::{Bench, Gateway};
-use super::stats::{Paired, median};
+use super::stats::{PairedSamples, median};
 
 const WARM_ROUNDS: usize = 30;
 const COLD_ROUNDS: usize = 7;
 
 /// A case: so many gates, and what the start may take.
-struct Case {
+struct StartCase {
     gates: usize,
-    judged: Judged,
+    judged: BoundSubject,
     reach: f64,
     aim: f64,
 }
 
-const WARM: [Case; 3] = [
-    Case { gates: 1, judged: Judged::Ratio, reach: 2.0, aim: 1.5 },
-    Case { gates: 6, judged: Judged::Ratio, reach: 2.0, aim: 1.5 },
-    Case { gates: 50, judged: Judged::Value, reach: 30.0, aim: 15.0 },
+const WARM: [StartCase; 3] = [
+    StartCase { gates: 1, judged: BoundSubject::Ratio, reach: 2.0, aim: 1.5 },
+    StartCase { gates: 6, judged: BoundSubject::Ratio, reach: 2.0, aim: 1.5 },
+    StartCase { gates: 50, judged: BoundSubject::Value, reach: 30.0, aim: 15.0 },
 ];
 
-const COLD: Case = Case { gates: 6, judged: Judged::Value, reach: 1500.0, aim: 400.0 };
+const COLD: StartCase = StartCase { gates: 6, judged: BoundSubject::Value, reach: 1500.0, aim: 400.0 };
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let gateways = WARM.iter().map(|case| bench.gateway(case.gates)).collect::<Result<Vec<_>>>()?;
     for gateway in &gateways {
         start(bench, gateway)?;
     }
-    let mut times = vec![Paired::default(); WARM.len()];
+    let mut times = vec![PairedSamples::default(); WARM.len()];
     for number in 0..bench.rounds(WARM_ROUNDS) {
         let floor = start_floor(bench)?;
         // Another order in every round, so that no case always follows the same one.
@@ -44,7 +44,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     }
 
     let gateway = bench.gateway(COLD.gates)?;
-    let mut times = Paired::default();
+    let mut times = PairedSamples::default();
     for _ in 0..bench.rounds(COLD_ROUNDS) {
         gateway.forget()?;
         times.ours.push(start(bench, &gateway)?);
@@ -54,9 +54,9 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn row(case: &Case, cache: &str, times: &Paired) -> Row {
+fn row(case: &StartCase, cache: &str, times: &PairedSamples) -> ReportRow {
     let gates = if case.gates == 1 { "gate" } else { "gates" };
-    Row {
+    ReportRow {
         id: "P3",
         what: format!("start to complete tools/list, {} {gates}, {cache}", case.gates),
         unit: "ms",

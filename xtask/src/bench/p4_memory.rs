@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::memory;
 
@@ -15,9 +15,9 @@ const CALLS: u64 = 50_000;
 const FLIGHT: usize = 16;
 
 /// What a server is given to come to rest before its memory is read.
-const REST: Duration = Duration::from_secs(1);
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let gateway = bench.gateway(GATES)?;
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let native = ["echo".to_owned()];
@@ -26,7 +26,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let (floor_idle, floor_growth) =
         idle_and_growth("the native server", &mut floor, &native, calls, report)?;
     let mut add = |what: String, ours: f64, floor: f64, n: usize, reach: f64, aim: f64| {
-        report.add(Row {
+        report.add(ReportRow {
             id: "P4",
             what,
             unit: "MB",
@@ -34,7 +34,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             floor,
             ratio: if floor > 0.0 { ours / floor } else { 0.0 },
             n,
-            judged: Judged::Value,
+            judged: BoundSubject::Value,
             reach: Bound::AtMost(reach),
             aim: Bound::AtMost(aim),
         });
@@ -48,20 +48,20 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
 /// Memory after one call of each tool (all, and what is not backed by files), and how much it grows.
 fn idle_and_growth(
     who: &str,
-    server: &mut Server,
+    server: &mut BenchServer,
     tools: &[String],
     calls: u64,
-    report: &mut Report,
+    report: &mut BenchReport,
 ) -> Result<((f64, f64), f64)> {
     for tool in tools {
         server.echo(tool)?;
     }
-    thread::sleep(REST);
+    thread::sleep(SETTLE_TIME);
     let idle = memory(server.process())?;
     let tally = server.echoes(tools, calls, FLIGHT)?;
     if tally.lost + tally.wrong > 0 {
         report.problem(format!("{who} lost {} of {calls} calls, {} were wrong", tally.lost, tally.wrong));
     }
-    thread::sleep(REST);
+    thread::sleep(SETTLE_TIME);
     Ok((idle, memory(server.process())?.0 - idle.0))
 }

@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
-use super::stats::{Paired, median};
+use super::stats::{PairedSamples, median};
 
 const ROUNDS: usize = 25;
 
 /// How often the client asks meanwhile; asking takes processor time from the compiler.
-const BETWEEN: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Longer than any reload that works.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
     let gateway = bench.gateway(1)?;
     let mut server = bench.start(&gateway)?;
-    let mut times = Paired::default();
+    let mut times = PairedSamples::default();
     for round in 1..=bench.rounds(ROUNDS) {
         // Never seen before, so it is compiled; what the client sees differs in one description.
         let marked = format!("Returns {round:04}text.");
@@ -34,15 +34,15 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             if listed.contains(&marked) {
                 break;
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > RELOAD_TIMEOUT {
                 bail!("round {round}: the new tools are not served");
             }
-            thread::sleep(BETWEEN);
+            thread::sleep(POLL_INTERVAL);
         }
         times.ours.push(begin.elapsed().as_secs_f64() * 1e3);
         server.echo(&gateway.echo[0]).context("a call after the reload")?;
     }
-    report.add(Row {
+    report.add(ReportRow {
         id: "P5",
         what: "gate file saved to new tools served".into(),
         unit: "ms",
@@ -50,7 +50,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         floor: 0.0,
         ratio: 0.0,
         n: times.ours.len(),
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(250.0),
         aim: Bound::AtMost(60.0),
     });

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::server::BenchServer;
 use super::setup::Bench;
-use super::stats::{Paired, median, micros};
-use super::{Turn, turns};
+use super::stats::{PairedSamples, median, micros};
+use super::{BenchSide, turns};
 
 const ROUNDS: usize = 60;
 const CALLS: usize = 250;
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     if bench.noise() {
         return Ok(());
     }
     let gateway = bench.before_floor()?;
-    let direct = |server: &mut Server| server.echo("floor__echo");
-    let through = |server: &mut Server| {
+    let direct = |server: &mut BenchServer| server.echo("floor__echo");
+    let through = |server: &mut BenchServer| {
         let arguments = r#"{"server":"floor","tool":"echo","arguments":{"text":"there and back"}}"#;
         let (time, reply) = server.timed("call_tool", arguments)?;
         if !reply.contains("there and back") || reply.contains("\"isError\":true") {
@@ -34,26 +34,26 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
 
 fn measure(
     bench: &Bench,
-    report: &mut Report,
+    report: &mut BenchReport,
     what: &str,
-    ours: &mut Server,
-    call: impl Fn(&mut Server) -> Result<Duration>,
+    ours: &mut BenchServer,
+    call: impl Fn(&mut BenchServer) -> Result<Duration>,
 ) -> Result<()> {
     let mut floor = bench.start_floor()?;
-    let mut pair = Paired::default();
+    let mut pair = PairedSamples::default();
     // The first call starts the server.
     call(ours)?;
     let rounds = bench.rounds(ROUNDS);
     for turn in turns(rounds) {
         let mut one = || match turn {
-            Turn::Gateway => call(ours).map(micros),
-            Turn::Floor => floor.echo("echo").map(micros),
+            BenchSide::Gateway => call(ours).map(micros),
+            BenchSide::Floor => floor.echo("echo").map(micros),
         };
         let times = (0..CALLS).map(|_| one()).collect::<Result<Vec<_>>>()?;
         pair.side(turn).push(median(&times));
     }
     let added: Vec<f64> = pair.ours.iter().zip(&pair.floor).map(|(ours, floor)| ours - floor).collect();
-    report.add(Row {
+    report.add(ReportRow {
         id: "P8",
         what: format!("{what}, added p50"),
         unit: "µs",
@@ -61,7 +61,7 @@ fn measure(
         floor: median(&pair.floor),
         ratio: pair.ratio(),
         n: rounds * CALLS,
-        judged: Judged::Value,
+        judged: BoundSubject::Value,
         reach: Bound::AtMost(200.0),
         aim: Bound::AtMost(60.0),
     });

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::report::{Bound, Judged, Report, Row};
+use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use crate::process;
 use crate::workspace::Workspace;
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 /// What a search of each size may take at most, and should, in milliseconds.
 const BOUNDS: [(f64, f64); 3] = [(1.0, 0.3), (4.0, 1.5), (8.0, 3.0)];
 
-pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let workspace = Workspace::load()?;
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&bench.root).args(build))?;
@@ -24,7 +24,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     for (size, (reach, aim)) in sizes.iter().zip(BOUNDS) {
         let ways = size["p50_ms"].as_object().context("it measured no time")?;
         for (way, time) in ways {
-            report.add(Row {
+            report.add(ReportRow {
                 id: "P9",
                 what: format!("search of {} tools, {way}, p50", size["tools"]),
                 unit: "ms",
@@ -32,7 +32,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
                 floor: size["fts5_p50_ms"].as_f64().unwrap_or_default(),
                 ratio: if way == "all" { size["ratio"].as_f64().unwrap_or_default() } else { 0.0 },
                 n: size["n"].as_u64().unwrap_or_default() as usize,
-                judged: Judged::Value,
+                judged: BoundSubject::Value,
                 reach: Bound::AtMost(reach),
                 aim: Bound::AtMost(aim),
             });

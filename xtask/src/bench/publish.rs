@@ -18,7 +18,7 @@ const BEGIN: &str = "<!-- made by: cargo xtask bench --publish -->\n";
 const END: &str = "<!-- end -->";
 
 /// The lines of the README: a measurement, what it is called in the results, and what it is called for readers.
-const SHORT: &[(&str, &str, &str)] = &[
+const README_ROWS: &[(&str, &str, &str)] = &[
     ("P1", "echo, 1 gate, quiet, p50", "one echo call at a time over stdio, p50, all cores idle"),
     ("P1", "echo, 1 gate, busy, p50", "the same beside a busy core"),
     ("P2", "echo, 16 in flight", "calls a second, 16 in flight"),
@@ -45,7 +45,7 @@ const SHORT: &[(&str, &str, &str)] = &[
 
 /// The results of one run, as [`super::report::Report::json`] writes them.
 #[derive(Deserialize)]
-struct Results {
+struct BenchResults {
     commit: String,
     quick: bool,
     noise: bool,
@@ -53,11 +53,11 @@ struct Results {
     cores: usize,
     kernel: String,
     problems: Vec<String>,
-    results: Vec<Line>,
+    results: Vec<ResultLine>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct ResultLine {
     id: String,
     what: String,
     unit: String,
@@ -73,7 +73,7 @@ struct Line {
 
 /// Writes what is made of the results into the pages.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    for (path, text) in made(root)? {
+    for (path, text) in render_pages(root)? {
         fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
         println!("{path}");
     }
@@ -81,17 +81,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 }
 
 /// Each page that is made, whole, or with the lines that are made in it.
-fn made(root: &Path) -> Result<Vec<(String, String)>> {
+fn render_pages(root: &Path) -> Result<Vec<(String, String)>> {
     let text = fs::read_to_string(root.join(RESULTS)).with_context(|| format!("cannot read {RESULTS}"))?;
-    let results: Results = serde_json::from_str(&text).with_context(|| RESULTS)?;
+    let results: BenchResults = serde_json::from_str(&text).with_context(|| RESULTS)?;
     if results.quick || results.noise || !results.problems.is_empty() {
         bail!("{RESULTS} is of a quick run, one of the method's error, or one with problems");
     }
-    let short = SHORT.iter().map(|(id, what, label)| Ok((results.line(id, what)?, *label)));
+    let short = README_ROWS.iter().map(|(id, what, label)| Ok((results.line(id, what)?, *label)));
     let short: Vec<_> = short.collect::<Result<_>>()?;
     let page = |path: &str, table: &str| -> Result<(String, String)> {
         let page = fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))?;
-        Ok((path.to_owned(), within(&page, table).with_context(|| path.to_owned())?))
+        Ok((path.to_owned(), replace_marked(&page, table).with_context(|| path.to_owned())?))
     };
     let full: Vec<_> = results.results.iter().map(|line| (line, line.what.as_str())).collect();
     Ok(vec![
@@ -102,14 +102,14 @@ fn made(root: &Path) -> Result<Vec<(String, String)>> {
 }
 
 /// The page with other lines between the marks.
-fn within(page: &str, lines: &str) -> Result<String> {
+fn replace_marked(page: &str, lines: &str) -> Result<String> {
     let (before, rest) = page.split_once(BEGIN).context("the mark where the lines begin is not there")?;
     let (_, after) = rest.split_once(END).context("the mark where the lines end is not there")?;
     Ok(format!("{before}{BEGIN}{lines}{END}{after}"))
 }
 
-impl Results {
-    fn line(&self, id: &str, what: &str) -> Result<&Line> {
+impl BenchResults {
+    fn line(&self, id: &str, what: &str) -> Result<&ResultLine> {
         let found = self.results.iter().find(|line| line.id == id && line.what.starts_with(what));
         found.with_context(|| format!("{RESULTS} has no {id} '{what}'"))
     }
@@ -121,7 +121,7 @@ impl Results {
     }
 }
 
-impl Line {
+impl ResultLine {
     fn amount(&self, value: f64) -> String {
         let (value, unit) = match self.unit.as_str() {
             "ms" if value >= 999.95 => (value / 1_000.0, "s"),
@@ -170,7 +170,7 @@ fn thousands(value: f64) -> String {
     groups.join(",")
 }
 
-fn table(lines: &[(&Line, &str)]) -> String {
+fn table(lines: &[(&ResultLine, &str)]) -> String {
     let mut table =
         "| # | what | Gatehouse | floor | ratio | target |\n|---|---|---|---|---|---|\n".to_owned();
     for (line, label) in lines {
@@ -181,7 +181,7 @@ fn table(lines: &[(&Line, &str)]) -> String {
     table
 }
 
-fn full_table(lines: &[(&Line, &str)]) -> String {
+fn full_table(lines: &[(&ResultLine, &str)]) -> String {
     let mut table =
         "| # | what | Gatehouse | floor | ratio | reach | aim | n |\n|---|---|---|---|---|---|---|---|\n"
             .to_owned();
@@ -198,12 +198,12 @@ fn full_table(lines: &[(&Line, &str)]) -> String {
 }
 
 /// A bar for each line: how much of what it may take it takes, on a page that may be dark or light.
-fn chart(lines: &[(&Line, &str)]) -> String {
+fn chart(lines: &[(&ResultLine, &str)]) -> String {
     const ROW: usize = 22;
     const LEFT: f64 = 430.0;
     const FULL: f64 = 300.0;
     /// Longer bars are cut.
-    const MOST: f64 = 1.5;
+    const MAX_BAR: f64 = 1.5;
     let height = lines.len() * ROW + 50;
     let mut chart = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 {height}\" font-family=\"sans-serif\" \
@@ -211,7 +211,7 @@ fn chart(lines: &[(&Line, &str)]) -> String {
          <style>text{{fill:#333}}@media (prefers-color-scheme:dark){{text{{fill:#ccc}}}}</style>\n"
     );
     for (row, (line, label)) in lines.iter().enumerate() {
-        let (y, used) = (row * ROW + 20, line.used().clamp(0.0, MOST));
+        let (y, used) = (row * ROW + 20, line.used().clamp(0.0, MAX_BAR));
         let colour = match line.verdict.as_str() {
             "aim" => "#2a9d5c",
             "reached" => "#3b82c4",
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_the_pages_say_is_what_was_measured() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
-        for (path, text) in made(root).expect("the results") {
+        for (path, text) in render_pages(root).expect("the results") {
             let stands = fs::read_to_string(root.join(&path)).expect("a page");
             assert!(stands == text, "{path} is not what {RESULTS} says; run: cargo xtask bench --publish");
         }
@@ -261,7 +261,7 @@ mod tests {
     fn numbers_are_told_as_people_read_them() {
         let told = [1_234_567.0, 999.96, 1_000.0, 17.04].map(|value| {
             let line = r#"{"id":"","what":"","unit":"µs","gatehouse":0,"floor":0,"ratio":0,"n":1,"judged":"value","reach":"≤ 1","aim":"≤ 1","verdict":"aim"}"#;
-            serde_json::from_str::<Line>(line).expect("a line").amount(value)
+            serde_json::from_str::<ResultLine>(line).expect("a line").amount(value)
         });
         assert_eq!(told, ["1,234,567 µs", "1,000 µs", "1,000 µs", "17.0 µs"]);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::report::Report;
+use super::report::BenchReport;
 use crate::process;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 const DATA: &str = "../shared/data";
 
 /// Measures, and adds the result to the report.
-pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Report) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut BenchReport) -> Result<()> {
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
     let data = data.unwrap_or_else(|| workspace.root.join(DATA));

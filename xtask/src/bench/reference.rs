@@ -7,13 +7,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::server::Server;
+use super::server::BenchServer;
 use super::setup::{Bench, Gateway};
 use crate::process;
 use crate::tools;
 
 /// One server: its name, its program, its arguments, and a variable with its value where it needs one.
-struct Reference {
+struct ReferenceServer {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<String>,
@@ -21,12 +21,12 @@ struct Reference {
 }
 
 /// All of them over files in one folder.
-pub(crate) struct References {
-    servers: Vec<Reference>,
+pub(crate) struct ReferenceServers {
+    servers: Vec<ReferenceServer>,
     folder: PathBuf,
 }
 
-impl References {
+impl ReferenceServers {
     /// Installs what is missing, and makes the files that the servers work on.
     pub(crate) fn new(bench: &Bench) -> Result<Self> {
         let folder = bench.folder.join("reference");
@@ -40,7 +40,7 @@ impl References {
         let script = |name: &str| scripts.join(name).join("dist/index.js").display().to_string();
         let python = tools::PYTHON_SERVERS.programs()?;
         let old = tools::OLD_PYTHON_SERVERS.programs()?;
-        let server = |name, program: &Path, arguments: &[String]| Reference {
+        let server = |name, program: &Path, arguments: &[String]| ReferenceServer {
             name,
             program: program.into(),
             arguments: arguments.to_vec(),
@@ -79,14 +79,14 @@ impl References {
     }
 
     /// Starts each alone, as a client without a gateway does.
-    pub(crate) fn start_each(&self, bench: &Bench) -> Result<Vec<Server>> {
-        let start = |server: &Reference| {
+    pub(crate) fn start_each(&self, bench: &Bench) -> Result<Vec<BenchServer>> {
+        let start = |server: &ReferenceServer| {
             let mut command: Command = bench.clean(&server.program);
             command.args(&server.arguments);
             if let Some((name, value)) = &server.variable {
                 command.env(name, value);
             }
-            Server::start(command, self.folder.join(format!("{}.log", server.name))).context(server.name)
+            BenchServer::start(command, self.folder.join(format!("{}.log", server.name))).context(server.name)
         };
         self.servers.iter().map(start).collect()
     }
@@ -108,7 +108,7 @@ impl References {
             let parameters = if *gate == "script" { "{ may = \"execute\" }" } else { "{}" };
             text += &format!("gates.{gate} = {parameters}\n");
         }
-        for Reference { name, program, arguments, variable } in &self.servers {
+        for ReferenceServer { name, program, arguments, variable } in &self.servers {
             text +=
                 &format!("\n[servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
             if let Some((name, value)) = variable {

@@ -18,7 +18,7 @@ pub(crate) enum Bound {
 
 /// What the bounds speak about.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Judged {
+pub(crate) enum BoundSubject {
     /// The gateway's number divided by the native server's.
     Ratio,
     /// The gateway's number itself.
@@ -26,7 +26,7 @@ pub(crate) enum Judged {
 }
 
 /// One number of the gateway beside the native server's.
-pub(crate) struct Row {
+pub(crate) struct ReportRow {
     pub(crate) id: &'static str,
     pub(crate) what: String,
     pub(crate) unit: &'static str,
@@ -35,14 +35,14 @@ pub(crate) struct Row {
     pub(crate) ratio: f64,
     /// Samples on each side.
     pub(crate) n: usize,
-    pub(crate) judged: Judged,
+    pub(crate) judged: BoundSubject,
     pub(crate) reach: Bound,
     pub(crate) aim: Bound,
 }
 
 /// All results of one run.
-pub(crate) struct Report {
-    rows: Vec<Row>,
+pub(crate) struct BenchReport {
+    rows: Vec<ReportRow>,
     /// Lost calls and wrong answers: these fail the run.
     problems: Vec<String>,
     facts: Vec<(&'static str, Value)>,
@@ -58,7 +58,7 @@ impl Bound {
         }
     }
 
-    fn shown(self) -> String {
+    fn render(self) -> String {
         match self {
             Self::AtMost(limit) => format!("≤ {limit}"),
             Self::AtLeast(limit) => format!("≥ {limit}"),
@@ -66,9 +66,9 @@ impl Bound {
     }
 }
 
-impl Row {
+impl ReportRow {
     fn verdict(&self) -> &'static str {
-        match if self.judged == Judged::Ratio { self.ratio } else { self.ours } {
+        match if self.judged == BoundSubject::Ratio { self.ratio } else { self.ours } {
             value if self.aim.holds(value) => "aim",
             value if self.reach.holds(value) => "reached",
             _ => "MISSED",
@@ -78,13 +78,13 @@ impl Row {
     fn json(&self) -> Value {
         json!({
             "id": self.id, "what": self.what, "unit": self.unit, "gatehouse": self.ours, "floor": self.floor,
-            "ratio": self.ratio, "n": self.n, "judged": if self.judged == Judged::Ratio { "ratio" } else { "value" },
-            "reach": self.reach.shown(), "aim": self.aim.shown(), "verdict": self.verdict(),
+            "ratio": self.ratio, "n": self.n, "judged": if self.judged == BoundSubject::Ratio { "ratio" } else { "value" },
+            "reach": self.reach.render(), "aim": self.aim.render(), "verdict": self.verdict(),
         })
     }
 }
 
-impl Report {
+impl BenchReport {
     pub(crate) fn new(workspace: &Workspace, quick: bool, noise: bool) -> Result<Self> {
         let git = |arguments: &[&str]| {
             let output =
@@ -107,7 +107,7 @@ impl Report {
         Ok(Self { rows: Vec::new(), problems: Vec::new(), facts, quality: None })
     }
 
-    pub(crate) fn add(&mut self, row: Row) {
+    pub(crate) fn add(&mut self, row: ReportRow) {
         self.rows.push(row);
     }
 
@@ -135,15 +135,15 @@ impl Report {
         let head = ["", "what", "gatehouse", "floor", "ratio", "reach", "aim", "n", ""].map(str::to_owned);
         let mut lines = vec![head];
         for row in &self.rows {
-            let times = if row.judged == Judged::Ratio { " ×" } else { "" };
+            let times = if row.judged == BoundSubject::Ratio { " ×" } else { "" };
             lines.push([
                 row.id.to_owned(),
                 row.what.clone(),
                 amount(row.ours, row.unit),
                 amount(row.floor, row.unit),
                 format!("{:.2} ×", row.ratio),
-                row.reach.shown() + times,
-                row.aim.shown() + times,
+                row.reach.render() + times,
+                row.aim.render() + times,
                 row.n.to_string(),
                 row.verdict().to_owned(),
             ]);
@@ -177,7 +177,7 @@ impl Report {
         if let Some(quality) = &self.quality {
             object.insert("quality".into(), quality.clone());
         }
-        object.insert("results".into(), self.rows.iter().map(Row::json).collect());
+        object.insert("results".into(), self.rows.iter().map(ReportRow::json).collect());
         Ok(serde_json::to_string_pretty(&object)? + "\n")
     }
 

@@ -21,14 +21,14 @@ use serde_json::Value;
 use reading::{id, is_echo};
 
 /// A server that is silent for so long, though an answer is due, is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const INITIALIZE: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
 
 /// A running server after its handshake.
-pub(crate) struct Server {
-    watched: Arc<Watched>,
+pub(crate) struct BenchServer {
+    watched: Arc<WatchdogState>,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     request: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) struct Server {
 }
 
 /// What the watchdog looks at.
-struct Watched {
+struct WatchdogState {
     child: Mutex<Child>,
     waiting: AtomicBool,
     replies: AtomicU64,
@@ -51,7 +51,7 @@ struct Watched {
 
 /// What came of many calls.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct CallTally {
     pub(crate) time: Duration,
     pub(crate) answered: u64,
     /// Never answered.
@@ -60,7 +60,7 @@ pub(crate) struct Tally {
     pub(crate) wrong: u64,
 }
 
-impl Server {
+impl BenchServer {
     /// Starts a server and lists its tools. Its standard error goes to `log`.
     pub(crate) fn start(mut command: Command, log: PathBuf) -> Result<Self> {
         let errors = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -70,7 +70,7 @@ impl Server {
             command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
         let input = child.stdin.take();
         let output = BufReader::with_capacity(1 << 16, child.stdout.take().context("no pipe to read from")?);
-        let watched = Arc::new(Watched {
+        let watched = Arc::new(WatchdogState {
             child: Mutex::new(child),
             waiting: AtomicBool::new(false),
             replies: AtomicU64::new(0),
@@ -120,8 +120,8 @@ impl Server {
     }
 
     /// Many calls of `echo`, over the tools in turn, with up to `flight` of them unanswered at any time.
-    pub(crate) fn echoes(&mut self, tools: &[String], calls: u64, flight: usize) -> Result<Tally> {
-        let mut tally = Tally::default();
+    pub(crate) fn echoes(&mut self, tools: &[String], calls: u64, flight: usize) -> Result<CallTally> {
+        let mut tally = CallTally::default();
         let mut open = BTreeSet::new();
         let mut sent = 0;
         let begin = Instant::now();
@@ -236,7 +236,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     /// Closes the server's input, as clients do, and ends it if that is not enough.
     fn drop(&mut self) {
         self.watched.over.store(true, Ordering::Relaxed);
@@ -254,14 +254,14 @@ impl Drop for Server {
 }
 
 /// Ends a server that owes an answer and stays silent; the client then reads the end of its output.
-fn watch(watched: Arc<Watched>) {
+fn watch(watched: Arc<WatchdogState>) {
     thread::spawn(move || {
         let mut last = (0, Instant::now());
         while !watched.over.load(Ordering::Relaxed) {
             let replies = watched.replies.load(Ordering::Relaxed);
             if replies != last.0 || !watched.waiting.load(Ordering::Relaxed) {
                 last = (replies, Instant::now());
-            } else if last.1.elapsed() > PATIENCE {
+            } else if last.1.elapsed() > REPLY_TIMEOUT {
                 let _ = watched.child.lock().unwrap_or_else(PoisonError::into_inner).kill();
                 return;
             }

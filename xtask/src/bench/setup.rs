@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::server::Server;
+use super::server::BenchServer;
 use crate::gates::FIXTURES;
 use crate::process;
 use crate::workspace::Workspace;
@@ -29,13 +29,13 @@ pub(crate) struct Bench {
 }
 
 /// A gateway with the gate `kg`, and the wiki folder that it may index.
-pub(crate) struct Knowledge {
+pub(crate) struct KnowledgeSetup {
     pub(crate) gateway: Gateway,
     pub(crate) wiki: PathBuf,
 }
 
 /// A gateway with the gate `document-retrieval`, and the folder of documents that it indexes.
-pub(crate) struct Documents {
+pub(crate) struct DocumentsSetup {
     pub(crate) gateway: Gateway,
     pub(crate) corpus: PathBuf,
 }
@@ -103,7 +103,7 @@ impl Bench {
     }
 
     /// Makes the files of a gateway with the gate `kg`, for a graph of so many pages.
-    pub(crate) fn knowledge(&self, pages: usize) -> Result<Knowledge> {
+    pub(crate) fn knowledge(&self, pages: usize) -> Result<KnowledgeSetup> {
         let folder = self.folder.join(format!("{pages}-pages"));
         let (gates, wiki) = (folder.join("gates"), folder.join("wiki"));
         for folder in [&gates, &wiki] {
@@ -123,11 +123,11 @@ impl Bench {
         );
         fs::write(folder.join("presets.toml"), presets)?;
         let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 7 };
-        Ok(Knowledge { gateway, wiki })
+        Ok(KnowledgeSetup { gateway, wiki })
     }
 
     /// Makes the files of a gateway with the gate `document-retrieval`, for so many documents.
-    pub(crate) fn documents(&self, documents: usize) -> Result<Documents> {
+    pub(crate) fn documents(&self, documents: usize) -> Result<DocumentsSetup> {
         let folder = self.folder.join(format!("{documents}-documents"));
         let (gates, corpus) = (folder.join("gates"), folder.join("corpus"));
         for folder in [&gates, &corpus] {
@@ -143,7 +143,7 @@ impl Bench {
         );
         fs::write(folder.join("presets.toml"), presets)?;
         let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 3 };
-        Ok(Documents { gateway, corpus })
+        Ok(DocumentsSetup { gateway, corpus })
     }
 
     /// Makes the files of a gateway that shows the native server's tools, directly and through the gate proxy.
@@ -184,32 +184,32 @@ impl Bench {
     }
 
     /// Runs a command of the gateway to its end.
-    pub(crate) fn gatehouse_of(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
-        let mut command = self.of(gateway);
+    pub(crate) fn run_gatehouse(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
+        let mut command = self.gateway_command(gateway);
         command.args(arguments).arg("--config").arg(gateway.folder.join("presets.toml"));
         process::run(&mut command)
     }
 
     /// The gateway with a state of its own.
-    fn of(&self, gateway: &Gateway) -> Command {
+    fn gateway_command(&self, gateway: &Gateway) -> Command {
         let mut command = self.clean(&self.gatehouse);
         command.env("GATEHOUSE_STATE", gateway.state()).env("XDG_CACHE_HOME", gateway.state());
         command
     }
 
     /// Starts the gateway (or what stands in for it).
-    pub(crate) fn start(&self, gateway: &Gateway) -> Result<Server> {
+    pub(crate) fn start(&self, gateway: &Gateway) -> Result<BenchServer> {
         if self.noise {
             return self.start_floor();
         }
-        let mut command = self.of(gateway);
+        let mut command = self.gateway_command(gateway);
         command.arg("serve").arg("--config");
         command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
-        Server::start(command, gateway.folder.join("stderr.log"))
+        BenchServer::start(command, gateway.folder.join("stderr.log"))
     }
 
-    pub(crate) fn start_floor(&self) -> Result<Server> {
-        Server::start(self.clean(&self.floor), self.folder.join("floor.log"))
+    pub(crate) fn start_floor(&self) -> Result<BenchServer> {
+        BenchServer::start(self.clean(&self.floor), self.folder.join("floor.log"))
     }
 
     /// A command that no setting of this machine's user reaches.

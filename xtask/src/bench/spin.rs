@@ -8,9 +8,9 @@ use std::thread;
 use anyhow::Result;
 
 /// Keeps cores busy while it lives.
-pub(crate) struct Spinning(Arc<AtomicBool>);
+pub(crate) struct BusyCores(Arc<AtomicBool>);
 
-impl Spinning {
+impl BusyCores {
     /// Leaves one core to client and server.
     pub(crate) fn on_all_cores_but_one() -> Result<Self> {
         let spinning = Self(Arc::new(AtomicBool::new(true)));
@@ -26,7 +26,7 @@ impl Spinning {
     }
 }
 
-impl Drop for Spinning {
+impl Drop for BusyCores {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::Turn;
+use super::BenchSide;
 
 const LINUX: &str = "the benchmark needs Linux";
 
@@ -27,17 +27,17 @@ pub(crate) fn micros(time: Duration) -> f64 {
 
 /// The same thing measured on both sides, one number each a round.
 #[derive(Clone, Default)]
-pub(crate) struct Paired {
+pub(crate) struct PairedSamples {
     pub(crate) ours: Vec<f64>,
     pub(crate) floor: Vec<f64>,
 }
 
-impl Paired {
+impl PairedSamples {
     /// The side whose turn it is.
-    pub(crate) fn side(&mut self, turn: Turn) -> &mut Vec<f64> {
+    pub(crate) fn side(&mut self, turn: BenchSide) -> &mut Vec<f64> {
         match turn {
-            Turn::Gateway => &mut self.ours,
-            Turn::Floor => &mut self.floor,
+            BenchSide::Gateway => &mut self.ours,
+            BenchSide::Floor => &mut self.floor,
         }
     }
 
@@ -77,11 +77,11 @@ pub(crate) fn memory(process: u32) -> Result<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Paired, cpu_seconds, median, memory, quantile};
+    use super::{PairedSamples, cpu_seconds, median, memory, quantile};
 
     #[test]
     fn a_busy_minute_on_both_sides_does_not_move_the_ratio() {
-        let pair = Paired { ours: vec![2.0, 2.0, 20.0, 20.0], floor: vec![1.0, 1.0, 10.0, 10.0] };
+        let pair = PairedSamples { ours: vec![2.0, 2.0, 20.0, 20.0], floor: vec![1.0, 1.0, 10.0, 10.0] };
         assert_eq!(pair.ratio(), 2.0);
     }
 

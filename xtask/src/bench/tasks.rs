@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::p17_tasks::{Call, Task, Turn};
-use super::reference::References;
-use super::server::Server;
-use super::tokens::spoken;
+use super::p17_tasks::{BenchTask, ServerToolCall, TaskTurn};
+use super::reference::ReferenceServers;
+use super::server::BenchServer;
+use super::tokens::call_texts;
 
 const ORDERS: usize = 24;
 const CUSTOMERS: usize = 200;
@@ -45,7 +45,7 @@ fn spent(customer: usize) -> usize {
 }
 
 /// Makes the files, commits and rows that the tasks are about.
-pub(super) fn prepare(references: &References, sqlite: &mut Server) -> Result<()> {
+pub(super) fn prepare(references: &ReferenceServers, sqlite: &mut BenchServer) -> Result<()> {
     let orders = references.folder().join("files/orders");
     fs::create_dir_all(&orders).with_context(|| format!("cannot make {}", orders.display()))?;
     for order in 1..=ORDERS {
@@ -60,15 +60,19 @@ pub(super) fn prepare(references: &References, sqlite: &mut Server) -> Result<()
         let file = if commit % 4 == 0 { "limits.txt" } else { "notes.txt" };
         references.commit(file, &format!("change {commit}\n").repeat(20), &format!("Change {commit}"))?;
     }
-    spoken(sqlite, "create_table", json!({"query": "CREATE TABLE spending (customer TEXT, euros INTEGER)"}))?;
+    call_texts(
+        sqlite,
+        "create_table",
+        json!({"query": "CREATE TABLE spending (customer TEXT, euros INTEGER)"}),
+    )?;
     let rows: Vec<String> =
         (0..CUSTOMERS).map(|number| format!("('{}', {})", customer(number), spent(number))).collect();
     let insert = format!("INSERT INTO spending VALUES {}", rows.join(", "));
-    spoken(sqlite, "write_query", json!({"query": insert}))?;
+    call_texts(sqlite, "write_query", json!({"query": insert}))?;
     Ok(())
 }
 
-pub(super) fn all(references: &References) -> Vec<Task> {
+pub(super) fn all(references: &ReferenceServers) -> Vec<BenchTask> {
     let place = references.folder().display().to_string();
     vec![
         sum_of_files(&place),
@@ -80,11 +84,11 @@ pub(super) fn all(references: &References) -> Vec<Task> {
 }
 
 /// Calls that depend on no reply.
-fn at_once(calls: Vec<Call>) -> Turn {
+fn fixed_turn(calls: Vec<ServerToolCall>) -> TaskTurn {
     Box::new(move |_| calls.clone())
 }
 
-fn sum_of_files(place: &str) -> Task {
+fn sum_of_files(place: &str) -> BenchTask {
     let folder = format!("{place}/files/orders");
     let own = folder.clone();
     let read = move |replies: &[String]| {
@@ -92,13 +96,16 @@ fn sum_of_files(place: &str) -> Task {
         let call = |name| ("filesystem", "read_text_file", json!({"path": format!("{own}/{name}")}));
         names.map(call).collect()
     };
-    Task {
+    BenchTask {
         about: "the sum of an amount in 24 files",
         wanted: &[
             ("list the files of a folder", "filesystem", "list_directory"),
             ("read the text of a file on disk", "filesystem", "read_text_file"),
         ],
-        turns: vec![at_once(vec![("filesystem", "list_directory", json!({"path": folder}))]), Box::new(read)],
+        turns: vec![
+            fixed_turn(vec![("filesystem", "list_directory", json!({"path": folder}))]),
+            Box::new(read),
+        ],
         script: format!(
             "const folder = {folder:?};\n\
              const listing = await tools.filesystem.list_directory({{ path: folder }});\n\
@@ -110,7 +117,7 @@ fn sum_of_files(place: &str) -> Task {
     }
 }
 
-fn commits_of_a_file(place: &str) -> Task {
+fn commits_of_a_file(place: &str) -> BenchTask {
     let repository = format!("{place}/repository");
     let own = repository.clone();
     let show = move |replies: &[String]| {
@@ -118,14 +125,14 @@ fn commits_of_a_file(place: &str) -> Task {
         let call = |hash: &str| ("git", "git_show", json!({"repo_path": own, "revision": hash}));
         hashes.map(call).collect()
     };
-    Task {
+    BenchTask {
         about: "which of 12 commits touched a file",
         wanted: &[
             ("history of commits of a repository", "git", "git_log"),
             ("show the contents of a commit", "git", "git_show"),
         ],
         turns: vec![
-            at_once(vec![("git", "git_log", json!({"repo_path": repository, "max_count": 12}))]),
+            fixed_turn(vec![("git", "git_log", json!({"repo_path": repository, "max_count": 12}))]),
             Box::new(show),
         ],
         script: format!(
@@ -139,14 +146,14 @@ fn commits_of_a_file(place: &str) -> Task {
     }
 }
 
-fn join_and_remember(place: &str) -> Task {
+fn join_and_remember(place: &str) -> BenchTask {
     let found: Vec<String> = complained().filter(|number| spent(*number) > 900).map(customer).collect();
     let query = "SELECT customer, euros FROM spending";
     let path = format!("{place}/files/complaints.txt");
     let entity =
         |name: &String| json!({"name": name, "entityType": "customer", "observations": ["complained"]});
     let entities: Vec<Value> = found.iter().map(entity).collect();
-    Task {
+    BenchTask {
         about: "rows of a database that stand in a file, remembered",
         wanted: &[
             ("query the rows of a database", "sqlite", "read_query"),
@@ -154,11 +161,11 @@ fn join_and_remember(place: &str) -> Task {
             ("add entities to the knowledge graph", "memory", "create_entities"),
         ],
         turns: vec![
-            at_once(vec![
+            fixed_turn(vec![
                 ("sqlite", "read_query", json!({"query": query})),
                 ("filesystem", "read_text_file", json!({"path": path})),
             ]),
-            at_once(vec![("memory", "create_entities", json!({"entities": entities}))]),
+            fixed_turn(vec![("memory", "create_entities", json!({"entities": entities}))]),
         ],
         script: format!(
             "const [rows, file] = await Promise.all([\n  \
@@ -175,14 +182,14 @@ fn join_and_remember(place: &str) -> Task {
     }
 }
 
-fn zones() -> Task {
+fn zones() -> BenchTask {
     let call = |zone: &&'static str| {
         ("time", "convert_time", json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": zone}))
     };
-    Task {
+    BenchTask {
         about: "a time in 10 time zones",
         wanted: &[("convert a time between time zones", "time", "convert_time")],
-        turns: vec![at_once(ZONES.iter().map(call).collect())],
+        turns: vec![fixed_turn(ZONES.iter().map(call).collect())],
         script: format!(
             "const zones = {};\n\
              const times = await Promise.all(zones.map((target_timezone) =>\n  \
@@ -194,12 +201,12 @@ fn zones() -> Task {
     }
 }
 
-fn one_file(place: &str) -> Task {
+fn one_file(place: &str) -> BenchTask {
     let path = format!("{place}/files/note.txt");
-    Task {
+    BenchTask {
         about: "one short file",
         wanted: &[("read the text of a file on disk", "filesystem", "read_text_file")],
-        turns: vec![at_once(vec![("filesystem", "read_text_file", json!({"path": path}))])],
+        turns: vec![fixed_turn(vec![("filesystem", "read_text_file", json!({"path": path}))])],
         script: format!("return (await tools.filesystem.read_text_file({{ path: {path:?} }})).content;"),
         answer: "There are 42 apples.\n".into(),
     }

@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::server::Server;
+use super::server::BenchServer;
 use super::setup::Bench;
 use crate::process;
 use crate::workspace::Workspace;
 
 /// The tools as a model is handed them.
-pub(crate) fn listed(server: &mut Server) -> Result<String> {
+pub(crate) fn list_tools(server: &mut BenchServer) -> Result<String> {
     Ok(server.ask("tools/list", "{}")?["tools"].to_string())
 }
 
 /// What a call adds to the conversation: its arguments, and the text of its reply.
-pub(crate) fn spoken(server: &mut Server, tool: &str, arguments: Value) -> Result<[String; 2]> {
+pub(crate) fn call_texts(server: &mut BenchServer, tool: &str, arguments: Value) -> Result<[String; 2]> {
     let parameters = json!({"name": tool, "arguments": arguments});
     let reply = server.ask("tools/call", &parameters.to_string())?;
     if reply["isError"] == true {
@@ -29,12 +29,12 @@ pub(crate) fn spoken(server: &mut Server, tool: &str, arguments: Value) -> Resul
 }
 
 /// Counts tokens as the gateway does.
-pub(crate) struct Counter {
+pub(crate) struct BenchTokenCounter {
     program: PathBuf,
     file: PathBuf,
 }
 
-impl Counter {
+impl BenchTokenCounter {
     pub(crate) fn new(bench: &Bench) -> Result<Self> {
         let build = ["build", "--release", "-p", "bench-quality"];
         process::run(process::cargo().current_dir(&bench.root).args(build))?;

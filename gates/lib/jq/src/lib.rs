@@ -12,14 +12,14 @@ use jaq_core::{
 use jaq_json::{Val, read};
 
 /// Values that a filter gives at most, and bytes of all of them.
-const VALUES: usize = 10_000;
-const BYTES: usize = 4 << 20;
+const MAX_VALUES: usize = 10_000;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Levels of a value at most: reading goes one call deeper for each.
-const DEPTH: usize = 256;
+const MAX_DEPTH: usize = 256;
 
 /// What a filter gave.
-pub struct Outputs {
+pub struct JqOutputs {
     /// Each as JSON on one line.
     pub values: Vec<String>,
     /// What the reader should know of it.
@@ -27,9 +27,9 @@ pub struct Outputs {
 }
 
 /// Applies a filter to a text of JSON, or to the list of its values where it is JSON Lines.
-pub fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
+pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
     if too_deep(text) {
-        return Err(Fault::invalid(format!("the value is nested deeper than {DEPTH} levels"))
+        return Err(Fault::invalid(format!("the value is nested deeper than {MAX_DEPTH} levels"))
             .hint("Take a part of it with json_pointer first."));
     }
     let values: Result<Vec<Val>, _> = read::parse_many(text.as_bytes()).collect();
@@ -44,20 +44,21 @@ pub fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
             (values.into_iter().collect(), Some("The result is JSON Lines: the filter got the list of them."))
         }
     };
-    let filter = compiled(program)?;
-    let context = Ctx::<library::Data>::new(&filter.lut, Vars::new([]));
-    let mut outputs = Outputs { values: Vec::new(), note: lines };
+    let filter = compile(program)?;
+    let context = Ctx::<library::JqData>::new(&filter.lut, Vars::new([]));
+    let mut outputs = JqOutputs { values: Vec::new(), note: lines };
     let mut bytes = 0;
     for output in filter.id.run((context, input)).map(unwrap_valr) {
-        let value =
-            output.map_err(|error| Fault::invalid(format!("jq: {}", shown(&error.to_string()))))?.to_string();
+        let value = output
+            .map_err(|error| Fault::invalid(format!("jq: {}", truncate(&error.to_string()))))?
+            .to_string();
         bytes += value.len();
-        if outputs.values.len() == VALUES || bytes > BYTES {
+        if outputs.values.len() == MAX_VALUES || bytes > MAX_BYTES {
             outputs.note = Some("The filter gives more; these are the first of its values.");
             break;
         }
         if serde_json::from_str::<serde::de::IgnoredAny>(&value).is_err() {
-            return Err(Fault::invalid(format!("jq: '{}' is not JSON", shown(&value))));
+            return Err(Fault::invalid(format!("jq: '{}' is not JSON", truncate(&value))));
         }
         outputs.values.push(value);
     }
@@ -66,34 +67,35 @@ pub fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
 
 /// Whether a filter can be applied at all; the fault says what is wrong with it.
 pub fn check(program: &str) -> Result<(), Fault> {
-    compiled(program).map(drop)
+    compile(program).map(drop)
 }
 
-type Compiled = jaq_core::Filter<library::Data>;
+type CompiledFilter = jaq_core::Filter<library::JqData>;
 
-fn compiled(program: &str) -> Result<Compiled, Fault> {
+fn compile(program: &str) -> Result<CompiledFilter, Fault> {
     if nests_too_deep(program) {
-        return Err(Fault::invalid(format!("the filter is nested deeper than {DEPTH} levels"))
+        return Err(Fault::invalid(format!("the filter is nested deeper than {MAX_DEPTH} levels"))
             .hint("Write it flatter."));
     }
     let definitions = library::definitions();
     let functions = library::functions();
     let arena = Arena::default();
-    let modules = Loader::new(definitions)
-        .load(&arena, File { code: program, path: () })
-        .map_err(|errors| refused(errors.into_iter().map(|(_, error)| unread(error)).collect()))?;
+    let modules =
+        Loader::new(definitions).load(&arena, File { code: program, path: () }).map_err(|errors| {
+            invalid_filter(errors.into_iter().map(|(_, error)| syntax_error(error)).collect())
+        })?;
     Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
-        refused(errors.into_iter().flat_map(|(_, undefined)| undefined).map(unknown).collect())
+        invalid_filter(errors.into_iter().flat_map(|(_, undefined)| undefined).map(undefined_name).collect())
     })
 }
 
-fn refused(mut errors: Vec<String>) -> Fault {
+fn invalid_filter(mut errors: Vec<String>) -> Fault {
     errors.truncate(3);
     let fault = Fault::invalid(format!("jq: {}", errors.join("; ")));
     fault.hint("It is jq 1.7 with `test`, and without other regular expressions, dates, @formats and input.")
 }
 
-fn unread(error: load::Error<&str>) -> String {
+fn syntax_error(error: load::Error<&str>) -> String {
     match error {
         load::Error::Io(_) => "modules cannot be loaded".into(),
         load::Error::Lex(errors) => place(errors.first().map(|(expected, at)| (expected.as_str(), *at))),
@@ -104,17 +106,17 @@ fn unread(error: load::Error<&str>) -> String {
 fn place(first: Option<(&str, &str)>) -> String {
     match first {
         Some((expected, "")) => format!("expected {expected} at the end"),
-        Some((expected, at)) => format!("expected {expected} at '{}'", shown(at)),
+        Some((expected, at)) => format!("expected {expected} at '{}'", truncate(at)),
         None => "it does not parse".into(),
     }
 }
 
-fn unknown((name, undefined): (&str, jaq_core::compile::Undefined)) -> String {
+fn undefined_name((name, undefined): (&str, jaq_core::compile::Undefined)) -> String {
     format!("there is no {} '{name}'", undefined.as_str())
 }
 
 /// The beginning: an error may hold the whole value.
-fn shown(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let mut shown: String = text.chars().take(200).collect();
     if shown.len() < text.len() {
         shown.push('…');
@@ -131,7 +133,7 @@ fn nests_too_deep(program: &str) -> bool {
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth > DEPTH
+        depth > MAX_DEPTH
     })
 }
 
@@ -148,7 +150,7 @@ fn too_deep(text: &str) -> bool {
                 _ => {}
             }
         }
-        depth > DEPTH
+        depth > MAX_DEPTH
     })
 }
 

@@ -10,10 +10,10 @@ use jaq_json::Val;
 use regex_bites::bytes::RegexBuilder;
 
 /// The data of a run: what was compiled, and nothing beside it.
-pub(crate) type Data = data::JustLut<Val>;
+pub(crate) type JqData = data::JustLut<Val>;
 
 /// Definitions of jaq's library whose functions are not here, each with the arguments it has; none for any.
-const LEFT_OUT: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma test scan_ match \
+const EXCLUDED_FUNCTIONS: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma test scan_ match \
                         capture split/2 splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
 
 pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
@@ -21,19 +21,19 @@ pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
         jaq_core::load::parse("def test(re): test(re; \"\");", |parser| parser.defs()).unwrap_or_default();
     let there = |def: &Def<&'static str>| {
         let with_arguments = format!("{}/{}", def.name, def.args.len());
-        !LEFT_OUT.split_whitespace().any(|name| name == def.name || name == with_arguments)
+        !EXCLUDED_FUNCTIONS.split_whitespace().any(|name| name == def.name || name == with_arguments)
     };
     jaq_core::defs().chain(jaq_std::defs().filter(there)).chain(jaq_json::defs()).chain(own)
 }
 
-pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<Data>>> {
-    let base = jaq_std::base_funs::<Data>().filter(|(name, ..)| *name != "halt");
-    let test = run::<Data>(("test", v(2), |call| test(call)));
+pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<JqData>>> {
+    let base = jaq_std::base_funs::<JqData>().filter(|(name, ..)| *name != "halt");
+    let test = run::<JqData>(("test", v(2), |call| test(call)));
     jaq_core::funs().chain(base).chain(jaq_json::funs()).chain([test])
 }
 
 /// `test(re; flags)`: whether an expression matches anywhere in a string.
-fn test<'a>((mut context, value): Cv<'a, Data>) -> ValXs<'a, <Data as DataT>::V<'a>> {
+fn test<'a>((mut context, value): Cv<'a, JqData>) -> ValXs<'a, <JqData as DataT>::V<'a>> {
     let (flags, expression) = (context.pop_var(), context.pop_var());
     bome(matches(&value, &expression, &flags).map_err(|fault| Error::str(fault.message)))
 }

@@ -10,16 +10,16 @@ const TAGS: [(&str, &str); 4] = [
 ];
 
 /// A block that has begun and not ended.
-pub(crate) struct Block {
+pub(crate) struct OpenBlock {
     pub(crate) start: usize,
     pub(crate) close: String,
 }
 
 /// What is open after this line, which begins at `start`.
-pub(crate) fn after_line(line: &str, start: usize, open: Option<Block>) -> Option<Block> {
+pub(crate) fn after_line(line: &str, start: usize, open: Option<OpenBlock>) -> Option<OpenBlock> {
     let Some(block) = open else {
         return match fence(line) {
-            Some(close) => Some(Block { start, close }),
+            Some(close) => Some(OpenBlock { start, close }),
             None => open_tag(line, start),
         };
     };
@@ -51,7 +51,7 @@ pub(crate) fn fence(line: &str) -> Option<String> {
 }
 
 /// The first tag that is opened in the text and not closed in it.
-fn open_tag(text: &str, start: usize) -> Option<Block> {
+fn open_tag(text: &str, start: usize) -> Option<OpenBlock> {
     let mut at = 0;
     loop {
         let rest = &text[at..];
@@ -64,7 +64,7 @@ fn open_tag(text: &str, start: usize) -> Option<Block> {
         at += match rest[body..].find(close) {
             Some(end) if is_tag => body + end + close.len(),
             None if is_tag && !self_closing => {
-                return Some(Block { start: start + at + begin, close: close.to_owned() });
+                return Some(OpenBlock { start: start + at + begin, close: close.to_owned() });
             }
             _ => body,
         };

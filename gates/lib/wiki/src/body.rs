@@ -4,28 +4,28 @@
 
 use crate::blocks::after_line;
 
-pub(crate) struct Body<'a> {
-    sections: Vec<Section<'a>>,
+pub(crate) struct PageBody<'a> {
+    sections: Vec<BodySection<'a>>,
 }
 
 /// A section: its heading, and what stands under it up to the next one.
 #[derive(Clone)]
-struct Section<'a> {
+struct BodySection<'a> {
     /// The line of the heading; empty for what stands ahead of the first one.
     heading: &'a str,
     /// 1 to 6, the outermost first; 0 where there is no heading.
     level: usize,
-    parts: Vec<Part<'a>>,
+    parts: Vec<BodyPart<'a>>,
 }
 
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum BodyPart<'a> {
     Prose(&'a str),
     Code(&'a str),
 }
 
 /// A block of code, and the heading that it stands under.
-pub(crate) struct Code<'a> {
+pub(crate) struct CodeBlock<'a> {
     pub(crate) heading: &'a str,
     pub(crate) text: &'a str,
 }
@@ -36,9 +36,9 @@ pub(crate) fn without_overview(content: &str, overview: &str) -> String {
     if overview.is_empty() { content.to_owned() } else { content.replacen(overview, "", 1) }
 }
 
-impl<'a> Body<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        let mut sections = vec![Section { heading: "", level: 0, parts: Vec::new() }];
+impl<'a> PageBody<'a> {
+    pub(crate) fn parse(text: &'a str) -> Self {
+        let mut sections = vec![BodySection { heading: "", level: 0, parts: Vec::new() }];
         let (mut open, mut start, mut at) = (None, 0, 0);
         for line in text.split_inclusive('\n') {
             let (from, was_open) = (at, open.is_some());
@@ -48,39 +48,43 @@ impl<'a> Body<'a> {
             let last = sections.len() - 1;
             let parts = &mut sections[last].parts;
             if let Some(level) = heading {
-                push(parts, Part::Prose(&text[start..from]));
-                sections.push(Section { heading: line.trim_end(), level, parts: Vec::new() });
+                push(parts, BodyPart::Prose(&text[start..from]));
+                sections.push(BodySection { heading: line.trim_end(), level, parts: Vec::new() });
                 start = at;
             } else if !was_open && open.is_some() {
-                push(parts, Part::Prose(&text[start..from]));
+                push(parts, BodyPart::Prose(&text[start..from]));
                 start = from;
             } else if was_open && open.is_none() {
-                push(parts, Part::Code(&text[start..at]));
+                push(parts, BodyPart::Code(&text[start..at]));
                 start = at;
             }
         }
         let rest = &text[start..];
         let last = sections.len() - 1;
-        push(&mut sections[last].parts, if open.is_some() { Part::Code(rest) } else { Part::Prose(rest) });
-        Self { sections: telling(sections) }
+        push(
+            &mut sections[last].parts,
+            if open.is_some() { BodyPart::Code(rest) } else { BodyPart::Prose(rest) },
+        );
+        Self { sections: without_empty_sections(sections) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.sections.is_empty()
     }
 
-    pub(crate) fn code(&self) -> impl Iterator<Item = Code<'a>> {
+    pub(crate) fn code(&self) -> impl Iterator<Item = CodeBlock<'a>> {
         self.sections.iter().flat_map(|section| {
             section.parts.iter().filter_map(|part| match part {
-                Part::Code(text) => Some(Code { heading: section.heading, text }),
-                Part::Prose(_) => None,
+                BodyPart::Code(text) => Some(CodeBlock { heading: section.heading, text }),
+                BodyPart::Prose(_) => None,
             })
         })
     }
 
     /// The same without code, and without the list of linked pages, which a hit shows by itself.
     pub(crate) fn prose(&self) -> Self {
-        let is_list = |section: &Section<'_>| title(section.heading).eq_ignore_ascii_case("Related Pages");
+        let is_list =
+            |section: &BodySection<'_>| title(section.heading).eq_ignore_ascii_case("Related Pages");
         let mut under_list = None;
         let mut sections = Vec::new();
         for section in &self.sections {
@@ -91,43 +95,43 @@ impl<'a> Body<'a> {
                 under_list = Some(section.level);
             }
             if under_list.is_none() {
-                let prose = section.parts.iter().filter(|part| matches!(part, Part::Prose(_)));
-                sections.push(Section { parts: prose.copied().collect(), ..section.clone() });
+                let prose = section.parts.iter().filter(|part| matches!(part, BodyPart::Prose(_)));
+                sections.push(BodySection { parts: prose.copied().collect(), ..section.clone() });
             }
         }
-        Self { sections: telling(sections) }
+        Self { sections: without_empty_sections(sections) }
     }
 
     /// As text, in the order of the page; with `code_first`, the chapters with code ahead of the others.
     pub(crate) fn text(&self, code_first: bool) -> String {
         let chapters = self.chapters();
-        let has_code = |chapter: &&[Section<'a>]| {
-            chapter.iter().any(|section| section.parts.iter().any(|part| matches!(part, Part::Code(_))))
+        let has_code = |chapter: &&[BodySection<'a>]| {
+            chapter.iter().any(|section| section.parts.iter().any(|part| matches!(part, BodyPart::Code(_))))
         };
-        let ordered: Vec<&[Section<'a>]> = if code_first {
+        let ordered: Vec<&[BodySection<'a>]> = if code_first {
             let (code, prose): (Vec<_>, Vec<_>) = chapters.into_iter().partition(has_code);
             code.into_iter().chain(prose).collect()
         } else {
             chapters
         };
-        let sections = ordered.into_iter().flatten().map(Section::text);
+        let sections = ordered.into_iter().flatten().map(BodySection::text);
         sections.collect::<Vec<_>>().join("\n\n")
     }
 
     /// Sections with those below them: a section of the first two levels opens one.
-    fn chapters(&self) -> Vec<&[Section<'a>]> {
+    fn chapters(&self) -> Vec<&[BodySection<'a>]> {
         self.sections.chunk_by(|_, next| next.level > 2).collect()
     }
 }
 
-impl Section<'_> {
+impl BodySection<'_> {
     fn is_blank(&self) -> bool {
         self.parts.is_empty()
     }
 
     fn text(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
-            Part::Prose(text) | Part::Code(text) => *text,
+            BodyPart::Prose(text) | BodyPart::Code(text) => *text,
         });
         let body = parts.collect::<String>();
         let body = body.trim_matches('\n').trim_end();
@@ -138,16 +142,16 @@ impl Section<'_> {
     }
 }
 
-fn push<'a>(parts: &mut Vec<Part<'a>>, part: Part<'a>) {
-    let (Part::Prose(text) | Part::Code(text)) = part;
+fn push<'a>(parts: &mut Vec<BodyPart<'a>>, part: BodyPart<'a>) {
+    let (BodyPart::Prose(text) | BodyPart::Code(text)) = part;
     if !text.trim().is_empty() {
         parts.push(part);
     }
 }
 
 /// The sections that say something, or are the heading of one that does.
-fn telling(sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
-    let mut kept: Vec<Section<'_>> = Vec::new();
+fn without_empty_sections(sections: Vec<BodySection<'_>>) -> Vec<BodySection<'_>> {
+    let mut kept: Vec<BodySection<'_>> = Vec::new();
     for section in sections.into_iter().rev() {
         let of_overview =
             ["Overview", "Definition"].iter().any(|t| title(section.heading).eq_ignore_ascii_case(t));
@@ -185,16 +189,16 @@ mod tests {
 
     #[test]
     fn a_page_is_its_sections_again() {
-        assert_eq!(Body::of("a\n\n= B =\nc\n").text(false), "a\n\n= B =\nc");
+        assert_eq!(PageBody::parse("a\n\n= B =\nc\n").text(false), "a\n\n= B =\nc");
         let code = "x\n```\n== No ==\n```\ny";
-        assert_eq!(Body::of(code).text(false), code);
-        assert!(Body::of(" \n\n").is_empty());
+        assert_eq!(PageBody::parse(code).text(false), code);
+        assert!(PageBody::parse(" \n\n").is_empty());
     }
 
     #[test]
     fn the_overview_goes_with_its_heading_and_parents_stay() {
         let text = without_overview(PAGE, "Short.");
-        let text = Body::of(&text).text(false);
+        let text = PageBody::parse(&text).text(false);
         assert!(
             text.starts_with("=== Description ===\nLong.\n\n== Code ==\n\n=== Call ===\n<pre>\n"),
             "{text}"
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn code_comes_first_with_its_chapter() {
-        let text = Body::of(PAGE).text(true);
+        let text = PageBody::parse(PAGE).text(true);
         assert!(
             text.starts_with("== Code ==\n\n=== Call ===\n<pre>\n# no heading\nrun()\n</pre>\n\n=="),
             "{text}"
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn prose_has_neither_code_nor_links() {
-        let body = Body::of(PAGE);
+        let body = PageBody::parse(PAGE);
         let prose = body.prose().text(false);
         assert!(!prose.contains("run()") && !prose.contains("Call") && !prose.contains("related"), "{prose}");
         assert!(prose.ends_with("== Notes ==\nLast."), "{prose}");
@@ -224,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_never_closed_is_code_to_its_end() {
-        let body = Body::of("a\n```\nb\n== c ==\n");
+        let body = PageBody::parse("a\n```\nb\n== c ==\n");
         assert_eq!(body.code().next().unwrap().text, "```\nb\n== c ==\n");
     }
 }

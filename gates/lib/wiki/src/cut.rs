@@ -5,7 +5,7 @@
 //! whole line of the block and with the block closed.
 
 use crate::{
-    blocks::{Block, after_line, fence},
+    blocks::{OpenBlock, after_line, fence},
     line::{at_word, head},
 };
 
@@ -40,7 +40,7 @@ fn cut_mark(text: &str) -> String {
     format!("{text}{}", if after_fence { "\n…" } else { "…" })
 }
 
-fn end_of_block(head: &str, block: &Block) -> String {
+fn end_of_block(head: &str, block: &OpenBlock) -> String {
     let before = head[..block.start].trim_end();
     let first_line = head[block.start..].find('\n').map(|end| block.start + end + 1);
     let last_line = head.rfind('\n').unwrap_or(0);
@@ -55,8 +55,8 @@ fn end_of_block(head: &str, block: &Block) -> String {
     }
 }
 
-fn open_block(text: &str) -> Option<Block> {
-    let mut open: Option<Block> = None;
+fn open_block(text: &str) -> Option<OpenBlock> {
+    let mut open: Option<OpenBlock> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         open = after_line(line, start, open);

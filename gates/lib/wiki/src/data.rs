@@ -4,11 +4,11 @@ use gatehouse_sdk::knowledge::{Fit, Hit, Neighbour, UnknownDomain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Kind, preview::Preview, shorten};
+use crate::{Kind, preview::PagePreview, shorten};
 
 /// What a search found.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Found {
+pub struct SearchResults {
     /// The query as it was asked.
     pub query: String,
     /// How many hits there are.
@@ -27,9 +27,9 @@ pub struct Found {
 
 /// What a search found that a language model may have ordered.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Ordered {
+pub(crate) struct RankedResults {
     #[serde(flatten)]
-    pub(crate) found: Found,
+    pub(crate) found: SearchResults,
     /// The model that ordered the hits; without it, the order is the engine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reranked_by: Option<String>,
@@ -83,12 +83,12 @@ pub struct RelatedData {
 }
 
 /// Characters of an overview that a reply shows.
-pub(crate) const OVERVIEW_MAX: usize = 1000;
+pub(crate) const MAX_OVERVIEW_CHARS: usize = 1000;
 
-pub(crate) const RELATED_MAX: usize = 5;
+pub(crate) const MAX_RELATED: usize = 5;
 
 impl HitData {
-    pub(crate) fn new(hit: &Hit, preview: Option<Preview>) -> Self {
+    pub(crate) fn new(hit: &Hit, preview: Option<PagePreview>) -> Self {
         Self {
             id: hit.id.clone(),
             title: hit.title.clone(),
@@ -97,10 +97,10 @@ impl HitData {
             score: (hit.score.clamp(0.0, 1.0) * 1e4).round() / 1e4,
             fit: fit_name(hit.fit),
             domains: hit.domains.clone(),
-            overview: shorten(hit.overview.trim(), OVERVIEW_MAX),
+            overview: shorten(hit.overview.trim(), MAX_OVERVIEW_CHARS),
             whole: preview.as_ref().is_some_and(|preview| preview.whole),
             content_preview: preview.map(|preview| preview.text),
-            related: hit.neighbours.iter().take(RELATED_MAX).map(RelatedData::new).collect(),
+            related: hit.neighbours.iter().take(MAX_RELATED).map(RelatedData::new).collect(),
         }
     }
 }

@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Content, PageData, TOP_K_MAX, View,
-    data::Ordered,
+    ContentBudget, MAX_TOP_K, PageData, SearchView,
+    data::RankedResults,
     read_page,
-    search::{Query, search_and_rerank, search_plain},
+    search::{PageQuery, search_and_rerank, search_plain},
 };
 
 /// What a preset may set.
@@ -44,7 +44,7 @@ impl Default for FocusedParams {
 }
 
 /// Tokens of content that a reply has at most, whatever a preset says.
-const CONTENT_MAX: u32 = 50_000;
+const MAX_CONTENT_TOKENS: u32 = 50_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,16 +67,16 @@ struct Args {
 
 /// What a search found, or the page that was asked for.
 #[derive(Serialize, JsonSchema)]
-struct Answer {
+struct FocusedReply {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    search: Option<Ordered>,
+    search: Option<RankedResults>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<Piece>,
+    page: Option<PagePiece>,
 }
 
 // Less than `get_wiki_page` tells: agents pay for the schema in each list of tools.
 #[derive(Serialize, JsonSchema)]
-struct Piece {
+struct PagePiece {
     id: String,
     title: String,
     content: String,
@@ -84,14 +84,14 @@ struct Piece {
     next_offset: Option<usize>,
 }
 
-impl From<PageData> for Piece {
+impl From<PageData> for PagePiece {
     fn from(page: PageData) -> Self {
         Self { id: page.id, title: page.title, content: page.content, next_offset: page.next_offset }
     }
 }
 
 /// The words that make a focused gate.
-pub struct Focus {
+pub struct FocusedGateSpec {
     /// Name of the gate.
     pub gate: &'static str,
     /// One sentence about the gate.
@@ -103,45 +103,45 @@ pub struct Focus {
     /// Where to go next: the last sentence of its description.
     pub next: &'static str,
     /// What the tool is called, and how it shows what it found.
-    pub view: View,
+    pub view: SearchView,
 }
 
 /// The gate.
-pub fn focused_gate(focus: &'static Focus, version: &'static str) -> Gate<FocusedParams> {
+pub fn focused_gate(focus: &'static FocusedGateSpec, version: &'static str) -> Gate<FocusedParams> {
     Gate::new(focus.gate, version, focus.summary).tool(focused_tool(focus))
 }
 
-fn focused_tool(focus: &'static Focus) -> Tool<FocusedParams> {
+fn focused_tool(focus: &'static FocusedGateSpec) -> Tool<FocusedParams> {
     tool::<FocusedParams, Args>(focus.view.tool)
         .title(focus.title)
         .description(move |params| {
             let content = if params.include_content { " content," } else { "" };
-            let top_k = params.top_k.at_most(TOP_K_MAX);
+            let top_k = params.top_k.at_most(MAX_TOP_K);
             format!(
                 "{} Returns up to {top_k} pages, best first, each with overview,{content} score and links; \
                  with page, that page whole. {}",
                 focus.when, focus.next
             )
         })
-        .default_from("top_k", |params| params.top_k.at_most(TOP_K_MAX).into())
+        .default_from("top_k", |params| params.top_k.at_most(MAX_TOP_K).into())
         .idempotent()
-        .output::<Answer>()
+        .output::<FocusedReply>()
         .run(move |call: &Call<FocusedParams>, args: Args| run(focus, call, args))
 }
 
-fn run(focus: &'static Focus, call: &Call<FocusedParams>, args: Args) -> Result<Reply, Fault> {
+fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) -> Result<Reply, Fault> {
     // Many models send "" for what they mean to leave out.
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     match (given(args.query), given(args.page)) {
         (Some(query), None) if args.offset.is_none_or(|offset| offset.at_most(1) == 0) => {
-            let ask = Query { query, domains: args.domains, ..Query::default() };
+            let ask = PageQuery { query, domains: args.domains, ..PageQuery::default() };
             let top_k = args.top_k.unwrap_or(call.params.top_k);
-            let (text, found) = searched(focus, call, &ask, top_k)?;
-            Reply::markdown(text).structured(&Answer { search: Some(found), page: None })
+            let (text, found) = search_pages(focus, call, &ask, top_k)?;
+            Reply::markdown(text).structured(&FocusedReply { search: Some(found), page: None })
         }
         (None, Some(id)) => {
             let (text, page) = read_page(focus.view.tool, &id, args.offset.unwrap_or(Offset::new(0)))?;
-            Reply::markdown(text).structured(&Answer { search: None, page: Some(page.into()) })
+            Reply::markdown(text).structured(&FocusedReply { search: None, page: Some(page.into()) })
         }
         (Some(_), Some(_)) => Err(Fault::invalid("query and page exclude each other")
             .hint("Search with query, then read what was found with page.")),
@@ -152,15 +152,18 @@ fn run(focus: &'static Focus, call: &Call<FocusedParams>, args: Args) -> Result<
     }
 }
 
-fn searched(
-    focus: &Focus,
+fn search_pages(
+    focus: &FocusedGateSpec,
     call: &Call<FocusedParams>,
-    ask: &Query,
+    ask: &PageQuery,
     top_k: Count,
-) -> Result<(String, Ordered), Fault> {
+) -> Result<(String, RankedResults), Fault> {
     let FocusedParams { use_llm_reranker, include_content, content_tokens, .. } = call.params;
-    let content =
-        if include_content { Content::Whole(content_tokens.at_most(CONTENT_MAX)) } else { Content::None };
+    let content = if include_content {
+        ContentBudget::Whole(content_tokens.at_most(MAX_CONTENT_TOKENS))
+    } else {
+        ContentBudget::None
+    };
     if use_llm_reranker {
         search_and_rerank(&focus.view, ask, top_k, content, call.deadline_ms)
     } else {

@@ -1,5 +1,5 @@
 //! How the gates that search the knowledge graph show wiki pages: one hit, one preview, one page, one way to say
-//! that nothing was found. kg, idea and code differ in a [`View`] and share the rest.
+//! that nothing was found. kg, idea and code differ in a [`SearchView`] and share the rest.
 //!
 //! What pages say is quoted or fenced wherever it has lines of its own, so that no page can forge a part of a reply.
 //!
@@ -15,7 +15,7 @@ pub mod fixture;
 mod focused;
 mod kind;
 mod line;
-mod nothing;
+mod no_results;
 mod page;
 mod preview;
 #[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
@@ -26,10 +26,10 @@ mod rerank;
 mod search;
 
 pub use cut::cut;
-pub use data::{Found, HitData, RelatedData};
-pub use focused::{Focus, FocusedParams, focused_gate};
+pub use data::{HitData, RelatedData, SearchResults};
+pub use focused::{FocusedGateSpec, FocusedParams, focused_gate};
 pub use kind::Kind;
 pub use line::{code, one_line, shorten};
 pub use page::{PageData, read_page};
-pub use preview::Content;
-pub use search::{Query, RelatedTool, TOP_K_MAX, View, search};
+pub use preview::ContentBudget;
+pub use search::{MAX_TOP_K, PageQuery, RelatedTool, SearchView, search};

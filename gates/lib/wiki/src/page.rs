@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     Kind, RelatedData, code,
-    data::OVERVIEW_MAX,
+    data::MAX_OVERVIEW_CHARS,
     one_line,
     quote::{fenced, quoted},
     reader,
@@ -20,19 +20,19 @@ use crate::{
 };
 
 /// Tokens of a reply at most.
-const TOKENS_MAX: u32 = 8_000;
+const MAX_REPLY_TOKENS: u32 = 8_000;
 
 /// Tokens for what says where the piece stands, for the fences, and for what counts of parts are short of the whole.
-const AROUND: u32 = 200;
+const FRAME_TOKENS: u32 = 200;
 
 /// Tokens of the content that each piece has at least, however long names and titles are.
-const PIECE_MIN: u32 = 500;
+const MIN_PIECE_TOKENS: u32 = 500;
 
 /// Sources and linked pages that the data has, each; the same for those in the text where they have room.
-const LIST_MAX: usize = 100;
+const MAX_LIST_ITEMS: usize = 100;
 
 /// Tokens of sources and linked pages at most; what is more is counted.
-const LISTS_MAX: u32 = 2_000;
+const MAX_LISTS_TOKENS: u32 = 2_000;
 
 /// A page, or a piece of it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -115,8 +115,8 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
         0 => (whole_head(&page, &namesakes), lists(&page)?),
         _ => (short_head(&page), String::new()),
     };
-    let room = TOKENS_MAX - AROUND;
-    let room = room.saturating_sub(text::tokens(&head)? + text::tokens(&tail)?).max(PIECE_MIN);
+    let room = MAX_REPLY_TOKENS - FRAME_TOKENS;
+    let room = room.saturating_sub(text::tokens(&head)? + text::tokens(&tail)?).max(MIN_PIECE_TOKENS);
     let content = &body[from..from + fitting(&body[from..], room)?];
     let end = offset + content.chars().count();
     let next_offset = (end < characters).then_some(end);
@@ -131,7 +131,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
     out += &tail;
     let source = |Source { kind, title, url }| SourceData { kind, title, url };
     // What the first piece has said is not said again.
-    let listed = if offset == 0 { LIST_MAX } else { 0 };
+    let listed = if offset == 0 { MAX_LIST_ITEMS } else { 0 };
     let data = PageData {
         content: content.to_owned(),
         characters,
@@ -143,7 +143,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
         same_title: namesakes,
         domains: page.domains,
         last_updated: page.last_updated,
-        overview: if offset == 0 { shorten(page.overview.trim(), OVERVIEW_MAX) } else { String::new() },
+        overview: if offset == 0 { shorten(page.overview.trim(), MAX_OVERVIEW_CHARS) } else { String::new() },
         sources: page.sources.into_iter().take(listed).map(source).collect(),
     };
     Ok((out, data))
@@ -153,7 +153,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
 /// repeat, is part of it.
 fn body(page: &Page) -> String {
     let (overview, content) = (page.overview.trim(), page.content.trim());
-    if overview.chars().count() <= OVERVIEW_MAX || content.contains(overview) {
+    if overview.chars().count() <= MAX_OVERVIEW_CHARS || content.contains(overview) {
         return content.to_owned();
     }
     format!("== Overview ==\n{overview}\n\n{content}")
@@ -180,7 +180,7 @@ fn whole_head(page: &Page, namesakes: &[String]) -> String {
         out += &format!("**Last updated:** {}\n", one_line(when, 100));
     }
     if !page.overview.trim().is_empty() {
-        out += &format!("\n## Overview\n\n{}", quoted(&shorten(page.overview.trim(), OVERVIEW_MAX)));
+        out += &format!("\n## Overview\n\n{}", quoted(&shorten(page.overview.trim(), MAX_OVERVIEW_CHARS)));
     }
     out
 }
@@ -201,9 +201,9 @@ fn lists(page: &Page) -> Result<String, Fault> {
     let sources: Vec<String> = page.sources.iter().map(source_line).collect();
     let related: Vec<String> =
         page.neighbours.iter().map(|n| related_line(&n.edge, n.outgoing, &n.id)).collect();
-    for shown in [LIST_MAX, 30, 10, 3] {
+    for shown in [MAX_LIST_ITEMS, 30, 10, 3] {
         let lists = list("Sources", &sources, shown) + &list("Related pages", &related, shown);
-        if text::tokens(&lists)? <= LISTS_MAX {
+        if text::tokens(&lists)? <= MAX_LISTS_TOKENS {
             return Ok(lists);
         }
     }

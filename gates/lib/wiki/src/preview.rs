@@ -11,23 +11,23 @@ use gatehouse_sdk::{
     text,
 };
 
-use crate::body::{Body, Code, without_overview};
+use crate::body::{CodeBlock, PageBody, without_overview};
 
 /// The fewest tokens that the host's extractor makes anything of.
-const LEAST: u32 = 64;
+const MIN_EXTRACT_TOKENS: u32 = 64;
 
 /// Tokens of the line that says how much code was left out.
-const MARK: u32 = 10;
+const MARK_TOKENS: u32 = 10;
 
 /// Bytes of a token at most, in texts of some length; half of it is usual.
-const BYTES: usize = 8;
+const MAX_BYTES_PER_TOKEN: usize = 8;
 
 /// Tokens of a preview beside pages that are shown whole.
-const BESIDE: u32 = 80;
+const SIDE_PREVIEW_TOKENS: u32 = 80;
 
 /// How much of the pages a search shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum ContentBudget {
     /// Nothing but what they are about.
     None,
     /// The part that answers the query, of each page at most so many tokens.
@@ -38,26 +38,26 @@ pub enum Content {
 
 /// What is shown of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Preview {
+pub(crate) struct PagePreview {
     pub(crate) text: String,
     /// Whether nothing but the overview was left out.
     pub(crate) whole: bool,
     tokens: u32,
 }
 
-pub(crate) fn previews(hits: &[Hit], query: &str, content: Content) -> Result<Vec<Preview>, Fault> {
+pub(crate) fn previews(hits: &[Hit], query: &str, content: ContentBudget) -> Result<Vec<PagePreview>, Fault> {
     match content {
-        Content::None => Ok(Vec::new()),
-        Content::Previews(each) => hits.iter().map(|hit| preview(hit, query, each)).collect(),
-        Content::Whole(all) => shared(hits, query, all),
+        ContentBudget::None => Ok(Vec::new()),
+        ContentBudget::Previews(each) => hits.iter().map(|hit| preview(hit, query, each)).collect(),
+        ContentBudget::Whole(all) => share_budget(hits, query, all),
     }
 }
 
 /// The best pages get what they need while the others still get a preview; the first that does not fit gets what is
 /// left.
-fn shared(hits: &[Hit], query: &str, all: u32) -> Result<Vec<Preview>, Fault> {
+fn share_budget(hits: &[Hit], query: &str, all: u32) -> Result<Vec<PagePreview>, Fault> {
     let count = u32::try_from(hits.len()).unwrap_or(u32::MAX).max(1);
-    let beside = BESIDE.min(all / count).max(LEAST);
+    let beside = SIDE_PREVIEW_TOKENS.min(all / count).max(MIN_EXTRACT_TOKENS);
     let (mut left, mut full) = (all, false);
     let mut previews = Vec::with_capacity(hits.len());
     for (hit, behind) in hits.iter().zip((0..count).rev()) {
@@ -71,23 +71,24 @@ fn shared(hits: &[Hit], query: &str, all: u32) -> Result<Vec<Preview>, Fault> {
 }
 
 /// The page within so many tokens, its overview aside.
-fn preview(hit: &Hit, query: &str, budget: u32) -> Result<Preview, Fault> {
-    let budget = budget.max(LEAST);
+fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
+    let budget = budget.max(MIN_EXTRACT_TOKENS);
     let about_code = matches!(hit.page_type, PageType::Implementation);
     let content = without_overview(&hit.content, &hit.overview);
-    let body = Body::of(&content);
+    let body = PageBody::parse(&content);
     let whole = body.text(about_code);
     if let Some(tokens) = fits(&whole, budget)? {
-        return Ok(Preview { text: whole, whole: true, tokens });
+        return Ok(PagePreview { text: whole, whole: true, tokens });
     }
     let prose = body.prose();
     if body.code().next().is_none() {
         let shown = text::extract(&prose.text(false), query, budget)?;
-        return Ok(Preview { text: shown.text, whole: false, tokens: shown.tokens_out });
+        return Ok(PagePreview { text: shown.text, whole: false, tokens: shown.tokens_out });
     }
-    let code = chosen(&body, query, if about_code { budget - MARK } else { budget / 2 }, about_code)?;
-    let room = (budget - MARK).saturating_sub(code.tokens);
-    let prose = if room < LEAST || prose.is_empty() {
+    let code =
+        choose_code(&body, query, if about_code { budget - MARK_TOKENS } else { budget / 2 }, about_code)?;
+    let room = (budget - MARK_TOKENS).saturating_sub(code.tokens);
+    let prose = if room < MIN_EXTRACT_TOKENS || prose.is_empty() {
         String::new()
     } else {
         text::extract(&prose.text(false), query, room)?.text
@@ -96,28 +97,29 @@ fn preview(hit: &Hit, query: &str, budget: u32) -> Result<Preview, Fault> {
     let parts = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let tokens = text::tokens(&text)?;
-    Ok(Preview { text, whole: false, tokens })
+    Ok(PagePreview { text, whole: false, tokens })
 }
 
 /// The tokens of a text that has no more than `budget`. Counting takes a millisecond for a few pages, so what is far
 /// too long is not counted.
 fn fits(text: &str, budget: u32) -> Result<Option<u32>, Fault> {
-    if text.len() > budget as usize * BYTES {
+    if text.len() > budget as usize * MAX_BYTES_PER_TOKEN {
         return Ok(None);
     }
     Ok(Some(text::tokens(text)?).filter(|tokens| *tokens <= budget))
 }
 
-struct Chosen {
+struct CodeExcerpt {
     text: String,
     tokens: u32,
 }
 
 /// The blocks of code that have most words of the query, whole and in the order of the page, within so many tokens;
 /// with `any`, those without a word of it too. Says how much was left out.
-fn chosen(body: &Body<'_>, query: &str, room: u32, any: bool) -> Result<Chosen, Fault> {
+fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result<CodeExcerpt, Fault> {
     let words = words(query);
-    let blocks: Vec<(usize, Code<'_>)> = body.code().map(|code| (matches(&code, &words), code)).collect();
+    let blocks: Vec<(usize, CodeBlock<'_>)> =
+        body.code().map(|code| (matches(&code, &words), code)).collect();
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(blocks[*i].0));
     let (mut taken, mut used) = (BTreeSet::new(), 0);
@@ -145,7 +147,7 @@ fn chosen(body: &Body<'_>, query: &str, room: u32, any: bool) -> Result<Chosen, 
         let blocks = if omitted == 1 { "block" } else { "blocks" };
         out += &format!("[… {omitted} {blocks} of code omitted]\n");
     }
-    Ok(Chosen { text: out, tokens: used })
+    Ok(CodeExcerpt { text: out, tokens: used })
 }
 
 /// Words of the query that may stand in code.
@@ -154,7 +156,7 @@ fn words(query: &str) -> BTreeSet<String> {
     words.filter(|word| word.chars().count() > 2 || !word.is_ascii()).take(64).collect()
 }
 
-fn matches(code: &Code<'_>, words: &BTreeSet<String>) -> usize {
+fn matches(code: &CodeBlock<'_>, words: &BTreeSet<String>) -> usize {
     let text = format!("{}\n{}", code.heading, code.text).to_lowercase();
     words.iter().filter(|word| text.contains(word.as_str())).count()
 }

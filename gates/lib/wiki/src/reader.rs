@@ -6,17 +6,17 @@ use crate::{code, one_line};
 
 /// A tool that takes a page's id and answers with the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reader {
+pub(crate) struct PageReader {
     /// The name that its gate declares.
     pub(crate) tool: &'static str,
     pub(crate) argument: &'static str,
 }
 
 /// The tool of kg, which shows links and sources by name, and the two that find pages.
-const READERS: [Reader; 3] = [
-    Reader { tool: "get_wiki_page", argument: "page_title" },
-    Reader { tool: "wiki_code_search", argument: "page" },
-    Reader { tool: "wiki_idea_search", argument: "page" },
+const READERS: [PageReader; 3] = [
+    PageReader { tool: "get_wiki_page", argument: "page_title" },
+    PageReader { tool: "wiki_code_search", argument: "page" },
+    PageReader { tool: "wiki_idea_search", argument: "page" },
 ];
 
 /// How the caller reads the page with this id: the tool's name as the caller has it, and the argument. The tool that
@@ -24,7 +24,7 @@ const READERS: [Reader; 3] = [
 pub(crate) fn pointer(used: &str, id: &str) -> Option<String> {
     let mut readers = READERS;
     readers.sort_by_key(|reader| reader.tool != used);
-    let exposed = |reader: &Reader| Some((context::exposed_name(reader.tool)?, reader.argument));
+    let exposed = |reader: &PageReader| Some((context::exposed_name(reader.tool)?, reader.argument));
     let (tool, argument) = readers.iter().find_map(exposed)?;
     Some(format!("{} with {argument} {}", code(&tool), code(&one_line(id, 300))))
 }

@@ -1,4 +1,4 @@
-//! A search, from the arguments to the reply. The three gates that search differ in their [`View`].
+//! A search, from the arguments to the reply. The three gates that search differ in their [`SearchView`].
 
 use gatehouse_sdk::{
     Count, Fault, Reply,
@@ -6,9 +6,9 @@ use gatehouse_sdk::{
 };
 
 use crate::{
-    Content, Kind, code,
-    data::{DomainData, Found, HitData, Ordered, RELATED_MAX},
-    nothing, one_line,
+    ContentBudget, Kind, code,
+    data::{DomainData, HitData, MAX_RELATED, RankedResults, SearchResults},
+    no_results, one_line,
     preview::previews,
     quote::{fenced, quoted},
     reader,
@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// Hits that a search returns at most, however many are asked for.
-pub const TOP_K_MAX: u32 = 20;
+pub const MAX_TOP_K: u32 = 20;
 
 /// What makes one search tool differ from another.
-pub struct View {
+pub struct SearchView {
     /// The name of the tool.
     pub tool: &'static str,
     /// The heading: `# <heading>: "<query>"`.
@@ -42,7 +42,7 @@ pub struct RelatedTool {
 
 /// What a caller asks.
 #[derive(Default)]
-pub struct Query {
+pub struct PageQuery {
     /// In the caller's words.
     pub query: String,
     /// Types to narrow to, where the view leaves that to the caller.
@@ -54,44 +54,49 @@ pub struct Query {
 }
 
 /// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
-pub fn search(view: &View, ask: &Query, top_k: Count, content: Content) -> Result<Reply, Fault> {
-    let (text, Ordered { found, .. }) = search_plain(view, ask, top_k, content)?;
+pub fn search(
+    view: &SearchView,
+    ask: &PageQuery,
+    top_k: Count,
+    content: ContentBudget,
+) -> Result<Reply, Fault> {
+    let (text, RankedResults { found, .. }) = search_plain(view, ask, top_k, content)?;
     Reply::markdown(text).structured(&found)
 }
 
 /// The same, with a language model to order what was found, where one serves. Not a choice within
 /// [`search`]: a gate that never asks a model should not import the models.
 pub(crate) fn search_and_rerank(
-    view: &View,
-    ask: &Query,
+    view: &SearchView,
+    ask: &PageQuery,
     top_k: Count,
-    content: Content,
+    content: ContentBudget,
     deadline_ms: u64,
-) -> Result<(String, Ordered), Fault> {
-    let limit = top_k.at_most(TOP_K_MAX);
+) -> Result<(String, RankedResults), Fault> {
+    let limit = top_k.at_most(MAX_TOP_K);
     let Some(reranker) = Reranker::serving(deadline_ms) else {
         return search_plain(view, ask, top_k, content);
     };
     let mut result = find(view, ask, Reranker::candidates(limit))?;
     let reranked_by = reranker.order(&ask.query, &mut result.hits, limit as usize);
     result.hits.truncate(limit as usize);
-    let (text, found) = worded(view, ask, result, content, reranked_by.as_deref())?;
-    Ok((text, Ordered { found, reranked_by }))
+    let (text, found) = render_results(view, ask, result, content, reranked_by.as_deref())?;
+    Ok((text, RankedResults { found, reranked_by }))
 }
 
 /// The same without a model, as a tool answers that might have asked one.
 pub(crate) fn search_plain(
-    view: &View,
-    ask: &Query,
+    view: &SearchView,
+    ask: &PageQuery,
     top_k: Count,
-    content: Content,
-) -> Result<(String, Ordered), Fault> {
-    let result = find(view, ask, top_k.at_most(TOP_K_MAX))?;
-    let (text, found) = worded(view, ask, result, content, None)?;
-    Ok((text, Ordered { found, reranked_by: None }))
+    content: ContentBudget,
+) -> Result<(String, RankedResults), Fault> {
+    let result = find(view, ask, top_k.at_most(MAX_TOP_K))?;
+    let (text, found) = render_results(view, ask, result, content, None)?;
+    Ok((text, RankedResults { found, reranked_by: None }))
 }
 
-fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
+fn find(view: &SearchView, ask: &PageQuery, limit: u32) -> Result<SearchResult, Fault> {
     let filters = Filters {
         page_types: if view.page_types.is_empty() {
             ask.page_types.iter().map(|k| k.0).collect()
@@ -107,16 +112,16 @@ fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
 }
 
 /// What was found, as text and as data. A page that says nothing about what was asked is no hit.
-fn worded(
-    view: &View,
-    ask: &Query,
+fn render_results(
+    view: &SearchView,
+    ask: &PageQuery,
     result: SearchResult,
-    content: Content,
+    content: ContentBudget,
     reranked_by: Option<&str>,
-) -> Result<(String, Found), Fault> {
+) -> Result<(String, SearchResults), Fault> {
     let (hits, near): (Vec<Hit>, Vec<Hit>) = result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
     let mut previews = previews(&hits, &ask.query, content)?.into_iter();
-    let found = Found {
+    let found = SearchResults {
         query: ask.query.clone(),
         found: hits.len(),
         hits: hits.iter().map(|hit| HitData::new(hit, previews.next())).collect(),
@@ -125,7 +130,7 @@ fn worded(
         note: result.note,
     };
     let text = if hits.is_empty() {
-        nothing::text(view, ask, &found, &near)
+        no_results::text(view, ask, &found, &near)
     } else {
         text(view, &found, &hits, reranked_by)
     };
@@ -133,14 +138,14 @@ fn worded(
 }
 
 /// The query as replies repeat it: on one line, shortened.
-pub(crate) fn shown(query: &str) -> String {
+pub(crate) fn shorten_query(query: &str) -> String {
     one_line(query, 200)
 }
 
 /// The hits are at hand for what the data has not: how many linked pages each has, and how well it fits.
-fn text(view: &View, found: &Found, hits: &[Hit], reranked_by: Option<&str>) -> String {
-    let mut out = format!("# {}: \"{}\"\n\n", view.heading, shown(&found.query));
-    out += &nothing::missed(found);
+fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
+    let mut out = format!("# {}: \"{}\"\n\n", view.heading, shorten_query(&found.query));
+    out += &no_results::missing_names(found);
     out += &format!("**Best fit:** {}\n", best_fit(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
@@ -151,7 +156,7 @@ fn text(view: &View, found: &Found, hits: &[Hit], reranked_by: Option<&str>) -> 
         out += &one_hit(view, data, hit);
     }
     if let Some(note) = &found.note {
-        out += &format!("\n---\n\n{}\n", nothing::noted(note));
+        out += &format!("\n---\n\n{}\n", no_results::render_note(note));
     }
     out
 }
@@ -168,7 +173,7 @@ fn best_fit(hits: &[Hit]) -> &'static str {
     }
 }
 
-fn one_hit(view: &View, data: &HitData, hit: &Hit) -> String {
+fn one_hit(view: &SearchView, data: &HitData, hit: &Hit) -> String {
     let mut out = format!("**Type:** {} | **Score:** {:.2}\n", data.page_type.name(), data.score);
     if !data.domains.is_empty() {
         out += &format!("**Domains:** {}\n", one_line(&data.domains.join(", "), 500));
@@ -191,8 +196,8 @@ fn one_hit(view: &View, data: &HitData, hit: &Hit) -> String {
         for near in &data.related {
             out += &related_line(&near.edge, near.outgoing, &near.id);
         }
-        if hit.neighbours.len() > RELATED_MAX {
-            out += &format!("- … and {} more\n", hit.neighbours.len() - RELATED_MAX);
+        if hit.neighbours.len() > MAX_RELATED {
+            out += &format!("- … and {} more\n", hit.neighbours.len() - MAX_RELATED);
         }
     }
     out

@@ -8,24 +8,24 @@ use gatehouse_sdk::{
 use serde_json::{Value, json};
 
 use super::{
-    answer::Refusal,
-    envelope::{Envelope, Kind},
+    answer::RequestError,
+    envelope::{Kind, RequestEnvelope},
     patch,
 };
-use crate::named;
+use crate::reply_format;
 
 /// Bytes of a result above which it is kept as an artifact.
-const LARGE: usize = 32 << 10;
+const MAX_INLINE_BYTES: usize = 32 << 10;
 
 /// Files and symbols that are told as affected, and characters of each.
-const MOST_AFFECTED: usize = 500;
-const LONGEST_NAME: usize = 300;
+const MAX_AFFECTED: usize = 500;
+const MAX_NAME_CHARS: usize = 300;
 
 /// Characters that are told of such a result.
-const BEGINNING: usize = 1_000;
+const MAX_EXCERPT_CHARS: usize = 1_000;
 
 /// A result.
-pub(super) struct Artifact {
+pub(super) struct RequestArtifact {
     kind: Kind,
     data: Value,
     affected_files: Vec<String>,
@@ -34,8 +34,8 @@ pub(super) struct Artifact {
     note: Option<String>,
 }
 
-impl Artifact {
-    pub(super) fn told(self) -> Value {
+impl RequestArtifact {
+    pub(super) fn into_json(self) -> Value {
         let mut told = json!({
             "artifact_type": self.kind.as_str(),
             "data": self.data,
@@ -50,12 +50,12 @@ impl Artifact {
 }
 
 /// What a reply is for this request. A reply that is not what was wanted comes with the refusal, as text.
-pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal> {
+pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<RequestArtifact, RequestError> {
     let data: Option<Value> = reply.structured.as_deref().and_then(|data| serde_json::from_str(data).ok());
     let text = reply.text();
     if reply.is_error {
         let said = if text.trim().is_empty() { "The tool says that it failed.".to_owned() } else { text };
-        return Err(Refusal::of_tool(said));
+        return Err(RequestError::from_tool_error(said));
     }
     let bytes = reply.content.iter().find_map(bytes);
     let kind = envelope.artifact.unwrap_or(match (&data, &bytes) {
@@ -67,7 +67,7 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
     // A tool names its own files by their whole paths, too; one that goes up from somewhere names nothing.
     let files: Vec<String> =
         listed("affected_files").into_iter().filter(|path| !patch::goes_up(path)).collect();
-    let mut artifact = Artifact {
+    let mut artifact = RequestArtifact {
         kind,
         data: Value::Null,
         affected_files: files.clone(),
@@ -75,11 +75,11 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
         note: None,
     };
     let refuse = |why: &str| {
-        let mut refusal = Refusal::wrong(
+        let mut refusal = RequestError::invalid(
             format!("The tool has run; its result is no {}: {why}.", kind.as_str()),
             "The result is there as TEXT. Ask for another artifact, or for none.".into(),
         );
-        refusal.result = Some(Box::new(Artifact {
+        refusal.result = Some(Box::new(RequestArtifact {
             kind: Kind::Text,
             data: text.clone().into(),
             affected_files: files.clone(),
@@ -120,22 +120,22 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
             artifact.data = binary(envelope, &mime_type, bytes)?;
         }
     }
-    Ok(in_short(artifact, envelope))
+    Ok(store_if_large(artifact, envelope))
 }
 
 /// Keeps what is large whole and tells its beginning; where it cannot be kept it comes whole. A preset with the summarizer
 /// has better: its filter digests the result within the answer, and knows which tools are wanted to the letter.
-fn in_short(mut artifact: Artifact, envelope: &Envelope) -> Artifact {
+fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> RequestArtifact {
     let (text, mime_type) = match &artifact.data {
         Value::String(text) => (text.clone(), "text/plain"),
         data => (data.to_string(), "application/json"),
     };
-    if text.len() <= LARGE || context::exposed_name("get_workspace_file").is_some() {
+    if text.len() <= MAX_INLINE_BYTES || context::exposed_name("get_workspace_file").is_some() {
         return artifact;
     }
     let bytes = text.len();
-    let beginning: String = text.chars().take(BEGINNING).collect();
-    if let Ok(id) = kept(envelope, text, mime_type, None) {
+    let beginning: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    if let Ok(id) = store_text(envelope, text, mime_type, None) {
         artifact.data =
             json!({"artifact_id": id, "mime_type": mime_type, "bytes": bytes, "beginning": beginning});
         artifact.note = Some("Kept whole as an artifact; get_workspace_file reads any part of it.".into());
@@ -144,16 +144,17 @@ fn in_short(mut artifact: Artifact, envelope: &Envelope) -> Artifact {
 }
 
 /// Keeps bytes as base64 text.
-fn binary(envelope: &Envelope, mime_type: &str, bytes: &[u8]) -> Result<Value, Refusal> {
+fn binary(envelope: &RequestEnvelope, mime_type: &str, bytes: &[u8]) -> Result<Value, RequestError> {
     let count = bytes.len();
     let summary = format!("{count} bytes of {mime_type} in base64");
-    let id = kept(envelope, base64(bytes), "text/plain", Some(summary)).map_err(Refusal::of)?;
+    let id =
+        store_text(envelope, base64(bytes), "text/plain", Some(summary)).map_err(RequestError::from_fault)?;
     Ok(json!({"artifact_id": id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
 }
 
 /// Keeps a text as an artifact, and gives its id.
-fn kept(
-    envelope: &Envelope,
+fn store_text(
+    envelope: &RequestEnvelope,
     text: String,
     mime_type: &str,
     summary: Option<String>,
@@ -187,7 +188,10 @@ fn bytes(block: &Content) -> Option<(String, &[u8])> {
 /// The names that a tool says it affected, as many and as long as anybody reads.
 fn strings(list: Option<&Value>) -> Vec<String> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(Value::as_str).take(MOST_AFFECTED).map(|one| named::line(one, LONGEST_NAME)).collect()
+    list.filter_map(Value::as_str)
+        .take(MAX_AFFECTED)
+        .map(|one| reply_format::line(one, MAX_NAME_CHARS))
+        .collect()
 }
 
 /// The inside of a text that is one fenced block of Markdown, as models send code; else the text.

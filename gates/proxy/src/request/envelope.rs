@@ -4,25 +4,25 @@ use gatehouse_sdk::Effect;
 use serde_json::{Map, Value};
 
 /// The longest that any request may take.
-const MOST_MS: u64 = 300_000;
+const MAX_TIMEOUT_MS: u64 = 300_000;
 
 /// The most retries that one may ask for.
-const MOST_RETRIES: u64 = 5;
+const MAX_RETRIES: u64 = 5;
 
 /// What an intent allows where the request does not say otherwise.
-struct Policy {
+struct IntentPolicy {
     intent: &'static str,
     effect: Effect,
     timeout_ms: u64,
     retries: u64,
 }
 
-const POLICIES: [Policy; 5] = [
-    Policy { intent: "QUERY", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
-    Policy { intent: "ANALYZE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
-    Policy { intent: "GENERATE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 0 },
-    Policy { intent: "MODIFY", effect: Effect::Mutating, timeout_ms: 120_000, retries: 0 },
-    Policy { intent: "EXECUTE", effect: Effect::ExternalExec, timeout_ms: 300_000, retries: 0 },
+const POLICIES: [IntentPolicy; 5] = [
+    IntentPolicy { intent: "QUERY", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
+    IntentPolicy { intent: "ANALYZE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
+    IntentPolicy { intent: "GENERATE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 0 },
+    IntentPolicy { intent: "MODIFY", effect: Effect::Mutating, timeout_ms: 120_000, retries: 0 },
+    IntentPolicy { intent: "EXECUTE", effect: Effect::ExternalExec, timeout_ms: 300_000, retries: 0 },
 ];
 
 const EFFECTS: [(&str, Effect); 3] = [
@@ -73,7 +73,7 @@ impl Kind {
 
 /// A request that can be served.
 #[derive(Debug, Clone)]
-pub(super) struct Envelope {
+pub(super) struct RequestEnvelope {
     pub(super) intent: &'static str,
     pub(super) action: String,
     /// The most that may happen.
@@ -101,10 +101,10 @@ pub(super) fn intent_for(effect: Effect) -> &'static str {
     POLICIES.iter().find(|policy| policy.effect >= effect).map_or("EXECUTE", |policy| policy.intent)
 }
 
-impl Envelope {
+impl RequestEnvelope {
     /// Reads a request; the error is a sentence about it.
     pub(super) fn read(sent: &Map<String, Value>) -> Result<Self, String> {
-        known(
+        check_keys(
             sent,
             &["intent", "action", "effect", "artifact", "params", "constraints", "context"],
             "a request",
@@ -114,16 +114,18 @@ impl Envelope {
         let policy = POLICIES.iter().find(|policy| policy.intent == intent);
         let policy = policy.ok_or_else(|| format!("intent has to be one of {}", names.join(", ")))?;
         let action = word(sent, "action")?.filter(|action| !action.is_empty()).ok_or("action is missing")?;
-        let effect = word(sent, "effect")?.map(|given| chosen("effect", given, &EFFECTS)).transpose()?;
-        let artifact = word(sent, "artifact")?.map(|given| chosen("artifact", given, &KINDS)).transpose()?;
+        let effect =
+            word(sent, "effect")?.map(|given| parse_choice("effect", given, &EFFECTS)).transpose()?;
+        let artifact =
+            word(sent, "artifact")?.map(|given| parse_choice("artifact", given, &KINDS)).transpose()?;
         let constraints = object(sent, "constraints")?;
-        known(&constraints, &["timeout_ms", "retry_count", "isolation", "dry_run"], "constraints")?;
+        check_keys(&constraints, &["timeout_ms", "retry_count", "isolation", "dry_run"], "constraints")?;
         let context = object(sent, "context")?;
-        known(&context, &["caller", "project_root"], "context")?;
+        check_keys(&context, &["caller", "project_root"], "context")?;
         word(&context, "caller")?;
         word(&context, "project_root")?;
         let isolation = word(&constraints, "isolation")?
-            .map(|given| chosen("isolation", given, &ISOLATIONS))
+            .map(|given| parse_choice("isolation", given, &ISOLATIONS))
             .transpose()?;
         let dry_run = match constraints.get("dry_run") {
             None | Some(Value::Null) => false,
@@ -137,17 +139,17 @@ impl Envelope {
             artifact,
             params: object(sent, "params")?,
             isolation: isolation.unwrap_or(Isolation::Agent),
-            timeout_ms: number(&constraints, "timeout_ms", 1, MOST_MS)?.unwrap_or(policy.timeout_ms),
-            retries: number(&constraints, "retry_count", 0, MOST_RETRIES)?.unwrap_or(policy.retries),
+            timeout_ms: number(&constraints, "timeout_ms", 1, MAX_TIMEOUT_MS)?.unwrap_or(policy.timeout_ms),
+            retries: number(&constraints, "retry_count", 0, MAX_RETRIES)?.unwrap_or(policy.retries),
             dry_run,
         })
     }
 }
 
-fn known(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), String> {
+fn check_keys(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), String> {
     match of.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => {
-            Err(format!("{what} has no '{}'; it has {}", crate::named::line(key, 64), keys.join(", ")))
+            Err(format!("{what} has no '{}'; it has {}", crate::reply_format::line(key, 64), keys.join(", ")))
         }
         None => Ok(()),
     }
@@ -177,7 +179,7 @@ fn number(of: &Map<String, Value>, key: &str, least: u64, most: u64) -> Result<O
     }
 }
 
-fn chosen<T: Copy>(key: &str, given: &str, among: &[(&str, T)]) -> Result<T, String> {
+fn parse_choice<T: Copy>(key: &str, given: &str, among: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
     let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
     found.ok_or_else(|| format!("{key} has to be one of {}", names.join(", ")))

@@ -20,10 +20,10 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
             while old > 0 || new > 0 {
                 let (_, line) = lines.next().ok_or("its last hunk ends too soon")?;
                 match line.as_bytes().first() {
-                    Some(b'-') => old = less(old, number)?,
-                    Some(b'+') => new = less(new, number)?,
+                    Some(b'-') => old = decrement(old, number)?,
+                    Some(b'+') => new = decrement(new, number)?,
                     Some(b'\\') => {}
-                    Some(b' ') | None => (old, new) = (less(old, number)?, less(new, number)?),
+                    Some(b' ') | None => (old, new) = (decrement(old, number)?, decrement(new, number)?),
                     Some(_) => return Err(format!("the hunk at line {} ends too soon", number + 1)),
                 }
             }
@@ -40,7 +40,7 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-fn less(count: u64, hunk: usize) -> Result<u64, String> {
+fn decrement(count: u64, hunk: usize) -> Result<u64, String> {
     count.checked_sub(1).ok_or_else(|| format!("the hunk at line {} has more lines than it says", hunk + 1))
 }
 
@@ -65,7 +65,10 @@ fn path(name: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     if is_outside(name) {
-        return Err(format!("'{}' is outside of the folder that it is for", crate::named::line(name, 200)));
+        return Err(format!(
+            "'{}' is outside of the folder that it is for",
+            crate::reply_format::line(name, 200)
+        ));
     }
     Ok(Some(name.to_owned()))
 }

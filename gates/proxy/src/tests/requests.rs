@@ -39,7 +39,7 @@ pub(super) fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clo
             let checked = json!({"type": "object", "x-target": "page", "x-precheck": "look"});
             Ok(match name {
                 "edit" => checked.to_string(),
-                "request" => crate::request::shape().to_string(),
+                "request" => crate::request::request_schema().to_string(),
                 _ => "{}".into(),
             })
         })

@@ -3,7 +3,10 @@
 use gatehouse_sdk::{Effect, Intent, conformance};
 use serde_json::Value;
 
-use crate::{gate, idea::Idea, implementation::Implementation, sections::Sections, study::StudySections};
+use crate::{
+    gate, idea::IdeaSections, implementation::ImplementationSections, sections::SectionTable,
+    study::StudySections,
+};
 
 #[test]
 fn describe_is_deterministic_and_complete() {
@@ -82,8 +85,8 @@ fn every_section_is_a_field_of_the_data() {
     };
     let item = |tool: usize, list: &str| schema(tool)["properties"][list]["items"]["properties"].clone();
     for (sections, fields) in [
-        (Idea::ALL, item(0, "ideas")),
-        (Implementation::ALL, item(1, "implementations")),
+        (IdeaSections::ALL, item(0, "ideas")),
+        (ImplementationSections::ALL, item(1, "implementations")),
         (StudySections::ALL, schema(2)["properties"].clone()),
     ] {
         for section in sections {

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 /// Lines that are kept.
-const LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// Bytes that are kept, all lines together; and of one line.
-const BYTES: usize = 32 << 10;
-const LINE: usize = 4 << 10;
+const MAX_BYTES: usize = 32 << 10;
+const MAX_LINE_BYTES: usize = 4 << 10;
 
 #[derive(Default)]
-struct Kept {
+struct CapturedOutput {
     lines: Vec<String>,
     bytes: usize,
     left_out: usize,
@@ -18,17 +18,17 @@ struct Kept {
 
 /// The console of one run.
 #[derive(Default)]
-pub(crate) struct Console(RefCell<Kept>);
+pub(crate) struct Console(RefCell<CapturedOutput>);
 
 impl Console {
     /// Keeps a line, cut where it is too long; counts it where there are too many.
     pub(crate) fn print(&self, line: &str) {
         let mut kept = self.0.borrow_mut();
-        if kept.lines.len() >= LINES || kept.bytes >= BYTES {
+        if kept.lines.len() >= MAX_LINES || kept.bytes >= MAX_BYTES {
             kept.left_out += 1;
             return;
         }
-        let end = line.floor_char_boundary(LINE.min(BYTES - kept.bytes));
+        let end = line.floor_char_boundary(MAX_LINE_BYTES.min(MAX_BYTES - kept.bytes));
         let line = match &line[..end] {
             whole if end == line.len() => whole.to_owned(),
             part => format!("{part}… ({} bytes more)", line.len() - end),

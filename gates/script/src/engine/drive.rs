@@ -8,48 +8,49 @@ use rquickjs::{
 use serde_json::json;
 
 use super::{
-    Failure, Run, VALUE,
+    MAX_VALUE_BYTES, RunState, ScriptError,
     failure::{self, FILE},
     json::{is_deep, well_formed},
 };
-use crate::typescript::Script;
+use crate::typescript::CompiledScript;
 
 /// Jobs between two looks at the clock.
-const JOBS: usize = 64;
+const JOBS_PER_CHECK: usize = 64;
 
 /// The running script.
-struct Driver<'a, 'js> {
+struct ScriptDriver<'a, 'js> {
     ctx: &'a Ctx<'js>,
-    run: &'a Run,
+    run: &'a RunState,
     prelude: Object<'js>,
-    script: &'a Script,
+    script: &'a CompiledScript,
     source: &'a str,
 }
 
-type Caught<'js, T> = Result<T, CaughtError<'js>>;
+type CaughtResult<'js, T> = Result<T, CaughtError<'js>>;
 
 /// Runs the script to its end and gives the JSON of its value.
 pub(super) fn drive<'js>(
     ctx: &Ctx<'js>,
-    run: &Run,
+    run: &RunState,
     prelude: Object<'js>,
-    script: &Script,
+    script: &CompiledScript,
     source: &str,
     unawaited: &mut u32,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, ScriptError> {
     if let Some(input) = &run.input {
         if is_deep(input) {
-            return Err(Failure::plain("The input nests too deep."));
+            return Err(ScriptError::from_message("The input nests too deep."));
         }
         let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
-        set.catch(ctx).map_err(|error| Failure::plain(format!("The input cannot be read: {error}")))?;
+        set.catch(ctx)
+            .map_err(|error| ScriptError::from_message(format!("The input cannot be read: {error}")))?;
     }
-    let driver = Driver { ctx, run, prelude, script, source };
+    let driver = ScriptDriver { ctx, run, prelude, script, source };
     let promise = driver.begin().map_err(|error| driver.failure(error))?;
     while promise.state() == PromiseState::Pending {
         if !driver.step()? {
             let message = "The script waits for a promise that nothing settles.";
-            return Err(Failure::plain(message));
+            return Err(ScriptError::from_message(message));
         }
     }
     // What was called and not waited for is called all the same.
@@ -59,13 +60,13 @@ pub(super) fn drive<'js>(
     }
     let value: Value = match promise.result::<Value>() {
         Some(value) => value.catch(ctx).map_err(|error| driver.failure(error))?,
-        None => return Err(Failure::plain("The script ended without a value.")),
+        None => return Err(ScriptError::from_message("The script ended without a value.")),
     };
     driver.serialize(value)
 }
 
-impl<'js> Driver<'_, 'js> {
-    fn begin(&self) -> Caught<'js, Promise<'js>> {
+impl<'js> ScriptDriver<'_, 'js> {
+    fn begin(&self) -> CaughtResult<'js, Promise<'js>> {
         let mut options = EvalOptions::default();
         options.strict = false;
         options.filename = Some(FILE.to_owned());
@@ -73,9 +74,9 @@ impl<'js> Driver<'_, 'js> {
     }
 
     /// Whether there was anything to do.
-    fn step(&self) -> Result<bool, Failure> {
+    fn step(&self) -> Result<bool, ScriptError> {
         if self.run.clock.is_over() {
-            return Err(Failure::plain("The time is up."));
+            return Err(ScriptError::from_message("The time is up."));
         }
         if self.jobs() {
             return Ok(true);
@@ -91,7 +92,7 @@ impl<'js> Driver<'_, 'js> {
         // The cast saturates.
         self.run.clock.wait_until(due as u64);
         if !self.run.clock.is_over() {
-            let fire: Caught<'js, ()> =
+            let fire: CaughtResult<'js, ()> =
                 self.prelude.get("fire").and_then(|fire: Function| fire.call(())).catch(self.ctx);
             fire.map_err(|error| self.failure(error))?;
         }
@@ -101,7 +102,7 @@ impl<'js> Driver<'_, 'js> {
     /// Runs some of the jobs that wait; false where there was none.
     fn jobs(&self) -> bool {
         let mut any = false;
-        for _ in 0..JOBS {
+        for _ in 0..JOBS_PER_CHECK {
             if !self.ctx.execute_pending_job() {
                 break;
             }
@@ -111,17 +112,17 @@ impl<'js> Driver<'_, 'js> {
     }
 
     /// Sends the calls that wait, and settles their promises. How many there were.
-    fn send(&self) -> Result<u32, Failure> {
+    fn send(&self) -> Result<u32, ScriptError> {
         let outcomes = self.run.queue.send();
         let count = outcomes.len() as u32;
         for (id, outcome) in outcomes {
-            let (kind, told) = told(&self.run.tools, outcome);
+            let (kind, told) = render_outcome(&self.run.tools, outcome);
             self.prelude_call::<_, ()>("settle", (id, kind, told))?;
         }
         Ok(count)
     }
 
-    fn prelude_call<A, T>(&self, name: &str, arguments: A) -> Result<T, Failure>
+    fn prelude_call<A, T>(&self, name: &str, arguments: A) -> Result<T, ScriptError>
     where
         A: rquickjs::function::IntoArgs<'js>,
         T: rquickjs::FromJs<'js>,
@@ -130,36 +131,36 @@ impl<'js> Driver<'_, 'js> {
         answer.catch(self.ctx).map_err(|error| self.failure(error))
     }
 
-    fn serialize(&self, value: Value<'js>) -> Result<Option<String>, Failure> {
+    fn serialize(&self, value: Value<'js>) -> Result<Option<String>, ScriptError> {
         let json: Option<String> = self.prelude_call("serialize", (value,))?;
         match json {
-            Some(json) if json.len() > VALUE => Err(Failure::plain(format!(
-                "The script returned {} bytes of JSON; the most is {VALUE}. Return less.",
+            Some(json) if json.len() > MAX_VALUE_BYTES => Err(ScriptError::from_message(format!(
+                "The script returned {} bytes of JSON; the most is {MAX_VALUE_BYTES}. Return less.",
                 json.len()
             ))),
             json => Ok(json.map(well_formed)),
         }
     }
 
-    fn failure(&self, error: CaughtError<'js>) -> Failure {
+    fn failure(&self, error: CaughtError<'js>) -> ScriptError {
         let value = match error {
-            CaughtError::Error(error) => return Failure::plain(error.to_string()),
+            CaughtError::Error(error) => return ScriptError::from_message(error.to_string()),
             CaughtError::Exception(exception) => exception.into_object().into_value(),
             CaughtError::Value(value) => value,
         };
         let describe =
             self.prelude.get("describe").and_then(|describe: Function| describe.call::<_, String>((value,)));
         match describe.catch(self.ctx) {
-            Ok(json) => failure::of_description(&json, self.script, self.source),
-            Err(_) => Failure::plain("The script threw something that cannot be shown."),
+            Ok(json) => failure::from_description(&json, self.script, self.source),
+            Err(_) => ScriptError::from_message("The script threw something that cannot be shown."),
         }
     }
 }
 
 /// What a script gets of an outcome: its kind and text.
-fn told(tools: &super::Tools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
+fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
     match outcome {
-        Ok(reply) if reply.is_error => ("fault", tools.of_error_reply(&reply.text()).to_string()),
+        Ok(reply) if reply.is_error => ("fault", tools.error_from_reply(&reply.text()).to_string()),
         Ok(mut reply) => match reply.structured.take().filter(|json| !is_deep(json)) {
             Some(json) => ("json", json),
             None => match &mut reply.content[..] {

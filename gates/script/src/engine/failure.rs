@@ -2,27 +2,27 @@
 
 use serde::Deserialize;
 
-use crate::typescript::{Mistake, Script};
+use crate::typescript::{CompiledScript, ScriptMistake};
 
 /// The name that the script has in traces.
 pub(super) const FILE: &str = "script.ts";
 
 /// An error of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct ScriptError {
     pub(crate) message: String,
     /// Line and column from 1, the innermost first.
     pub(crate) places: Vec<(usize, usize)>,
     pub(crate) suggestion: Option<String>,
 }
 
-impl Failure {
-    pub(crate) fn plain(message: impl Into<String>) -> Self {
+impl ScriptError {
+    pub(crate) fn from_message(message: impl Into<String>) -> Self {
         Self { message: message.into(), places: Vec::new(), suggestion: None }
     }
 
     /// The error as lines: what, where with the line of the script, and what to do.
-    pub(crate) fn shown(&self, source: &str) -> String {
+    pub(crate) fn render(&self, source: &str) -> String {
         let mut text = self.message.clone();
         for (at, (line, column)) in self.places.iter().enumerate() {
             text += &format!("\n  at line {line}, column {column}");
@@ -38,15 +38,15 @@ impl Failure {
     }
 }
 
-impl From<Mistake> for Failure {
-    fn from(mistake: Mistake) -> Self {
+impl From<ScriptMistake> for ScriptError {
+    fn from(mistake: ScriptMistake) -> Self {
         Self { message: mistake.message, places: mistake.place.into_iter().collect(), suggestion: None }
     }
 }
 
 /// What the prelude says of an error.
 #[derive(Default, Deserialize)]
-struct Described {
+struct ErrorDescription {
     name: Option<String>,
     message: Option<String>,
     stack: Option<String>,
@@ -54,16 +54,16 @@ struct Described {
 }
 
 /// The most places of a trace.
-const PLACES: usize = 5;
+const MAX_PLACES: usize = 5;
 
 /// Bytes of a message that are told.
-const MESSAGE: usize = 2_000;
+const MAX_MESSAGE_BYTES: usize = 2_000;
 
 /// Reads what the prelude says of an error.
-pub(super) fn of_description(json: &str, script: &Script, source: &str) -> Failure {
-    let told: Described = serde_json::from_str(json).unwrap_or_default();
+pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str) -> ScriptError {
+    let told: ErrorDescription = serde_json::from_str(json).unwrap_or_default();
     let message = told.message.unwrap_or_default();
-    let message = &message[..message.floor_char_boundary(MESSAGE)];
+    let message = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
     let message = match told.name.filter(|name| name != "Error" && name != "ToolError") {
         Some(name) => format!("{name}: {message}"),
         None => message.to_owned(),
@@ -79,12 +79,12 @@ pub(super) fn of_description(json: &str, script: &Script, source: &str) -> Failu
         _ => message,
     };
     let stack = told.stack.unwrap_or_default();
-    let places = stack.lines().filter_map(place).take(PLACES);
+    let places = stack.lines().filter_map(place).take(MAX_PLACES);
     let lines = source.lines().count();
     let places = places.map(|(line, column)| script.place(source, line, column));
     // What is around the script is not the script's.
     let places = places.filter(|(line, _)| *line <= lines).collect();
-    Failure { message, places, suggestion: told.suggestion }
+    ScriptError { message, places, suggestion: told.suggestion }
 }
 
 /// Line and column of `    at name (script.ts:3:5)`.

@@ -6,10 +6,10 @@ use gatehouse_sdk::catalog::ToolRequest;
 use rquickjs::{Ctx, Function, Object, Result};
 use serde_json::json;
 
-use super::{Run, json, ready::Served};
+use super::{RunState, json, prepared_engine::CurrentRun};
 
 /// The object that the prelude gets.
-pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<Served>) -> Result<Object<'js>> {
+pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     let own = Rc::clone(served);
     let print = move |line: String| own.with(|run| run.console.print(&line));
@@ -33,7 +33,7 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<Served>) -> Result<Object<'j
 }
 
 /// Takes a call of a tool. JSON with its number, or with why it cannot be made.
-fn call(run: &Run, source: &str, tool: &str, arguments: String) -> String {
+fn call(run: &RunState, source: &str, tool: &str, arguments: String) -> String {
     if let Some(most) = run.queue.is_used_up() {
         let message = format!("The script made {most} calls, which is the most.");
         let suggestion = "Do less in one script; a preset may raise max_calls.";

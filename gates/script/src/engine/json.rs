@@ -1,7 +1,7 @@
 //! JSON between the script and the host.
 
 /// Levels of JSON that the engine parses: it calls itself for each.
-const DEPTH: usize = 400;
+const MAX_DEPTH: usize = 400;
 
 /// Whether JSON nests deeper than the engine can take. Brackets in strings do not count.
 pub(super) fn is_deep(json: &str) -> bool {
@@ -13,7 +13,7 @@ pub(super) fn is_deep(json: &str) -> bool {
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
-                if depth > DEPTH {
+                if depth > MAX_DEPTH {
                     return true;
                 }
             }

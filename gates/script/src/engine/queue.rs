@@ -7,30 +7,30 @@ use gatehouse_sdk::{
     catalog::{self, ToolRequest},
 };
 
-use super::Bounds;
+use super::RunLimits;
 
 /// Calls that leave at once at most: a batch of more than a host allows is refused whole.
-const AT_ONCE: usize = 32;
+const MAX_BATCH: usize = 32;
 
 /// The least number of calls at the same time that the host itself looks after.
-const HOSTS_OWN: u32 = 8;
+const MIN_HOST_PARALLEL: u32 = 8;
 
 /// A call on its way.
-pub(super) struct Waiting {
+pub(super) struct QueuedCall {
     pub(super) id: u32,
     pub(super) request: ToolRequest,
 }
 
 /// The calls of one run.
-pub(crate) struct Queue {
-    waiting: RefCell<Vec<Waiting>>,
+pub(crate) struct CallQueue {
+    waiting: RefCell<Vec<QueuedCall>>,
     made: Cell<u32>,
     batches: Cell<u32>,
-    bounds: Bounds,
+    bounds: RunLimits,
 }
 
-impl Queue {
-    pub(super) fn new(bounds: Bounds) -> Self {
+impl CallQueue {
+    pub(super) fn new(bounds: RunLimits) -> Self {
         Self { waiting: RefCell::default(), made: Cell::new(0), batches: Cell::new(0), bounds }
     }
 
@@ -43,7 +43,7 @@ impl Queue {
     pub(super) fn add(&self, request: ToolRequest) -> u32 {
         let id = self.made.get() + 1;
         self.made.set(id);
-        self.waiting.borrow_mut().push(Waiting { id, request });
+        self.waiting.borrow_mut().push(QueuedCall { id, request });
         id
     }
 
@@ -56,7 +56,7 @@ impl Queue {
         let waiting = self.waiting.take();
         self.batches.set(self.batches.get() + 1);
         let parallel = self.bounds.parallel.max(1);
-        let part = if parallel < HOSTS_OWN { parallel as usize } else { AT_ONCE };
+        let part = if parallel < MIN_HOST_PARALLEL { parallel as usize } else { MAX_BATCH };
         let mut outcomes = Vec::with_capacity(waiting.len());
         let (ids, requests): (Vec<u32>, Vec<ToolRequest>) =
             waiting.into_iter().map(|one| (one.id, one.request)).unzip();

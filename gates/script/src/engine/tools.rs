@@ -16,9 +16,9 @@ pub(crate) const PROXY: &str = "call_tool";
 
 /// What is there, asked for once, when a script first needs it.
 #[derive(Default)]
-pub(crate) struct Tools(OnceCell<Listed>);
+pub(crate) struct ScriptTools(OnceCell<ToolTable>);
 
-struct Listed {
+struct ToolTable {
     entries: Vec<Entry>,
     fault: Option<Fault>,
     proxy: Option<String>,
@@ -33,22 +33,22 @@ pub(crate) fn entries() -> Result<Vec<Entry>, Fault> {
     Ok(all.into_iter().filter(|entry| Some(&entry.source) != own.as_ref()).collect())
 }
 
-impl Tools {
-    fn listed(&self) -> &Listed {
+impl ScriptTools {
+    fn table(&self) -> &ToolTable {
         self.0.get_or_init(|| {
             let (entries, fault) = match entries() {
                 Ok(entries) => (entries, None),
                 Err(fault) => (Vec::new(), Some(fault)),
             };
             let proxy = entries.iter().find(|entry| entry.tool == PROXY).map(|entry| entry.name.clone());
-            Listed { entries, fault, proxy }
+            ToolTable { entries, fault, proxy }
         })
     }
 
     /// JSON of the sources and what each calls its tools.
     pub(super) fn sources(&self) -> String {
         let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
-        for entry in &self.listed().entries {
+        for entry in &self.table().entries {
             match sources.iter_mut().find(|(source, _)| *source == entry.source) {
                 Some((_, tools)) => tools.push(&entry.tool),
                 None => sources.push((&entry.source, vec![&entry.tool])),
@@ -65,7 +65,7 @@ impl Tools {
         tool: &str,
         arguments: String,
     ) -> Result<(String, String), Value> {
-        let listed = self.listed();
+        let listed = self.table();
         if let Some(fault) = &listed.fault {
             return Err(json!({
                 "message": fault.message, "type": "denied", "suggestion": fault.hint, "tool": tool,
@@ -78,14 +78,14 @@ impl Tools {
             }));
         };
         let named = |entry: &&Entry| {
-            same(&entry.source, source)
-                && (entry.tool == tool || entry.name == tool || same(&entry.tool, tool))
+            is_same_name(&entry.source, source)
+                && (entry.tool == tool || entry.name == tool || is_same_name(&entry.tool, tool))
         };
         if let Some(entry) = listed.entries.iter().find(named) {
             check(entry, &object)?;
             return Ok((entry.name.clone(), arguments));
         }
-        let known = listed.entries.iter().any(|entry| same(&entry.source, source));
+        let known = listed.entries.iter().any(|entry| is_same_name(&entry.source, source));
         match &listed.proxy {
             Some(proxy) if !known && is_name(source) && is_name(tool) => {
                 let wrapped = json!({"server": source, "tool": tool, "arguments": object});
@@ -96,11 +96,13 @@ impl Tools {
     }
 
     fn unknown(&self, source: &str, tool: &str, known: bool) -> Value {
-        let entries = &self.listed().entries;
+        let entries = &self.table().entries;
         let mut names: Vec<&str> = match known {
-            true => {
-                entries.iter().filter(|entry| same(&entry.source, source)).map(|entry| &*entry.tool).collect()
-            }
+            true => entries
+                .iter()
+                .filter(|entry| is_same_name(&entry.source, source))
+                .map(|entry| &*entry.tool)
+                .collect(),
             false => entries.iter().map(|entry| &*entry.source).collect(),
         };
         names.dedup();
@@ -116,7 +118,7 @@ impl Tools {
     }
 
     /// An error in a tool's own words, or in the proxy's.
-    pub(super) fn of_error_reply(&self, text: &str) -> Value {
+    pub(super) fn error_from_reply(&self, text: &str) -> Value {
         let first = text.lines().next().unwrap_or_default();
         if let Ok(Value::Object(told)) =
             serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first))
@@ -131,7 +133,7 @@ impl Tools {
 }
 
 /// Names as they are, or with `_` for what no identifier has.
-pub(crate) fn same(name: &str, asked: &str) -> bool {
+pub(crate) fn is_same_name(name: &str, asked: &str) -> bool {
     name == asked
         || (name.len() == asked.len()
             && name
@@ -150,7 +152,7 @@ fn cut(text: &str) -> &str {
 
 /// Looks at what can be seen at a glance before the call leaves: members that are missing, unknown or of another type.
 fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
-    let Ok(Value::Object(schema)) = catalog::schema(&entry.name).map(|json| json_of(&json)) else {
+    let Ok(Value::Object(schema)) = catalog::schema(&entry.name).map(|json| parse_json(&json)) else {
         return Ok(());
     };
     let empty = Map::new();
@@ -202,6 +204,6 @@ fn fits(kind: &str, value: &Value) -> bool {
 }
 
 /// JSON of the host; null where it cannot be read.
-pub(crate) fn json_of(text: &str) -> Value {
+pub(crate) fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

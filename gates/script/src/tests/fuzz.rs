@@ -2,16 +2,16 @@
 
 use gatehouse_mutate::Target;
 
-use crate::{file::File, typescript};
+use crate::{file::ScriptFile, typescript};
 
 fn script(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    if let Ok(script) = typescript::Script::read(&text) {
+    if let Ok(script) = typescript::CompiledScript::read(&text) {
         // Types became white space: no line is lost, but for the two that are put around it.
         assert!(script.javascript.lines().count() >= text.lines().count(), "{}", script.javascript);
     }
     let _ = typescript::uses(&text);
-    let _ = File::read(&text);
+    let _ = ScriptFile::read(&text);
 }
 
 #[test]

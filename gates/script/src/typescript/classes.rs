@@ -6,11 +6,11 @@ use oxc_ast::ast::{
 };
 use oxc_span::GetSpan;
 
-use super::{refused, visit::Blanker};
+use super::{unsupported, visit::TypeStripper};
 
 const MODIFIERS: &[&str] = &["public", "private", "protected", "readonly", "override", "abstract", "declare"];
 
-impl Blanker<'_> {
+impl TypeStripper<'_> {
     /// The head of a class: `abstract`, and what it implements.
     pub(super) fn blank_class(&mut self, class: &Class<'_>) {
         if class.r#abstract {
@@ -42,7 +42,7 @@ impl Blanker<'_> {
         }
         self.modifiers(method.span.start, method.key.span().start);
         if method.optional {
-            self.one(b'?', method.key.span().end, method.value.span.end);
+            self.blank_byte(b'?', method.key.span().end, method.value.span.end);
         }
         false
     }
@@ -60,10 +60,10 @@ impl Blanker<'_> {
             .map_or(property.span.end, |annotation| annotation.span.start + 1);
         let key = property.key.span().end;
         if property.optional {
-            self.one(b'?', key, end);
+            self.blank_byte(b'?', key, end);
         }
         if property.definite {
-            self.one(b'!', key, end);
+            self.blank_byte(b'!', key, end);
         }
         false
     }
@@ -115,7 +115,7 @@ impl Blanker<'_> {
         };
         match place {
             Some(place) => self.edits.insert(place, format!(";{assignments}")),
-            None => self.refuse(constructor.span.start, refused::SUPER),
+            None => self.refuse(constructor.span.start, unsupported::SUPER),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Changes that are collected in any order.
 #[derive(Default)]
-pub(super) struct Edits {
+pub(super) struct TextEdits {
     /// Ranges that become blanks; line ends in them stay.
     blanks: Vec<(u32, u32)>,
     /// Single bytes that become another one, after the blanks.
@@ -11,7 +11,7 @@ pub(super) struct Edits {
     inserted: Vec<(u32, String)>,
 }
 
-impl Edits {
+impl TextEdits {
     pub(super) fn blank(&mut self, start: u32, end: u32) {
         if start < end {
             self.blanks.push((start, end));

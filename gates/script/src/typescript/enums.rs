@@ -3,9 +3,9 @@
 use oxc_ast::ast::{TSEnumDeclaration, TSEnumMember, TSEnumMemberName};
 use oxc_span::GetSpan;
 
-use super::visit::Blanker;
+use super::visit::TypeStripper;
 
-impl Blanker<'_> {
+impl TypeStripper<'_> {
     /// Rewrites the declaration; what the values are made of is visited by the caller.
     pub(super) fn write_enum(&mut self, declaration: &TSEnumDeclaration<'_>) {
         let name = declaration.id.name.as_str();

@@ -7,8 +7,8 @@ mod classes;
 mod edits;
 mod enums;
 mod nesting;
-mod refused;
-mod uses;
+mod tool_uses;
+mod unsupported;
 mod visit;
 
 #[cfg(test)]
@@ -20,15 +20,15 @@ use oxc_ast_visit::Visit;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_span::{GetSpan, SourceType};
 
-use edits::Edits;
-pub(crate) use uses::uses;
+use edits::TextEdits;
+pub(crate) use tool_uses::uses;
 
 /// The most bytes of a script.
 pub(crate) const MAX_BYTES: usize = 256 << 10;
 
 /// JavaScript that can be run: the body of an async function in a script, whose value is what the script returns.
 #[derive(Debug)]
-pub(crate) struct Script {
+pub(crate) struct CompiledScript {
     pub(crate) javascript: String,
     /// The line of the JavaScript, from 1, that was put in before the last expression.
     split: Option<usize>,
@@ -36,13 +36,13 @@ pub(crate) struct Script {
 
 /// What is wrong with a script, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub(crate) struct ScriptMistake {
     pub(crate) message: String,
     /// Line and column from 1; a column is a character.
     pub(crate) place: Option<(usize, usize)>,
 }
 
-impl Mistake {
+impl ScriptMistake {
     fn at(source: &str, byte: u32, message: impl Into<String>) -> Self {
         Self { message: message.into(), place: Some(place(source, byte as usize)) }
     }
@@ -59,12 +59,12 @@ fn place(source: &str, byte: usize) -> (usize, usize) {
 const HEAD: &str = "(async () => {\"use strict\";\n";
 const TAIL: &str = "\n})()";
 
-impl Script {
+impl CompiledScript {
     /// Reads TypeScript.
-    pub(crate) fn read(source: &str) -> Result<Self, Mistake> {
+    pub(crate) fn read(source: &str) -> Result<Self, ScriptMistake> {
         if source.len() > MAX_BYTES {
             let message = format!("The script has {} bytes; the most is {MAX_BYTES}.", source.len());
-            return Err(Mistake { message, place: None });
+            return Err(ScriptMistake { message, place: None });
         }
         nesting::check(source)?;
         let allocator = Allocator::default();
@@ -76,9 +76,9 @@ impl Script {
                 message = format!("{message} ({help})");
             }
             let place = byte.map(|byte| place(source, byte as usize));
-            return Err(Mistake { message: refused::worded(message), place });
+            return Err(ScriptMistake { message: unsupported::explain(message), place });
         }
-        let mut visitor = visit::Blanker::new(source);
+        let mut visitor = visit::TypeStripper::new(source);
         visitor.visit_program(&parsed.program);
         let mut edits = visitor.finish()?;
         let split = return_last(&parsed.program, source, &mut edits);
@@ -106,7 +106,7 @@ fn parsed<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
 
 /// Has the script return its last statement where that is an expression. It begins a line of its own, filled up with
 /// blanks, so that its columns stay. Gives the line before it.
-fn return_last(program: &Program<'_>, source: &str, edits: &mut Edits) -> Option<usize> {
+fn return_last(program: &Program<'_>, source: &str, edits: &mut TextEdits) -> Option<usize> {
     let (start, end) = match program.body.last() {
         Some(Statement::ExpressionStatement(last)) => (last.span.start, last.expression.span().end),
         None => {

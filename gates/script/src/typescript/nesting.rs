@@ -1,16 +1,16 @@
 //! How deep a script nests, before the parser, which calls itself for each level, finds out.
 
-use super::Mistake;
+use super::ScriptMistake;
 
 /// The most levels of brackets.
-const BRACKETS: usize = 200;
+const MAX_BRACKETS: usize = 200;
 
 /// The most operators, arrows and keywords between two ends of statements, each of which may be a level.
-const CHAIN: usize = 1_000;
+const MAX_CHAIN: usize = 1_000;
 
 /// Counts brackets and what else makes a parser go deeper, without telling strings from code: what is in them counts too,
 /// which no script that people or models write comes near.
-pub(super) fn check(source: &str) -> Result<(), Mistake> {
+pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
     let bytes = source.as_bytes();
     let (mut angles, mut chain) = (0usize, 0usize);
     // The closing bracket that each open one waits for. A closing bracket of another kind closes nothing unless one of its
@@ -76,18 +76,18 @@ pub(super) fn check(source: &str) -> Result<(), Mistake> {
             }
             _ => {}
         }
-        if brackets.len() > BRACKETS || angles > BRACKETS {
-            return Err(Mistake::at(
+        if brackets.len() > MAX_BRACKETS || angles > MAX_BRACKETS {
+            return Err(ScriptMistake::at(
                 source,
                 at as u32,
-                format!("The script nests brackets deeper than {BRACKETS} levels."),
+                format!("The script nests brackets deeper than {MAX_BRACKETS} levels."),
             ));
         }
-        if chain > CHAIN {
+        if chain > MAX_CHAIN {
             let message = format!(
-                "More than {CHAIN} operators in one statement; put data into the script as JSON text or split the statement."
+                "More than {MAX_CHAIN} operators in one statement; put data into the script as JSON text or split the statement."
             );
-            return Err(Mistake::at(source, at as u32, message));
+            return Err(ScriptMistake::at(source, at as u32, message));
         }
         at += length;
     }

@@ -1,9 +1,10 @@
 //! Lines and columns stay, whatever is taken out.
 
-use super::Script;
+use super::CompiledScript;
 
 fn body(source: &str) -> String {
-    let script = Script::read(source).unwrap_or_else(|mistake| panic!("{source}: {mistake:?}")).javascript;
+    let script =
+        CompiledScript::read(source).unwrap_or_else(|mistake| panic!("{source}: {mistake:?}")).javascript;
     script.lines().skip(1).collect::<Vec<_>>().join("\n").trim_end_matches("\n})()").to_owned()
 }
 
@@ -19,17 +20,17 @@ fn types_become_blanks_of_the_same_length() {
 #[test]
 fn the_last_expression_keeps_its_columns() {
     assert_eq!(body("a(); b"), "a(); return (\n     b)");
-    let script = Script::read("x();\n  y(z as T).w").unwrap();
+    let script = CompiledScript::read("x();\n  y(z as T).w").unwrap();
     assert_eq!(script.place("x();\n  y(z as T).w", 2, 1), (1, 1));
     assert_eq!(script.place("x();\n  y(z as T).w", 4, 5), (2, 5));
     let wide = "const größe = 1;\nreturn 'é' + q;";
-    let script = Script::read(wide).unwrap();
+    let script = CompiledScript::read(wide).unwrap();
     assert_eq!(script.place(wide, 3, 16), (2, 15));
 }
 
 #[test]
 fn a_mistake_has_its_place() {
-    let mistake = Script::read("let a = 1;\nlet é = @;").unwrap_err();
+    let mistake = CompiledScript::read("let a = 1;\nlet é = @;").unwrap_err();
     assert_eq!(mistake.place.map(|(line, _)| line), Some(2));
 }
 

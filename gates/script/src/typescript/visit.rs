@@ -5,32 +5,32 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
-use super::{Mistake, edits::Edits, refused};
+use super::{ScriptMistake, edits::TextEdits, unsupported};
 
 /// How deep the tree may be where it is walked; operators one after the other are levels too.
-const DEPTH: usize = 1_200;
+const MAX_TREE_DEPTH: usize = 1_200;
 
 /// Collects the edits of one script.
-pub(super) struct Blanker<'s> {
+pub(super) struct TypeStripper<'s> {
     pub(super) source: &'s str,
-    pub(super) edits: Edits,
-    mistake: Option<Mistake>,
+    pub(super) edits: TextEdits,
+    mistake: Option<ScriptMistake>,
     depth: usize,
 }
 
-impl<'s> Blanker<'s> {
+impl<'s> TypeStripper<'s> {
     pub(super) fn new(source: &'s str) -> Self {
-        Self { source, edits: Edits::default(), mistake: None, depth: 0 }
+        Self { source, edits: TextEdits::default(), mistake: None, depth: 0 }
     }
 
-    pub(super) fn finish(self) -> Result<Edits, Mistake> {
+    pub(super) fn finish(self) -> Result<TextEdits, ScriptMistake> {
         self.mistake.map_or(Ok(self.edits), Err)
     }
 
     /// Notes the first thing that a script cannot have.
     pub(super) fn refuse(&mut self, at: u32, why: &str) {
         if self.mistake.is_none() {
-            self.mistake = Some(Mistake::at(self.source, at, why));
+            self.mistake = Some(ScriptMistake::at(self.source, at, why));
         }
     }
 
@@ -47,14 +47,14 @@ impl<'s> Blanker<'s> {
     }
 
     /// Blanks the first such byte in a range.
-    pub(super) fn one(&mut self, byte: u8, from: u32, to: u32) {
+    pub(super) fn blank_byte(&mut self, byte: u8, from: u32, to: u32) {
         if let Some(at) = self.find(byte, from, to) {
             self.edits.blank(at, at + 1);
         }
     }
 
     /// Blanks a type at the end of something. Where the next line begins with what would continue it now, a semicolon ends it.
-    fn tail(&mut self, start: u32, end: u32) {
+    fn blank_type_tail(&mut self, start: u32, end: u32) {
         self.edits.blank(start, end);
         let rest = &self.source[end as usize..];
         let next = rest.trim_start_matches([' ', '\t', '\r']);
@@ -102,9 +102,9 @@ fn skip_blank(mut text: &str) -> &str {
     }
 }
 
-impl<'a> Visit<'a> for Blanker<'_> {
+impl<'a> Visit<'a> for TypeStripper<'_> {
     fn visit_expression(&mut self, it: &Expression<'a>) {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_TREE_DEPTH {
             return self.refuse(it.span().start, "The script nests expressions too deep; split them.");
         }
         self.depth += 1;
@@ -113,7 +113,7 @@ impl<'a> Visit<'a> for Blanker<'_> {
     }
 
     fn visit_statement(&mut self, it: &Statement<'a>) {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_TREE_DEPTH {
             return self.refuse(it.span().start, "The script nests statements too deep; split them.");
         }
         self.depth += 1;
@@ -127,15 +127,15 @@ impl<'a> Visit<'a> for Blanker<'_> {
             Statement::ImportDeclaration(it) if it.import_kind == ImportOrExportKind::Type => {
                 self.statement(it.span)
             }
-            Statement::ImportDeclaration(it) => self.refuse(it.span.start, refused::IMPORT),
-            Statement::TSImportEqualsDeclaration(it) => self.refuse(it.span.start, refused::REQUIRE),
-            Statement::TSExternalModuleDeclaration(it) => self.refuse(it.span.start, refused::NAMESPACE),
-            Statement::TSNamespaceDeclaration(it) => self.refuse(it.span.start, refused::NAMESPACE),
+            Statement::ImportDeclaration(it) => self.refuse(it.span.start, unsupported::IMPORT),
+            Statement::TSImportEqualsDeclaration(it) => self.refuse(it.span.start, unsupported::REQUIRE),
+            Statement::TSExternalModuleDeclaration(it) => self.refuse(it.span.start, unsupported::NAMESPACE),
+            Statement::TSNamespaceDeclaration(it) => self.refuse(it.span.start, unsupported::NAMESPACE),
             Statement::TSGlobalDeclaration(it) => self.statement(it.span),
             Statement::ExportAllDeclaration(_)
             | Statement::ExportDefaultDeclaration(_)
             | Statement::TSExportAssignment(_)
-            | Statement::TSNamespaceExportDeclaration(_) => self.refuse(it.span().start, refused::EXPORT),
+            | Statement::TSNamespaceExportDeclaration(_) => self.refuse(it.span().start, unsupported::EXPORT),
             Statement::ExportNamedDeclaration(it) if it.specifiers.is_empty() => self.statement(it.span),
             other => walk::walk_statement(self, other),
         }
@@ -143,27 +143,27 @@ impl<'a> Visit<'a> for Blanker<'_> {
     }
 
     fn visit_export_declaration(&mut self, it: &ExportDeclaration<'a>) {
-        self.refuse(it.span.start, refused::EXPORT);
+        self.refuse(it.span.start, unsupported::EXPORT);
     }
 
     fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
-        self.refuse(it.span.start, refused::EXPORT);
+        self.refuse(it.span.start, unsupported::EXPORT);
     }
 
     fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
-        self.refuse(it.span.start, refused::EXPORT);
+        self.refuse(it.span.start, unsupported::EXPORT);
     }
 
     fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
-        self.refuse(it.span.start, refused::IMPORT);
+        self.refuse(it.span.start, unsupported::IMPORT);
     }
 
     fn visit_decorator(&mut self, it: &Decorator<'a>) {
-        self.refuse(it.span.start, refused::DECORATOR);
+        self.refuse(it.span.start, unsupported::DECORATOR);
     }
 
     fn visit_accessor_property(&mut self, it: &AccessorProperty<'a>) {
-        self.refuse(it.span.start, refused::ACCESSOR);
+        self.refuse(it.span.start, unsupported::ACCESSOR);
     }
 
     fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
@@ -174,7 +174,7 @@ impl<'a> Visit<'a> for Blanker<'_> {
     }
 
     fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
-        self.tail(it.span.start, it.span.end);
+        self.blank_type_tail(it.span.start, it.span.end);
     }
 
     fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
@@ -188,18 +188,18 @@ impl<'a> Visit<'a> for Blanker<'_> {
     fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
         self.edits.blank(it.span.start, it.span.end);
         if skip_blank(&self.source[it.span.end as usize..]).starts_with(',') {
-            self.one(b',', it.span.end, self.source.len() as u32);
+            self.blank_byte(b',', it.span.end, self.source.len() as u32);
         }
     }
 
     fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
         self.visit_expression(&it.expression);
-        self.tail(it.expression.span().end, it.span.end);
+        self.blank_type_tail(it.expression.span().end, it.span.end);
     }
 
     fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
         self.visit_expression(&it.expression);
-        self.tail(it.expression.span().end, it.span.end);
+        self.blank_type_tail(it.expression.span().end, it.span.end);
     }
 
     fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
@@ -210,7 +210,7 @@ impl<'a> Visit<'a> for Blanker<'_> {
     fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
         let (start, end) = (it.span.start, it.expression.span().start);
         if self.source[start as usize..end as usize].contains('\n') {
-            self.refuse(start, refused::ASSERTION);
+            self.refuse(start, unsupported::ASSERTION);
         }
         self.edits.blank(start, end);
         self.visit_expression(&it.expression);
@@ -219,7 +219,7 @@ impl<'a> Visit<'a> for Blanker<'_> {
     fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
         if it.definite {
             let end = it.type_annotation.as_ref().map_or(it.span.end, |types| types.span.start + 1);
-            self.one(b'!', it.id.span().end, end);
+            self.blank_byte(b'!', it.id.span().end, end);
         }
         walk::walk_variable_declarator(self, it);
     }
@@ -229,7 +229,7 @@ impl<'a> Visit<'a> for Blanker<'_> {
             let end = it.type_annotation.as_ref().map_or(it.span.end, |types| types.span.start + 1);
             let from = it.pattern.span().end;
             // Without a type the mark may stand after what counts as the parameter.
-            self.one(b'?', from, end.max(from + 1));
+            self.blank_byte(b'?', from, end.max(from + 1));
         }
         walk::walk_formal_parameter(self, it);
     }

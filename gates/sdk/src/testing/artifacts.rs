@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Each artifact with its text, the newest last.
-type Kept = Vec<(Artifact, String)>;
+type StoredTexts = Vec<(Artifact, String)>;
 
-pub(super) type Store = RefCell<Kept>;
+pub(super) type Store = RefCell<StoredTexts>;
 
 /// What the operator of this host has set.
 const TTL_MS: u64 = 3 * 60 * 60 * 1000;
@@ -33,7 +33,7 @@ impl Fake {
     fn artifacts<T>(
         &self,
         function: &str,
-        f: impl FnOnce(&mut Kept) -> Result<T, Fault>,
+        f: impl FnOnce(&mut StoredTexts) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let Some(kept) = &self.artifacts else { return unset(function) };
         self.failure(function)?;

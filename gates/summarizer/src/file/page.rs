@@ -11,13 +11,13 @@ use serde::{
 use serde_json::value::RawValue;
 
 /// Characters of a page at most.
-pub(super) const MOST: usize = 8_000;
+pub(super) const MAX_PAGE_CHARS: usize = 8_000;
 
 /// The unit of a value that is neither a list nor an object nor a string.
 pub(super) const VALUE: &str = "value";
 
 /// A page.
-pub(super) struct Page {
+pub(super) struct ContentPage {
     pub(super) content: String,
     /// What `next` and `total` count.
     pub(super) unit: &'static str,
@@ -27,13 +27,13 @@ pub(super) struct Page {
 }
 
 /// Where a value came from, to say where an element of it is.
-pub(super) enum Place<'a> {
+pub(super) enum ValuePath<'a> {
     Pointer(&'a str),
     Jq(&'a str),
 }
 
-impl Place<'_> {
-    fn of(&self, element: &str) -> String {
+impl ValuePath<'_> {
+    fn element_path(&self, element: &str) -> String {
         match self {
             Self::Pointer(pointer) => {
                 format!(
@@ -54,20 +54,20 @@ fn quoted(text: &str) -> String {
 }
 
 /// Characters of a text from an offset on, to the end of a line where one is near.
-pub(super) fn characters(text: &str, offset: u64) -> Page {
+pub(super) fn characters(text: &str, offset: u64) -> ContentPage {
     let total = text.chars().count() as u64;
     let at = |character: u64| {
         let place = usize::try_from(character).unwrap_or(usize::MAX);
         text.char_indices().nth(place).map_or(text.len(), |(at, _)| at)
     };
     let from = at(offset);
-    let mut end = at(offset.saturating_add(MOST as u64));
+    let mut end = at(offset.saturating_add(MAX_PAGE_CHARS as u64));
     let mut next = None;
     if end < text.len() {
         end = from + end_of_line(&text[from..end]);
         next = Some(offset + text[from..end].chars().count() as u64);
     }
-    Page { content: text[from..end].to_owned(), unit: "characters", next, total, note: None }
+    ContentPage { content: text[from..end].to_owned(), unit: "characters", next, total, note: None }
 }
 
 /// Where the last line of a page ends; the end of the page where that would leave out more than a quarter.
@@ -76,69 +76,78 @@ pub(super) fn end_of_line(page: &str) -> usize {
 }
 
 /// A page of a JSON value.
-pub(super) fn value(json: &str, offset: u64, place: &Place<'_>) -> Result<Page, Fault> {
+pub(super) fn value(json: &str, offset: u64, place: &ValuePath<'_>) -> Result<ContentPage, Fault> {
     let json = without_blanks(json.trim());
     let broken =
         |e: serde_json::Error| Fault::internal(format!("the host gave a value that is not JSON: {e}"));
     match json.as_bytes().first() {
         Some(b'[') => {
             let elements: Vec<&RawValue> = serde_json::from_str(&json).map_err(broken)?;
-            let items: Vec<Item> =
-                elements.iter().enumerate().map(|(at, raw)| Item::new(at.to_string(), raw.get())).collect();
-            Ok(listed(&items, "elements", ["[", ",", "]"], offset, |element| place.of(element)))
+            let items: Vec<JsonElement> = elements
+                .iter()
+                .enumerate()
+                .map(|(at, raw)| JsonElement::new(at.to_string(), raw.get()))
+                .collect();
+            Ok(page_of_elements(&items, "elements", ["[", ",", "]"], offset, |element| {
+                place.element_path(element)
+            }))
         }
         Some(b'{') => {
-            let members: Members = serde_json::from_str(&json).map_err(broken)?;
+            let members: ObjectMembers = serde_json::from_str(&json).map_err(broken)?;
             let item = |(key, raw): &(String, &RawValue)| {
-                Item::new(key.clone(), &format!("{}:{}", quoted(key), raw.get()))
+                JsonElement::new(key.clone(), &format!("{}:{}", quoted(key), raw.get()))
             };
-            let items: Vec<Item> = members.0.iter().map(item).collect();
-            Ok(listed(&items, "members", ["{", ",", "}"], offset, |element| place.of(element)))
+            let items: Vec<JsonElement> = members.0.iter().map(item).collect();
+            Ok(page_of_elements(&items, "members", ["{", ",", "}"], offset, |element| {
+                place.element_path(element)
+            }))
         }
         Some(b'"') => {
             let text: String = serde_json::from_str(&json).map_err(broken)?;
-            Ok(Page {
+            Ok(ContentPage {
                 note: Some("The value is a string; this is its text.".into()),
                 ..characters(&text, offset)
             })
         }
-        _ => Ok(Page { content: json, unit: VALUE, next: None, total: 1, note: None }),
+        _ => Ok(ContentPage { content: json, unit: VALUE, next: None, total: 1, note: None }),
     }
 }
 
 /// A page of what a filter gave, one value a line.
-pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<Page, Fault> {
-    let items: Vec<Item> =
-        values.iter().enumerate().map(|(at, value)| Item::new(at.to_string(), value)).collect();
+pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<ContentPage, Fault> {
+    let items: Vec<JsonElement> =
+        values.iter().enumerate().map(|(at, value)| JsonElement::new(at.to_string(), value)).collect();
     let collected = format!("[{program}]");
-    Ok(listed(&items, "values", ["", "\n", ""], offset, |element| Place::Jq(&collected).of(element)))
+    Ok(page_of_elements(&items, "values", ["", "\n", ""], offset, |element| {
+        ValuePath::Jq(&collected).element_path(element)
+    }))
 }
 
 /// An element of a list or a member of an object.
-struct Item {
+struct JsonElement {
     name: String,
     text: String,
     length: usize,
 }
 
-impl Item {
+impl JsonElement {
     fn new(name: String, text: &str) -> Self {
         Self { name, text: text.to_owned(), length: text.chars().count() }
     }
 }
 
-fn listed(
-    items: &[Item],
+fn page_of_elements(
+    items: &[JsonElement],
     unit: &'static str,
     [open, between, close]: [&str; 3],
     offset: u64,
     place: impl Fn(&str) -> String,
-) -> Page {
+) -> ContentPage {
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(items.len());
     let mut used = open.len() + close.len();
     let fitting = items[from..].iter().take_while(|item| {
         used += item.length + between.len();
-        used <= MOST
+        used <= MAX_PAGE_CHARS
     });
     let mut end = from + fitting.count();
     let mut note = None;
@@ -156,7 +165,7 @@ fn listed(
     let texts: Vec<&str> = shown.iter().map(|item| item.text.as_str()).collect();
     let content = format!("{open}{}{close}", texts.join(between));
     let next = (end < items.len()).then_some(end as u64);
-    Page { content, unit, next, total: items.len() as u64, note }
+    ContentPage { content, unit, next, total: items.len() as u64, note }
 }
 
 /// JSON without the blanks between its parts: a page holds more of it.
@@ -177,14 +186,14 @@ fn without_blanks(json: &str) -> String {
 }
 
 /// The members of an object in their order, each as it stands.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Read;
+        struct MembersVisitor;
 
-        impl<'de> Visitor<'de> for Read {
-            type Value = Members<'de>;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = ObjectMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -195,10 +204,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
 
-        from.deserialize_map(Read)
+        from.deserialize_map(MembersVisitor)
     }
 }

@@ -7,11 +7,11 @@ use gatehouse_sdk::{
 
 use super::{
     Args,
-    page::{self, Page, Place},
+    page::{self, ContentPage, ValuePath},
 };
 
 /// The page that the arguments ask for.
-pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<Page, Fault> {
+pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     let pointer = args.json_pointer.as_deref();
     if let Some(lines) = &args.lines {
         if pointer.is_some() || args.jq.is_some() {
@@ -28,7 +28,7 @@ pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<Page, Fault> {
         return match pointer {
             Some(pointer) => {
                 let value = read(id, &Part::Pointer(pointer.into()))?.text;
-                page::value(&value, offset, &Place::Pointer(pointer))
+                page::value(&value, offset, &ValuePath::Pointer(pointer))
             }
             None => window(id, offset),
         };
@@ -36,15 +36,15 @@ pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<Page, Fault> {
     let part = pointer.map_or(Part::Whole, |pointer| Part::Pointer(pointer.into()));
     let outputs = gatehouse_jq::run(&read(id, &part)?.text, program)?;
     match &outputs.values[..] {
-        [value] => page::value(value, offset, &Place::Jq(program)),
+        [value] => page::value(value, offset, &ValuePath::Jq(program)),
         values => page::outputs(values, offset, program),
     }
-    .map(|page| Page { note: page.note.or(outputs.note.map(Into::into)), ..page })
+    .map(|page| ContentPage { note: page.note.or(outputs.note.map(Into::into)), ..page })
 }
 
 /// Characters of the whole text, as it stands.
-fn window(id: &str, offset: u64) -> Result<Page, Fault> {
-    let piece = read(id, &Part::Characters(Window { offset, count: page::MOST as u64 }))?;
+fn window(id: &str, offset: u64) -> Result<ContentPage, Fault> {
+    let piece = read(id, &Part::Characters(Window { offset, count: page::MAX_PAGE_CHARS as u64 }))?;
     let mut content = piece.text;
     let mut next = piece.next;
     if next.is_some() {
@@ -52,7 +52,7 @@ fn window(id: &str, offset: u64) -> Result<Page, Fault> {
         next = Some(offset + content[..end].chars().count() as u64);
         content.truncate(end);
     }
-    Ok(Page { content, unit: "characters", next, total: piece.total, note: None })
+    Ok(ContentPage { content, unit: "characters", next, total: piece.total, note: None })
 }
 
 fn read(id: &str, part: &Part) -> Result<artifacts::Piece, Fault> {

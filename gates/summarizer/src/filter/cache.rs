@@ -7,23 +7,23 @@ use sha2::{Digest, Sha256};
 use super::{Request, summary::Summary};
 
 /// What a summary is kept under.
-pub(crate) struct Key(String);
+pub(crate) struct SummaryKey(String);
 
-impl Key {
+impl SummaryKey {
     /// Whatever the summary depends on.
-    pub(super) fn of(request: &Request<'_>, llm: &str) -> Self {
+    pub(super) fn from_request(request: &Request<'_>, llm: &str) -> Self {
         let origin = request.origin;
         let parts = [&origin.source, &origin.version, &origin.name, llm, &request.query, request.text];
         Self(format!("x:{}", digest(&parts)))
     }
 }
 
-pub(super) fn get(key: &Key) -> Option<Summary> {
+pub(super) fn get(key: &SummaryKey) -> Option<Summary> {
     serde_json::from_slice(&kv::get(&key.0).ok()??).ok()
 }
 
 /// Keeps a summary; where there is no room, the next call asks the model again.
-pub(super) fn set(key: &Key, summary: &Summary, ttl_ms: u64) {
+pub(super) fn set(key: &SummaryKey, summary: &Summary, ttl_ms: u64) {
     if let Ok(json) = serde_json::to_vec(summary) {
         let _ = kv::set(&key.0, &json, Some(ttl_ms));
     }

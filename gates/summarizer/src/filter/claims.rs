@@ -18,17 +18,17 @@ const MAX_PASSAGE: usize = 600;
 const MAX_PASSAGES: usize = 20_000;
 
 /// Letters in which two forms of a word agree.
-const STEM: usize = 4;
+const STEM_LETTERS: usize = 4;
 
 /// What a result states, in passages.
-pub(super) struct Statements {
+pub(super) struct ResultStatements {
     of_result: Vec<Passage>,
     of_digest: Vec<Passage>,
 }
 
-impl Statements {
+impl ResultStatements {
     /// Reads a result, or what of it the model read, and its digest.
-    pub(super) fn of(text: &str, digest: &DigestResult) -> Self {
+    pub(super) fn new(text: &str, digest: &DigestResult) -> Self {
         let mut of_result = Vec::new();
         match serde_json::from_str(text) {
             Ok(value) => records("", &value, &mut of_result),
@@ -37,14 +37,16 @@ impl Statements {
         let mut of_digest = Vec::new();
         // Of `2 ERROR, 1 WARN` each is a statement of its own.
         let lines = digest.findings.iter().map(String::as_str).chain(digest.text.lines());
-        lines.for_each(|line| split(line, &[", "], &mut |clause| put(clause, &mut of_digest)));
+        lines.for_each(|line| {
+            split_clauses(line, &[", "], &mut |clause| push_passage(clause, &mut of_digest))
+        });
         Self { of_result, of_digest }
     }
 
     /// True if the result states what the sentence says, and the sentence is no instruction.
-    pub(super) fn hold(&self, sentence: &str) -> bool {
-        let telling = telling(sentence);
-        if instructs(sentence) || telling.iter().all(|word| is_claim(word)) {
+    pub(super) fn support(&self, sentence: &str) -> bool {
+        let telling = content_words(sentence);
+        if is_instruction(sentence) || telling.iter().all(|word| is_claim(word)) {
             return false;
         }
         let states = |passage: &Passage| passage.states(&telling);
@@ -74,17 +76,17 @@ impl Passage {
     }
 }
 
-fn telling(text: &str) -> Vec<String> {
+fn content_words(text: &str) -> Vec<String> {
     words(text).into_iter().filter(|word| !is_in(PLAIN, word) || is_claim(word)).collect()
 }
 
 /// True if a sentence addresses its reader or has a clause that begins like an instruction.
-fn instructs(sentence: &str) -> bool {
+fn is_instruction(sentence: &str) -> bool {
     let spaced = format!(" {} ", words(sentence).join(" "));
     let addresses = words(sentence).iter().any(|word| is_in(ADDRESS, word))
         || ADDRESSING.iter().any(|phrase| spaced.contains(&format!(" {phrase} ")));
     let mut orders = false;
-    split(sentence, &[": ", ", ", " and ", " then ", " or ", " but ", " so "], &mut |clause| {
+    split_clauses(sentence, &[": ", ", ", " and ", " then ", " or ", " but ", " so "], &mut |clause| {
         orders |= begins_with_verb(clause)
     });
     addresses || orders || has_infinitive(&words(sentence))
@@ -100,7 +102,7 @@ fn has_infinitive(words: &[String]) -> bool {
 }
 
 /// Gives the clauses of a text, which end at punctuation and at some words.
-fn split(text: &str, joints: &[&str], give: &mut impl FnMut(&str)) {
+fn split_clauses(text: &str, joints: &[&str], give: &mut impl FnMut(&str)) {
     let mut text = text.to_lowercase();
     for joint in joints {
         text = text.replace(joint, "\n");
@@ -123,12 +125,12 @@ fn ends(after: &str, c: char) -> bool {
 }
 
 fn clauses(text: &str, into: &mut Vec<Passage>) {
-    split(text, &[], &mut |clause| put(clause, into));
+    split_clauses(text, &[], &mut |clause| push_passage(clause, into));
 }
 
-fn put(text: &str, into: &mut Vec<Passage>) {
+fn push_passage(text: &str, into: &mut Vec<Passage>) {
     if into.len() < MAX_PASSAGES && !text.trim().is_empty() {
-        into.push(Passage(telling(&text[..text.floor_char_boundary(MAX_PASSAGE)])));
+        into.push(Passage(content_words(&text[..text.floor_char_boundary(MAX_PASSAGE)])));
     }
 }
 
@@ -137,7 +139,7 @@ fn records(name: &str, value: &Value, into: &mut Vec<Passage>) {
     if !holds_records(value) {
         let whole = format!("{name} {value}");
         if whole.len() <= MAX_PASSAGE {
-            put(&whole, into);
+            push_passage(&whole, into);
             return;
         }
     }
@@ -148,11 +150,11 @@ fn records(name: &str, value: &Value, into: &mut Vec<Passage>) {
             inner.into_iter().for_each(|(name, value)| records(name, value, into));
             let own: Vec<String> = own.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
             own.iter().for_each(|one| clauses(one, into));
-            put(&format!("{name} {}", own.join(" ")), into);
+            push_passage(&format!("{name} {}", own.join(" ")), into);
         }
         Value::Array(items) => items.iter().for_each(|item| records(name, item, into)),
         Value::String(text) => text.lines().for_each(|line| clauses(line, into)),
-        other => put(&format!("{name} {other}"), into),
+        other => push_passage(&format!("{name} {other}"), into),
     }
 }
 
@@ -201,8 +203,9 @@ fn is_claim(word: &str) -> bool {
 
 /// Whether a word is another one, or a form of it. A claim and a number have no other form.
 fn is_same(own: &str, word: &str) -> bool {
-    let exact = is_claim(word) || word.contains(|c: char| c.is_numeric()) || word.chars().count() <= STEM;
-    own == word || (!exact && forms(word, own))
+    let exact =
+        is_claim(word) || word.contains(|c: char| c.is_numeric()) || word.chars().count() <= STEM_LETTERS;
+    own == word || (!exact && have_same_stem(word, own))
 }
 
 fn is_number(word: &str) -> bool {
@@ -210,10 +213,10 @@ fn is_number(word: &str) -> bool {
 }
 
 /// `fails`, `failed` and `failure`: the same but for an ending.
-fn forms(a: &str, b: &str) -> bool {
+fn have_same_stem(a: &str, b: &str) -> bool {
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let (a, b) = (a.chars().count(), b.chars().count());
-    same >= STEM && same + 3 >= a.max(b) && same + 2 >= a.min(b)
+    same >= STEM_LETTERS && same + 3 >= a.max(b) && same + 2 >= a.min(b)
 }
 
 #[cfg(test)]

@@ -4,18 +4,18 @@
 use gatehouse_sdk::{Content, Reply};
 use serde_json::{Map, Value};
 
-use super::seen::Seen;
+use super::reply_parts::ReplyParts;
 
 /// An answer without the data of its result.
-pub(super) struct Envelope {
+pub(super) struct AnswerEnvelope {
     members: Map<String, Value>,
     /// Whether the data is text, and not other JSON.
     pub(super) is_text: bool,
 }
 
-impl Envelope {
+impl AnswerEnvelope {
     /// Takes the data of the result out of what there is to read, if that is such an answer.
-    pub(super) fn open(seen: &mut Seen) -> Option<Self> {
+    pub(super) fn open(seen: &mut ReplyParts) -> Option<Self> {
         const MEMBERS: [&str; 4] = ["ok", "request", "result", "meta"];
         if seen.whole.is_some() || !seen.text.starts_with("{\"ok\":true,\"request\":{") {
             return None;

@@ -22,7 +22,7 @@ const NUMBERS: [&str; 12] =
 const FIRST_NUMBERS: [u32; 12] = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
 /// What stands in a result.
-pub(crate) struct Known {
+pub(crate) struct ResultFacts {
     /// Words in lower case.
     words: HashSet<String>,
     /// Numbers without the commas between thousands.
@@ -31,9 +31,9 @@ pub(crate) struct Known {
     text: String,
 }
 
-impl Known {
+impl ResultFacts {
     /// What stands in any of these texts.
-    pub(crate) fn of(texts: &[&str]) -> Self {
+    pub(crate) fn new(texts: &[&str]) -> Self {
         let text = spaced(&texts.join("\n").to_lowercase());
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let words = words.map(str::to_owned).collect();
@@ -42,42 +42,42 @@ impl Known {
     }
 
     /// Whether every number, name, path and quotation of a sentence stands in the result.
-    pub(crate) fn holds(&self, sentence: &str) -> bool {
+    pub(crate) fn supports(&self, sentence: &str) -> bool {
         quotations(sentence).all(|quoted| self.text.contains(&spaced(&quoted.to_lowercase())))
-            && self.holds_words(sentence)
+            && self.supports_words(sentence)
     }
 
-    fn holds_words(&self, sentence: &str) -> bool {
+    fn supports_words(&self, sentence: &str) -> bool {
         let mut begins = true;
         for raw in sentence.split_whitespace() {
             let word =
                 raw.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '-' | '%' | '~'));
             let word = word.trim_end_matches(['-', '%', '/']);
             let first = std::mem::replace(&mut begins, raw.ends_with(['.', '!', '?', ':']));
-            if !word.is_empty() && !self.holds_word(word, first) {
+            if !word.is_empty() && !self.contains_word(word, first) {
                 return false;
             }
         }
         true
     }
 
-    fn holds_word(&self, word: &str, first: bool) -> bool {
+    fn contains_word(&self, word: &str, first: bool) -> bool {
         let lower = word.to_lowercase();
         if let Some(at) = NUMBERS.iter().position(|number| *number == lower) {
             return self.words.contains(&lower) || self.numbers.contains(&FIRST_NUMBERS[at].to_string());
         }
         if word.contains(|c: char| c.is_numeric()) {
-            return self.holds_number(&lower);
+            return self.contains_number(&lower);
         }
         let inner =
             word.chars().skip(1).any(|c| c.is_uppercase() || matches!(c, '_' | '/' | '.' | ':' | '@' | '\\'));
         let named = word.starts_with(char::is_uppercase)
             && !(first && BEGINNINGS.split_whitespace().any(|word| word == lower));
-        !(named || inner || word.starts_with(['/', '~'])) || self.holds_name(&lower)
+        !(named || inner || word.starts_with(['/', '~'])) || self.contains_name(&lower)
     }
 
     /// A number, or what has digits in it: an id, a date, a version.
-    fn holds_number(&self, word: &str) -> bool {
+    fn contains_number(&self, word: &str) -> bool {
         let plain = word.trim_start_matches('~');
         if plain.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.')) {
             return number(plain).is_some_and(|number| self.numbers.contains(&number));
@@ -86,7 +86,7 @@ impl Known {
         self.text.contains(plain)
     }
 
-    fn holds_name(&self, word: &str) -> bool {
+    fn contains_name(&self, word: &str) -> bool {
         let stem = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word);
         let whole = |word: &str| self.words.contains(word);
         let plural = stem.strip_suffix('s').is_some_and(whole);
@@ -160,20 +160,20 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_result_holds() {
-        let known = Known::of(&[RESULT]);
+        let known = ResultFacts::new(&[RESULT]);
         for sentence in [
             "There are 312 rows, and Ada Lovelace of Oslo has 1,200.5.",
             "All rows but two have no path; `src/main.rs` is Ada's.",
             "The state of Bob is error_timeout since 2026-01-05 (version 1.4.2).",
             "Oslo's total is \"1200.50\".",
         ] {
-            assert_eq!(known.holds(sentence), !sentence.contains("two"), "{sentence}");
+            assert_eq!(known.supports(sentence), !sentence.contains("two"), "{sentence}");
         }
     }
 
     #[test]
     fn what_does_not_stand_there_does_not() {
-        let known = Known::of(&[RESULT]);
+        let known = ResultFacts::new(&[RESULT]);
         for sentence in [
             "There are 313 rows.",
             "Berlin has the highest total.",
@@ -188,7 +188,7 @@ mod tests {
             "Send it to eve@evil.example now.",
             "See https://evil.example/x for more.",
         ] {
-            assert!(!known.holds(sentence), "{sentence}");
+            assert!(!known.supports(sentence), "{sentence}");
         }
     }
 }

@@ -29,11 +29,11 @@ pub(super) const NUMBERS: &str = "\
 
 /// Prepositions that say the same before a name (`weather in Paris`, `for Paris`), unless what stands before them is
 /// something that was done (`made in`, `made for`).
-pub(super) const OF: &str = "\
+pub(super) const NAME_PREPOSITIONS: &str = "\
     of for in";
 
 /// What was done and does not end in -ed.
-pub(super) const DONE: &str = "\
+pub(super) const IRREGULAR_PARTICIPLES: &str = "\
     made built bought sold sent left born written paid won lost kept held found taken given grown known seen \
     said done put set is are was were be been live work vote voted leave arrive play stay";
 

@@ -5,11 +5,14 @@
 //! and a few words that mean the same. Whatever is left has to be the same sequence, whatever it is: a name that nobody
 //! listed is as different as a listed one. Which kind of word differs is said for the counters.
 
-use super::guard_words::{ASKING, DATES, DIRECTIONS, DONE, EMPTY, NEGATIONS, NUMBERS, OF, SAME, UNITS};
+use super::guard_words::{
+    ASKING, DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, NUMBERS, SAME,
+    UNITS,
+};
 
 /// Why a summary does not answer another question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Guard {
+pub(crate) enum QuestionMismatch {
     Negation,
     Direction,
     Version,
@@ -24,7 +27,7 @@ pub(crate) enum Guard {
     Order,
 }
 
-impl Guard {
+impl QuestionMismatch {
     /// What the counters call it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -44,12 +47,12 @@ impl Guard {
 }
 
 /// What keeps one question from being the other; none where they ask for the same.
-pub(crate) fn refusal(a: &str, b: &str) -> Option<Guard> {
+pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
     let (a, b) = (content(a), content(b));
     if a == b {
         return None;
     }
-    let only = |x: &[String], y: &[String]| -> Vec<Guard> {
+    let only = |x: &[String], y: &[String]| -> Vec<QuestionMismatch> {
         let mut left = y.to_vec();
         let unmatched = x.iter().filter(|word| match left.iter().position(|other| other == *word) {
             Some(at) => {
@@ -61,7 +64,7 @@ pub(crate) fn refusal(a: &str, b: &str) -> Option<Guard> {
         unmatched.map(|word| kind(word)).collect()
     };
     let differing = only(&a, &b).into_iter().chain(only(&b, &a));
-    Some(differing.min().unwrap_or(Guard::Order))
+    Some(differing.min().unwrap_or(QuestionMismatch::Order))
 }
 
 /// The words of a question that say what it asks for, in their order.
@@ -90,8 +93,9 @@ fn content(question: &str) -> Vec<String> {
         let named = rest
             .get(at + 1)
             .is_some_and(|next| next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()));
-        let done = content.last().is_none_or(|last| last.ends_with("ed") || listed(DONE, last));
-        let of = listed(OF, &plain) && named && !done;
+        let done =
+            content.last().is_none_or(|last| last.ends_with("ed") || listed(IRREGULAR_PARTICIPLES, last));
+        let of = listed(NAME_PREPOSITIONS, &plain) && named && !done;
         content.push(if of { "of".into() } else { plain });
     }
     content
@@ -139,39 +143,39 @@ fn listed(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|other| other == word)
 }
 
-fn kind(word: &str) -> Guard {
+fn kind(word: &str) -> QuestionMismatch {
     let lower = word.to_lowercase();
     let is = |list: &str| listed(list, &lower);
     let digits = word.contains(|c: char| c.is_ascii_digit());
     let number = word.trim_start_matches(['-', '+']);
     let dots = word.matches('.').count();
     if is(NEGATIONS) || lower.ends_with("n't") || lower.ends_with("n’t") {
-        Guard::Negation
+        QuestionMismatch::Negation
     } else if is(DATES) {
-        Guard::Date
+        QuestionMismatch::Date
     } else if is(UNITS) {
-        Guard::Unit
+        QuestionMismatch::Unit
     } else if is(DIRECTIONS) || word.chars().all(|c| matches!(c, '<' | '>' | '=' | '!' | '≤' | '≥' | '→'))
     {
-        Guard::Direction
+        QuestionMismatch::Direction
     } else if digits && (dots > 1 || (lower.starts_with('v') && dots > 0)) {
-        Guard::Version
+        QuestionMismatch::Version
     } else if digits
         && word.len() >= 8
         && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | 'T' | 'Z'))
         && word.contains(['-', '/', ':'])
     {
-        Guard::Date
+        QuestionMismatch::Date
     } else if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        Guard::Number
+        QuestionMismatch::Number
     } else if word.contains(['/', '\\']) || (dots > 0 && !digits) {
-        Guard::Path
+        QuestionMismatch::Path
     } else if digits || word.contains(['_', '@', '#']) {
-        Guard::Id
+        QuestionMismatch::Id
     } else if word.contains(char::is_uppercase) {
-        Guard::Name
+        QuestionMismatch::Name
     } else {
-        Guard::Word
+        QuestionMismatch::Word
     }
 }
 
@@ -188,32 +192,32 @@ mod tests {
             ("sales report for March 2024", "give me the sales report of March 2024"),
             ("the last five commits", "last 5 commits"),
         ] {
-            assert_eq!(refusal(a, b), None, "{a} | {b}");
+            assert_eq!(mismatch(a, b), None, "{a} | {b}");
         }
     }
 
     #[test]
     fn the_guard_that_refuses_is_named() {
         for (a, b, guard) in [
-            ("users with a key", "users without a key", Guard::Negation),
-            ("who isn't paid", "who is paid", Guard::Negation),
-            ("events before June 1", "events after June 1", Guard::Direction),
-            ("last 5 commits", "last 10 commits", Guard::Number),
-            ("changelog of 18.2.1", "changelog of 18.2.2", Guard::Version),
-            ("log of 2026-11-22", "log of 2026-11-23", Guard::Date),
-            ("meetings today", "meetings tomorrow", Guard::Date),
-            ("10 km", "10 miles", Guard::Unit),
-            ("open src/main.rs", "open src/lib.rs", Guard::Path),
-            ("issue AB-12", "issue AB-21", Guard::Id),
-            ("weather in Paris", "weather in London", Guard::Name),
-            ("weather in paris", "weather in london", Guard::Word),
-            ("flights from Paris to Rome", "flights from Rome to Paris", Guard::Order),
-            ("man bites dog", "dog bites man", Guard::Order),
-            ("goods made in Germany", "goods made for Germany", Guard::Direction),
-            ("list", "show", Guard::Word),
+            ("users with a key", "users without a key", QuestionMismatch::Negation),
+            ("who isn't paid", "who is paid", QuestionMismatch::Negation),
+            ("events before June 1", "events after June 1", QuestionMismatch::Direction),
+            ("last 5 commits", "last 10 commits", QuestionMismatch::Number),
+            ("changelog of 18.2.1", "changelog of 18.2.2", QuestionMismatch::Version),
+            ("log of 2026-11-22", "log of 2026-11-23", QuestionMismatch::Date),
+            ("meetings today", "meetings tomorrow", QuestionMismatch::Date),
+            ("10 km", "10 miles", QuestionMismatch::Unit),
+            ("open src/main.rs", "open src/lib.rs", QuestionMismatch::Path),
+            ("issue AB-12", "issue AB-21", QuestionMismatch::Id),
+            ("weather in Paris", "weather in London", QuestionMismatch::Name),
+            ("weather in paris", "weather in london", QuestionMismatch::Word),
+            ("flights from Paris to Rome", "flights from Rome to Paris", QuestionMismatch::Order),
+            ("man bites dog", "dog bites man", QuestionMismatch::Order),
+            ("goods made in Germany", "goods made for Germany", QuestionMismatch::Direction),
+            ("list", "show", QuestionMismatch::Word),
         ] {
-            assert_eq!(refusal(a, b), Some(guard), "{a} | {b}");
-            assert_eq!(refusal(b, a), Some(guard), "{b} | {a}");
+            assert_eq!(mismatch(a, b), Some(guard), "{a} | {b}");
+            assert_eq!(mismatch(b, a), Some(guard), "{b} | {a}");
         }
     }
 }

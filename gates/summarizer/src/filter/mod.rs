@@ -22,14 +22,14 @@ mod facts;
 mod guard_words;
 pub(crate) mod guards;
 mod model;
-mod seen;
+mod reply_parts;
 mod semantic;
 mod shape;
-mod short;
+mod short_form;
 pub(crate) mod summary;
 
 use gatehouse_sdk::{
-    Call, Content, Fault, FaultKind, Origin, Outgoing, Reply,
+    Call, Content, Fault, FaultKind, Origin, OutgoingReply, Reply,
     artifacts::{self, Artifact, Draft},
     context::{self, Level},
     text,
@@ -37,23 +37,23 @@ use gatehouse_sdk::{
 use serde_json::{Map, Value};
 
 use crate::Params;
-use envelope::Envelope;
-use seen::Seen;
+use envelope::AnswerEnvelope;
+use reply_parts::ReplyParts;
 use summary::Summary;
 
 /// Hundredths of the tokens that a form without loss may take: more is not worth another look. Of a text that a digest could
 /// stand for it may take no more than the second: beyond, a digest is cheaper with all that is asked afterwards.
-const COMPACT: u64 = 60;
-const COMPACT_OF_LARGE: u64 = 30;
+const MAX_COMPACT_PERCENT: u64 = 60;
+const MAX_COMPACT_PERCENT_OF_LARGE: u64 = 30;
 
 /// Tokens below which there is nothing to save.
-const WORTH: u32 = 600;
+const MIN_TOKENS: u32 = 600;
 
 /// Tokens of the short form at most.
-const BUDGET: u32 = 1_200;
+const MAX_SHORT_TOKENS: u32 = 1_200;
 
 /// Bytes from which a text has more than four times that many tokens, whatever it is: it need not be counted first.
-const SURELY: usize = 256 << 10;
+const CERTAINLY_LARGE_BYTES: usize = 256 << 10;
 
 /// What a summary is made of.
 pub(crate) struct Request<'a> {
@@ -75,20 +75,20 @@ pub(crate) struct Request<'a> {
 const CALLED_TOOLS: &str = "gatehouse/called";
 
 /// Another reply to stand for this one; none to leave it as it is.
-pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option<Reply>, Fault> {
-    let Outgoing { origin, arguments, reply } = outgoing;
+pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<Option<Reply>, Fault> {
+    let OutgoingReply { origin, arguments, reply } = outgoing;
     let own = crate::TOOLS.contains(&origin.tool.name.as_str());
     if reply.is_error || own {
         return Ok(None);
     }
-    let mut seen = Seen::of(reply);
+    let mut seen = ReplyParts::from_reply(reply);
     if seen.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
         return Ok(None);
     }
-    let envelope = Envelope::open(&mut seen);
+    let envelope = AnswerEnvelope::open(&mut seen);
     // A form without loss is text, which other JSON in an envelope must not become.
     let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
-    let short = shorter(call, &origin, &arguments, &seen, may_be_text).unwrap_or_else(|fault| {
+    let short = shorten_reply(call, &origin, &arguments, &seen, may_be_text).unwrap_or_else(|fault| {
         counters::add("failed");
         context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
         first_page(call, &origin, &arguments, &seen)
@@ -99,18 +99,18 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option
     })
 }
 
-fn shorter(
+fn shorten_reply(
     call: &Call<Params>,
     origin: &Origin,
     arguments: &str,
-    seen: &Seen,
+    seen: &ReplyParts,
     may_be_text: bool,
 ) -> Result<Option<Reply>, Fault> {
     let called = called_tools(call);
     let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
     let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
     let digested = large && !names.any(|name| call.params.excludes(name));
-    let most = if digested { COMPACT_OF_LARGE } else { COMPACT };
+    let most = if digested { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
     // Of several texts one form would not say where one ends and the next begins.
     if seen.whole.is_none()
         && may_be_text
@@ -124,22 +124,22 @@ fn shorter(
         return Ok(None);
     }
     let budget = match seen.text.len() {
-        SURELY.. => BUDGET,
+        CERTAINLY_LARGE_BYTES.. => MAX_SHORT_TOKENS,
         _ => match text::count(&seen.text)? {
-            ..WORTH => return Ok(None),
-            tokens => BUDGET.min(tokens / 4),
+            ..MIN_TOKENS => return Ok(None),
+            tokens => MAX_SHORT_TOKENS.min(tokens / 4),
         },
     };
     let query = query(arguments);
     let several = !called.is_empty();
     let request = Request { call, origin, arguments, several, text: &seen.text, query, budget };
-    let summary = summary::of(&request)?;
-    match keep(call, origin, arguments, seen, Some(&summary)) {
-        Ok(artifact) => short::of(&request, &summary, Some(&artifact), seen),
+    let summary = summary::summarize(&request)?;
+    match store_artifact(call, origin, arguments, seen, Some(&summary)) {
+        Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), seen),
         // A full store is not the client's fault; that nothing was kept is said.
         Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
             counters::add("not_kept");
-            short::of(&request, &summary, None, seen)
+            short_form::render(&request, &summary, None, seen)
         }
         Err(fault) => Err(fault),
     }
@@ -153,44 +153,44 @@ fn called_tools(call: &Call<Params>) -> Vec<String> {
 }
 
 /// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.
-fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, seen: &Seen) -> Option<Reply> {
+fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, seen: &ReplyParts) -> Option<Reply> {
     if !too_long(call, seen) {
         return None;
     }
-    let artifact = keep(call, origin, arguments, seen, None).ok()?;
-    Some(short::first_page(call, &artifact, seen))
+    let artifact = store_artifact(call, origin, arguments, seen, None).ok()?;
+    Some(short_form::first_page(call, &artifact, seen))
 }
 
-fn too_long(call: &Call<Params>, seen: &Seen) -> bool {
+fn too_long(call: &Call<Params>, seen: &ReplyParts) -> bool {
     seen.text.chars().count() > call.params.return_limit_chars.at_most(u32::MAX) as usize
 }
 
-fn keep(
+fn store_artifact(
     call: &Call<Params>,
     origin: &Origin,
     arguments: &str,
-    seen: &Seen,
+    seen: &ReplyParts,
     summary: Option<&Summary>,
 ) -> Result<Artifact, Fault> {
     artifacts::put(&Draft {
-        text: seen.kept().to_owned(),
+        text: seen.stored_text().to_owned(),
         mime_type: seen.mime_type().into(),
         tool: Some(origin.name.clone()),
         source: Some(origin.source.clone()),
-        summary: summary.map(|summary| summary.stored(&query(arguments))),
+        summary: summary.map(|summary| summary.to_stored(&query(arguments))),
         tags: vec![origin.source.clone(), origin.name.clone(), call.preset.clone()],
         ttl_ms: Some(call.params.ttl_ms()),
     })
 }
 
 /// A reply of these blocks, with what of the former one is no text.
-fn reply(mut content: Vec<Content>, seen: &Seen) -> Reply {
+fn reply(mut content: Vec<Content>, seen: &ReplyParts) -> Reply {
     content.extend(seen.rest.iter().cloned());
     Reply { content, structured: None, is_error: false, meta: None }
 }
 
 /// Bytes of the query at most: beyond, it is a document and no question.
-const QUERY: usize = 2_000;
+const MAX_QUERY_BYTES: usize = 2_000;
 
 /// The strings in a call's arguments, which say what it was about.
 fn query(arguments: &str) -> String {
@@ -207,7 +207,7 @@ fn query(arguments: &str) -> String {
     arguments.values().for_each(|value| collect(value, &mut strings));
     let mut query = String::new();
     for text in strings {
-        if query.len() + text.len() < QUERY {
+        if query.len() + text.len() < MAX_QUERY_BYTES {
             query.push_str(if query.is_empty() { "" } else { " " });
             query.push_str(&text);
         }

@@ -7,25 +7,25 @@ use gatehouse_sdk::{
 };
 use serde_json::{Value, json};
 
-use super::{Request, claims::Statements, counters, facts::Known, summary::Summary};
+use super::{Request, claims::ResultStatements, counters, facts::ResultFacts, summary::Summary};
 use crate::Params;
 
 /// Bytes of a result that a model reads at most; of a longer one it reads the digest.
-const READ: usize = 64 << 10;
+const MAX_READ_BYTES: usize = 64 << 10;
 
 /// Tokens of that digest.
-const DIGEST: u32 = 6_000;
+const DIGEST_TOKENS: u32 = 6_000;
 
 /// Findings of a summary at most, and characters of each.
-const FINDINGS: usize = 5;
-const LENGTH: usize = 400;
+const MAX_FINDINGS: usize = 5;
+const MAX_FINDING_CHARS: usize = 400;
 
 /// Milliseconds that an answer may take, however much time the call has.
-const TIME_MS: u64 = 10_000;
+const MAX_TIME_MS: u64 = 10_000;
 
 /// Milliseconds for which nobody is asked after the model could not be reached, and the key that says so.
 const PAUSE_MS: u64 = 30_000;
-const PAUSE: &str = "pause";
+const PAUSE_KEY: &str = "pause";
 
 const SYSTEM: &str = "\
 You tell what one result of a tool says, for somebody who asked for it and cannot see it whole.
@@ -44,34 +44,34 @@ pub(super) fn serving(params: &Params) -> Option<String> {
 
 /// What the model tells; none where it cannot be reached, or where nothing of what it said holds.
 pub(super) fn summary(request: &Request<'_>) -> Option<Summary> {
-    if kv::get(PAUSE).ok().flatten().is_some() {
+    if kv::get(PAUSE_KEY).ok().flatten().is_some() {
         counters::add("model.paused");
         return None;
     }
-    match written(request) {
+    match request_summary(request) {
         Ok(summary) => summary,
         Err(fault) => {
             counters::add("model.failed");
             if matches!(fault.kind, FaultKind::Unavailable | FaultKind::TimedOut) {
-                let _ = kv::set(PAUSE, b"1", Some(PAUSE_MS));
+                let _ = kv::set(PAUSE_KEY, b"1", Some(PAUSE_MS));
             }
             None
         }
     }
 }
 
-fn written(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
-    let check = Check::of(request)?;
+fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
+    let check = SentenceCheck::new(request)?;
     let prompt = prompt(request, check.is_long.then_some(&*check.digest.text));
     // Half of the time for the first answer and a quarter for a second one: what is left is the digest's.
-    let time = request.call.deadline_ms.min(2 * TIME_MS);
+    let time = request.call.deadline_ms.min(2 * MAX_TIME_MS);
     let first = ask(&prompt, time / 2)?;
-    let told = match Told::read(&first) {
+    let told = match ModelSummary::read(&first) {
         Ok(told) => told,
         Err(wrong) => {
             counters::add("model.corrected");
             let again = format!("{prompt}\nYour answer was refused: {wrong}. Answer again:\n");
-            match Told::read(&ask(&again, time / 4)?) {
+            match ModelSummary::read(&ask(&again, time / 4)?) {
                 Ok(told) => told,
                 Err(_) => {
                     counters::add("model.refused");
@@ -81,35 +81,35 @@ fn written(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
         }
     };
     let before = told.findings.len();
-    let findings: Vec<String> = told.findings.into_iter().filter(|finding| check.holds(finding)).collect();
+    let findings: Vec<String> = told.findings.into_iter().filter(|finding| check.supports(finding)).collect();
     if findings.len() < before {
         counters::add("model.untrue");
     }
-    Ok((!findings.is_empty()).then(|| Summary::written(findings, first.model)))
+    Ok((!findings.is_empty()).then(|| Summary::from_model(findings, first.model)))
 }
 
 /// What a result says, to hold sentences of a model against.
-pub(super) struct Check {
-    known: Known,
-    statements: Statements,
+pub(super) struct SentenceCheck {
+    known: ResultFacts,
+    statements: ResultStatements,
     digest: DigestResult,
     /// True if the model reads the digest instead of the result.
     is_long: bool,
 }
 
-impl Check {
-    pub(super) fn of(request: &Request<'_>) -> Result<Self, Fault> {
-        let is_long = request.text.len() > READ;
-        let digest = text::digest(request.text, &request.query, DIGEST)?;
+impl SentenceCheck {
+    pub(super) fn new(request: &Request<'_>) -> Result<Self, Fault> {
+        let is_long = request.text.len() > MAX_READ_BYTES;
+        let digest = text::digest(request.text, &request.query, DIGEST_TOKENS)?;
         // What the digest counted is true of the result, though it may not stand there.
-        let known = Known::of(&[request.text, &digest.text]);
-        let statements = Statements::of(if is_long { "" } else { request.text }, &digest);
+        let known = ResultFacts::new(&[request.text, &digest.text]);
+        let statements = ResultStatements::new(if is_long { "" } else { request.text }, &digest);
         Ok(Self { known, statements, digest, is_long })
     }
 
     /// True if a sentence says no more than the result does.
-    pub(super) fn holds(&self, sentence: &str) -> bool {
-        self.known.holds(sentence) && self.statements.hold(sentence)
+    pub(super) fn supports(&self, sentence: &str) -> bool {
+        self.known.supports(sentence) && self.statements.support(sentence)
     }
 }
 
@@ -117,7 +117,7 @@ fn ask(prompt: &str, time_ms: u64) -> Result<Completion, Fault> {
     let schema = json!({
         "type": "object",
         "properties": {
-            "keyFindings": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": FINDINGS}
+            "keyFindings": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_FINDINGS}
         },
         "required": ["keyFindings"],
         "additionalProperties": false
@@ -150,18 +150,18 @@ fn prompt(request: &Request<'_>, digest: Option<&str>) -> String {
 }
 
 /// An answer of the form that was asked for.
-struct Told {
+struct ModelSummary {
     findings: Vec<String>,
 }
 
-impl Told {
+impl ModelSummary {
     /// The error says what is wrong, in words of ours.
     fn read(answer: &Completion) -> Result<Self, &'static str> {
         if answer.cut_short.is_some() {
             return Err("it was cut short");
         }
         let object = answer.object("keyFindings").ok_or("it is no JSON object with the list keyFindings")?;
-        let findings = sentences(object.get("keyFindings"), FINDINGS)?;
+        let findings = sentences(object.get("keyFindings"), MAX_FINDINGS)?;
         if findings.is_empty() { Err("keyFindings is empty") } else { Ok(Self { findings }) }
     }
 }
@@ -174,7 +174,11 @@ fn sentences(list: Option<&Value>, most: usize) -> Result<Vec<String>, &'static 
     let one = |item: &Value| {
         let text = item.as_str().ok_or("its lists hold something else than strings")?;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if text.chars().count() > LENGTH { Err("a sentence is longer than 400 characters") } else { Ok(text) }
+        if text.chars().count() > MAX_FINDING_CHARS {
+            Err("a sentence is longer than 400 characters")
+        } else {
+            Ok(text)
+        }
     };
     let all = list.iter().take(most).map(one).collect::<Result<Vec<_>, _>>()?;
     Ok(all.into_iter().filter(|text| !text.is_empty()).collect())

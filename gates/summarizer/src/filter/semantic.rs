@@ -14,30 +14,30 @@ use serde_json::{Map, Value};
 
 use super::{
     Request, cache, counters, facts, guards,
-    model::{self, Check},
+    model::{self, SentenceCheck},
     shape,
-    summary::{Cached, Summary},
+    summary::{CacheHit, Summary},
 };
 use gatehouse_sdk::Effect;
 
 /// The cosine that two results need.
-const RESULTS: f64 = 0.9;
+const MIN_RESULT_COSINE: f64 = 0.9;
 
 /// Earlier summaries that are kept for one set of other arguments.
-const KEPT: usize = 8;
+const MAX_ENTRIES: usize = 8;
 
 /// Characters of a result that its vector is made of.
-const EMBEDDED: usize = 32_000;
+const MAX_EMBEDDED_CHARS: usize = 32_000;
 
 /// One hit in so many is checked.
-const CHECKED: u8 = 8;
+const CHECK_INTERVAL: u8 = 8;
 
 /// Half of the facts must be the same where a hit is checked; models choose differently among true ones.
-const SAME: usize = 2;
+const SAME_FACTS_DIVISOR: usize = 2;
 
 /// An earlier summary with what it answered.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct SemanticEntry {
     question: String,
     /// The embedding model: vectors of different ones are not comparable.
     embedding: String,
@@ -47,14 +47,14 @@ struct Entry {
 }
 
 /// What a call asks, and under which key others of its kind are kept.
-struct Asked {
+struct SummaryQuestion {
     question: String,
     key: String,
 }
 
 /// An earlier summary that holds for this result too.
 pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
-    let asked = asked(request, llm)?;
+    let asked = question_for(request, llm)?;
     if kv::get(&switched_off(request)).ok()?.is_some() {
         counters::add("refused.switched_off");
         return None;
@@ -67,14 +67,14 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let (embedding, question, result) = vectors(&asked.question, request.text)?;
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
-        let refused = if let Some(guard) = guards::refusal(&asked.question, &entry.question) {
+        let refused = if let Some(guard) = guards::mismatch(&asked.question, &entry.question) {
             Some(guard.name())
         } else if similarity < request.call.params.cache_similarity {
             Some("similarity")
-        } else if cosine(&result, &entry.result_vector) <= RESULTS {
+        } else if cosine(&result, &entry.result_vector) <= MIN_RESULT_COSINE {
             Some("result")
-        } else if !Check::of(request)
-            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.holds(s)))
+        } else if !SentenceCheck::new(request)
+            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.supports(s)))
         {
             Some("facts")
         } else {
@@ -83,9 +83,9 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
         match refused {
             Some(guard) => counters::add(&format!("refused.{guard}")),
             None => {
-                return Some(checked(
+                return Some(spot_check(
                     request,
-                    Summary { cached: Some(Cached::Semantic(similarity)), ..entry.summary },
+                    Summary { cached: Some(CacheHit::Semantic(similarity)), ..entry.summary },
                 ));
             }
         }
@@ -96,15 +96,21 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
 
 /// Keeps a summary for questions to come.
 pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
-    let Some(asked) = asked(request, llm) else { return };
+    let Some(asked) = question_for(request, llm) else { return };
     let Some((embedding, question_vector, result_vector)) = vectors(&asked.question, request.text) else {
         return;
     };
     let mut entries = entries(&asked.key);
     let question = asked.question;
     entries.retain(|entry| entry.question != question);
-    entries.push(Entry { question, embedding, question_vector, result_vector, summary: summary.clone() });
-    let newest = entries.len().saturating_sub(KEPT);
+    entries.push(SemanticEntry {
+        question,
+        embedding,
+        question_vector,
+        result_vector,
+        summary: summary.clone(),
+    });
+    let newest = entries.len().saturating_sub(MAX_ENTRIES);
     if let Ok(json) = serde_json::to_vec(&entries[newest..]) {
         let _ = kv::set(&asked.key, &json, Some(request.call.params.ttl_ms()));
     }
@@ -112,7 +118,7 @@ pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
 
 /// None where no summary may be used for another question: the tool changes something, the call asks nothing in free
 /// words, or the result is too long to compare.
-fn asked(request: &Request<'_>, llm: &str) -> Option<Asked> {
+fn question_for(request: &Request<'_>, llm: &str) -> Option<SummaryQuestion> {
     let origin = request.origin;
     let params = &request.call.params;
     if origin.tool.effect != Effect::ReadOnly || params.cache_similarity >= 1.0 {
@@ -124,19 +130,19 @@ fn asked(request: &Request<'_>, llm: &str) -> Option<Asked> {
     arguments.retain(|_, value| !value.is_null());
     arguments.sort_keys();
     let others = Value::Object(arguments).to_string();
-    let shape = shape::of(request.text)?;
+    let shape = shape::from_text(request.text)?;
     let caller = request.call.caller.as_deref().unwrap_or_default();
     let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &others, &shape];
-    Some(Asked { question, key: format!("s:{}", cache::digest(&parts)) })
+    Some(SummaryQuestion { question, key: format!("s:{}", cache::digest(&parts)) })
 }
 
-fn entries(key: &str) -> Vec<Entry> {
+fn entries(key: &str) -> Vec<SemanticEntry> {
     let kept = kv::get(key).ok().flatten();
     kept.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
 fn vectors(question: &str, result: &str) -> Option<(String, Vec<f32>, Vec<f32>)> {
-    let end = result.char_indices().nth(EMBEDDED).map_or(result.len(), |(end, _)| end);
+    let end = result.char_indices().nth(MAX_EMBEDDED_CHARS).map_or(result.len(), |(end, _)| end);
     let texts = [question.to_owned(), result[..end].to_owned()];
     let embeddings = models::embed(&texts, Purpose::Document).ok()?;
     let mut vectors = embeddings.vectors.into_iter();
@@ -152,16 +158,16 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// A hit, or what the model says now where this is one of those that are checked.
-fn checked(request: &Request<'_>, hit: Summary) -> Summary {
+fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     let digest = cache::digest(&[request.text, &request.query]);
-    let chosen = u8::from_str_radix(&digest[..2], 16).is_ok_and(|byte| byte % CHECKED == 0);
+    let chosen = u8::from_str_radix(&digest[..2], 16).is_ok_and(|byte| byte % CHECK_INTERVAL == 0);
     if !chosen {
         return hit;
     }
     let Some(fresh) = model::summary(request) else { return hit };
     counters::add("checked");
     let (old, new) = (facts::facts(&hit.unverified), facts::facts(&fresh.unverified));
-    if old.intersection(&new).count() * SAME >= old.len().min(new.len()) {
+    if old.intersection(&new).count() * SAME_FACTS_DIVISOR >= old.len().min(new.len()) {
         return hit;
     }
     counters::add("checked.false");

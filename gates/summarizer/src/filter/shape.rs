@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 /// Bytes of the longest result whose shape is read: a value takes several times its length in memory.
-const MOST: usize = 1 << 20;
+const MAX_SHAPE_BYTES: usize = 1 << 20;
 
 /// The paths, one a line; none where the result is too long to tell.
-pub(super) fn of(text: &str) -> Option<String> {
-    if text.len() > MOST {
+pub(super) fn from_text(text: &str) -> Option<String> {
+    if text.len() > MAX_SHAPE_BYTES {
         return None;
     }
     let Ok(value) = serde_json::from_str::<Value>(text) else { return Some("text".into()) };

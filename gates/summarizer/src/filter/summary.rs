@@ -10,20 +10,20 @@ use super::{Request, cache, counters, model, semantic};
 const EXTRACTIVE: &str = "extractive";
 
 /// Tokens of a short form that are neither findings nor body: its metadata and its note.
-const FRAME: u32 = 130;
+const FRAME_TOKENS: u32 = 130;
 
 /// The smallest budget of a digest.
-const LEAST: u32 = 64;
+const MIN_DIGEST_TOKENS: u32 = 64;
 
 /// Maximum characters of a summary as it is stored with the artifact.
 const MAX_STORED: usize = 1_500;
 
-const FINDING: &str = "- ";
-const UNVERIFIED: &str = "~ ";
+const FINDING_PREFIX: &str = "- ";
+const UNVERIFIED_PREFIX: &str = "~ ";
 /// Next steps in a model's words, which earlier versions stored.
-const INSIGHT: &str = "> ";
-const METHOD: &str = "method: ";
-const ASKED: &str = "asked: ";
+const INSIGHT_PREFIX: &str = "> ";
+const METHOD_PREFIX: &str = "method: ";
+const ASKED_PREFIX: &str = "asked: ";
 
 /// Maximum characters of what was asked, as stored: a result is found by the words that it answers, too.
 const MAX_ASKED: usize = 300;
@@ -47,12 +47,16 @@ impl StoredSummary {
     pub(crate) fn read(text: &str) -> Self {
         let mut summary = Self::default();
         for line in text.lines() {
-            match (line.strip_prefix(FINDING), line.strip_prefix(UNVERIFIED), line.strip_prefix(METHOD)) {
+            match (
+                line.strip_prefix(FINDING_PREFIX),
+                line.strip_prefix(UNVERIFIED_PREFIX),
+                line.strip_prefix(METHOD_PREFIX),
+            ) {
                 (Some(finding), ..) => summary.key_findings.push(finding.to_owned()),
                 (_, Some(said), _) => summary.unverified.push(said.to_owned()),
                 (.., Some(method)) => summary.method = Some(method.to_owned()),
-                _ if (line.starts_with(ASKED) || line.starts_with(INSIGHT)) && summary != Self::default() => {
-                }
+                _ if (line.starts_with(ASKED_PREFIX) || line.starts_with(INSIGHT_PREFIX))
+                    && summary != Self::default() => {}
                 _ => return Self { key_findings: vec![text.to_owned()], ..Self::default() },
             }
         }
@@ -60,7 +64,7 @@ impl StoredSummary {
     }
 
     /// Returns the findings in one line.
-    pub(crate) fn in_one_line(&self) -> String {
+    pub(crate) fn to_one_line(&self) -> String {
         self.key_findings.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
@@ -82,12 +86,12 @@ pub(crate) struct Summary {
     pub(crate) tokens_in: u32,
     /// Which earlier summary this is.
     #[serde(skip)]
-    pub(crate) cached: Option<Cached>,
+    pub(crate) cached: Option<CacheHit>,
 }
 
 /// Where an earlier summary was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cached {
+pub(crate) enum CacheHit {
     /// The same result of the same call.
     Exact,
     /// A result as good as the same, to a question with this cosine to the one asked.
@@ -96,22 +100,22 @@ pub(crate) enum Cached {
 
 impl Summary {
     /// What a model told, without the digest.
-    pub(crate) fn written(unverified: Vec<String>, method: String) -> Self {
+    pub(crate) fn from_model(unverified: Vec<String>, method: String) -> Self {
         Self { findings: Vec::new(), unverified, method, body: String::new(), tokens_in: 0, cached: None }
     }
 
     /// Returns the summary as it is stored with the artifact: a line for each finding (`- …`) and each sentence of a model
     /// (`~ …`), then what was asked and the method. Searches go by this text. Lines that do not fit [`MAX_STORED`] are left out.
-    pub(crate) fn stored(&self, asked: &str) -> String {
+    pub(crate) fn to_stored(&self, asked: &str) -> String {
         let asked: String = asked.split_whitespace().collect::<Vec<_>>().join(" ");
         let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
             "" => String::new(),
-            asked => format!("{ASKED}{asked}\n"),
+            asked => format!("{ASKED_PREFIX}{asked}\n"),
         };
-        let end = format!("{asked}{METHOD}{}", self.method);
+        let end = format!("{asked}{METHOD_PREFIX}{}", self.method);
         let mut left = MAX_STORED.saturating_sub(end.chars().count());
-        let findings = self.findings.iter().map(|line| (FINDING, line));
-        let unverified = self.unverified.iter().map(|line| (UNVERIFIED, line));
+        let findings = self.findings.iter().map(|line| (FINDING_PREFIX, line));
+        let unverified = self.unverified.iter().map(|line| (UNVERIFIED_PREFIX, line));
         let mut text = String::new();
         for (mark, line) in unverified.chain(findings) {
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -126,31 +130,31 @@ impl Summary {
 }
 
 /// The summary of a result: an earlier one, the model's, or the local digest.
-pub(super) fn of(request: &Request<'_>) -> Result<Summary, Fault> {
-    let Some(llm) = model::serving(&request.call.params) else { return local(request) };
-    let exact = (!request.several).then(|| cache::Key::of(request, &llm));
+pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
+    let Some(llm) = model::serving(&request.call.params) else { return local_digest(request) };
+    let exact = (!request.several).then(|| cache::SummaryKey::from_request(request, &llm));
     let earlier = exact.as_ref().and_then(|exact| {
-        let same = cache::get(exact).map(|found| Summary { cached: Some(Cached::Exact), ..found });
+        let same = cache::get(exact).map(|found| Summary { cached: Some(CacheHit::Exact), ..found });
         same.or_else(|| semantic::find(request, &llm))
     });
     let mut summary = match earlier {
         Some(earlier) => earlier,
         None => match model::summary(request) {
             Some(written) => written,
-            None => return local(request),
+            None => return local_digest(request),
         },
     };
     match summary.cached {
         None => counters::add("written"),
-        Some(Cached::Exact) => counters::add("hit.exact"),
-        Some(Cached::Semantic(_)) => counters::add("hit.semantic"),
+        Some(CacheHit::Exact) => counters::add("hit.exact"),
+        Some(CacheHit::Semantic(_)) => counters::add("hit.semantic"),
     }
     if let (None, Some(exact)) = (summary.cached, &exact) {
         cache::set(exact, &summary, request.call.params.ttl_ms());
         semantic::remember(request, &llm, &summary);
     }
     let told: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
-    let left = request.budget.saturating_sub(FRAME + text::count(&told)?).max(LEAST);
+    let left = request.budget.saturating_sub(FRAME_TOKENS + text::count(&told)?).max(MIN_DIGEST_TOKENS);
     let digest = text::digest(request.text, &request.query, left)?;
     summary.tokens_in = digest.tokens_in;
     summary.body = body(&digest);
@@ -159,8 +163,8 @@ pub(super) fn of(request: &Request<'_>) -> Result<Summary, Fault> {
 }
 
 /// The local digest.
-fn local(request: &Request<'_>) -> Result<Summary, Fault> {
-    let budget = request.budget.saturating_sub(FRAME).max(LEAST);
+fn local_digest(request: &Request<'_>) -> Result<Summary, Fault> {
+    let budget = request.budget.saturating_sub(FRAME_TOKENS).max(MIN_DIGEST_TOKENS);
     let digest = text::digest(request.text, &request.query, budget)?;
     counters::add("local");
     Ok(Summary {

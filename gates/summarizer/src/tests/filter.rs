@@ -166,7 +166,7 @@ fn one_excluded_tool_among_several_leaves_the_reply() {
                 deadline_ms: 5_000,
                 meta: (!called.is_empty()).then(|| json!({"gatehouse/called": called}).to_string()),
             };
-            let passing = gatehouse_sdk::Outgoing {
+            let passing = gatehouse_sdk::OutgoingReply {
                 origin: testing::origin("run_code"),
                 arguments: "{}".into(),
                 reply: Reply::markdown(lines(900)),

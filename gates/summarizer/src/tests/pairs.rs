@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::filter::guards::refusal;
+use crate::filter::guards::mismatch;
 
 /// `kind, a, b` a line, split by tabs. Each pair asks for something else.
 const DIFFERENT: &str = include_str!("../../tests/fixtures/different.tsv");
@@ -20,7 +20,7 @@ fn no_pair_that_asks_for_something_else_passes() {
     let pairs = pairs(DIFFERENT);
     assert!(pairs.len() >= 300, "{}", pairs.len());
     let passed: Vec<_> =
-        pairs.iter().filter(|[_, a, b]| refusal(a, b).is_none() || refusal(b, a).is_none()).collect();
+        pairs.iter().filter(|[_, a, b]| mismatch(a, b).is_none() || mismatch(b, a).is_none()).collect();
     assert!(passed.is_empty(), "{} false hits: {passed:#?}", passed.len());
 }
 
@@ -31,7 +31,7 @@ fn some_that_ask_for_the_same_do() {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for [kind, a, b] in &pairs {
         let (hits, all) = kinds.entry(kind).or_default();
-        *hits += usize::from(refusal(a, b).is_none());
+        *hits += usize::from(mismatch(a, b).is_none());
         *all += 1;
     }
     let hits: usize = kinds.values().map(|(hits, _)| hits).sum();
@@ -51,7 +51,7 @@ fn the_same_holds_for_pairs_that_nobody_made_for_it() {
     };
     let pairs: BTreeMap<String, Vec<[String; 3]>> = serde_json::from_str(&text).unwrap();
     let passing = |name: &str| -> Vec<&[String; 3]> {
-        pairs[name].iter().filter(|[_, a, b]| refusal(a, b).is_none()).collect()
+        pairs[name].iter().filter(|[_, a, b]| mismatch(a, b).is_none()).collect()
     };
     let (false_hits, hits) = (passing("different"), passing("paraphrases"));
     assert!(false_hits.is_empty(), "{false_hits:#?}");

@@ -7,7 +7,7 @@ fn page(page_type: PageType, content: &str) -> Hit {
     Hit { page_type, overview: "Short.".into(), content: content.into(), ..fixture::hit(1.0) }
 }
 
-fn shown(hit: &Hit, query: &str, budget: u32) -> Preview {
+fn shown(hit: &Hit, query: &str, budget: u32) -> PagePreview {
     fixture::reader().run(|| preview(hit, query, budget)).unwrap()
 }
 
@@ -69,12 +69,12 @@ fn the_block_with_words_of_the_query_wins_where_there_is_room_for_one() {
 fn the_best_pages_are_whole_and_the_rest_previews() {
     let text = |n: usize| format!("{n}: {}", "word\n".repeat(300));
     let hits: Vec<Hit> = (0..5).map(|n| page(PageType::Principle, &text(n))).collect();
-    let all = fixture::reader().run(|| previews(&hits, "q", Content::Whole(1_000))).unwrap();
+    let all = fixture::reader().run(|| previews(&hits, "q", ContentBudget::Whole(1_000))).unwrap();
     let whole: Vec<bool> = all.iter().map(|preview| preview.whole).collect();
     assert_eq!(whole, [true, true, false, false, false]);
     let tokens: Vec<u32> = all.iter().map(|preview| preview.tokens).collect();
     assert!(tokens[2] > 150 && tokens[3] <= 80 && tokens.iter().sum::<u32>() <= 1_000, "{tokens:?}");
-    assert!(fixture::reader().run(|| previews(&hits, "q", Content::None)).unwrap().is_empty());
+    assert!(fixture::reader().run(|| previews(&hits, "q", ContentBudget::None)).unwrap().is_empty());
 }
 
 #[test]

@@ -56,9 +56,9 @@ fn what_is_beyond_repair_is_no_order() {
 
 #[test]
 fn a_score_is_half_the_engines_and_half_the_place() {
-    assert_eq!(blended(1.0, 0), 1.0);
-    assert_eq!(blended(0.5, 0), 0.75);
-    assert_eq!(blended(0.5, 3), 0.6);
-    assert_eq!(blended(0.0, 10), 0.1);
-    assert_eq!(blended(0.2, 39), 0.1);
+    assert_eq!(blend_score(1.0, 0), 1.0);
+    assert_eq!(blend_score(0.5, 0), 0.75);
+    assert_eq!(blend_score(0.5, 3), 0.6);
+    assert_eq!(blend_score(0.0, 10), 0.1);
+    assert_eq!(blend_score(0.2, 39), 0.1);
 }

@@ -8,56 +8,57 @@ use std::{
 
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime};
 
-use super::{Failure, MEMORY, Run, STACK, functions};
+use super::{MAX_MEMORY_BYTES, MAX_STACK_BYTES, RunState, ScriptError, functions};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
 thread_local! {
-    static READY: Cell<Option<Ready>> = const { Cell::new(None) };
+    static PREPARED: Cell<Option<PreparedEngine>> = const { Cell::new(None) };
 }
 
 /// The run that an engine serves, as its functions find it: none until a script begins.
 #[derive(Default)]
-pub(super) struct Served(RefCell<Option<Rc<Run>>>);
+pub(super) struct CurrentRun(RefCell<Option<Rc<RunState>>>);
 
-impl Served {
+impl CurrentRun {
     /// What a function makes of the run. Before one has begun nothing calls.
-    pub(super) fn with<T: Default>(&self, make: impl FnOnce(&Run) -> T) -> T {
+    pub(super) fn with<T: Default>(&self, make: impl FnOnce(&RunState) -> T) -> T {
         let run = self.0.borrow().clone();
         run.map(|run| make(&run)).unwrap_or_default()
     }
 }
 
 /// An engine that has run nothing yet. It serves one script.
-pub(super) struct Ready {
+pub(super) struct PreparedEngine {
     // In this order: what belongs to a context goes before it, and that before the runtime.
     prelude: Persistent<Object<'static>>,
     context: Context,
     _runtime: Runtime,
-    served: Rc<Served>,
+    served: Rc<CurrentRun>,
 }
 
 /// Makes an engine, for a call that comes later.
 pub(crate) fn prepare() {
-    READY.with(|ready| {
+    PREPARED.with(|ready| {
         // What fails here fails again where it is told.
-        let kept = ready.take().or_else(|| Ready::make().ok());
+        let kept = ready.take().or_else(|| PreparedEngine::make().ok());
         ready.set(kept);
     });
 }
 
-impl Ready {
+impl PreparedEngine {
     /// The one that stands ready, or else a new one.
-    pub(super) fn take() -> Result<Self, Failure> {
-        READY.with(Cell::take).map_or_else(Self::make, Ok)
+    pub(super) fn take() -> Result<Self, ScriptError> {
+        PREPARED.with(Cell::take).map_or_else(Self::make, Ok)
     }
 
-    fn make() -> Result<Self, Failure> {
-        let failed = |error: String| Failure::plain(format!("The engine could not start: {error}"));
+    fn make() -> Result<Self, ScriptError> {
+        let failed =
+            |error: String| ScriptError::from_message(format!("The engine could not start: {error}"));
         let runtime = Runtime::new().map_err(|error| failed(error.to_string()))?;
-        runtime.set_memory_limit(MEMORY);
-        runtime.set_max_stack_size(STACK);
-        let served = Rc::new(Served::default());
+        runtime.set_memory_limit(MAX_MEMORY_BYTES);
+        runtime.set_max_stack_size(MAX_STACK_BYTES);
+        let served = Rc::new(CurrentRun::default());
         let own = Rc::clone(&served);
         runtime.set_interrupt_handler(Some(Box::new(move || own.with(|run| run.clock.is_over()))));
         let context = Context::full(&runtime).map_err(|error| failed(error.to_string()))?;
@@ -73,18 +74,21 @@ impl Ready {
     }
 
     /// Gives the engine's functions the run that they are for.
-    pub(super) fn serve(&self, run: &Rc<Run>) {
+    pub(super) fn serve(&self, run: &Rc<RunState>) {
         self.served.0.replace(Some(Rc::clone(run)));
     }
 
     /// Enters the engine, with what the prelude offers it.
     pub(super) fn with<T>(
         self,
-        enter: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        enter: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> Result<T, ScriptError>,
+    ) -> Result<T, ScriptError> {
         let Self { prelude, context, .. } = &self;
         context.with(|ctx| {
-            let prelude = prelude.clone().restore(&ctx).map_err(|error| Failure::plain(error.to_string()))?;
+            let prelude = prelude
+                .clone()
+                .restore(&ctx)
+                .map_err(|error| ScriptError::from_message(error.to_string()))?;
             enter(&ctx, prelude)
         })
     }

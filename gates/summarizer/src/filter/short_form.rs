@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Request, counters, reply,
-    seen::Seen,
-    summary::{Cached, Summary},
+    reply_parts::ReplyParts,
+    summary::{CacheHit, Summary},
 };
 use crate::{Params, address, file, time};
 
 /// The short form; none where it would be more than half of the result.
-pub(super) fn of(
+pub(super) fn render(
     request: &Request<'_>,
     summary: &Summary,
     artifact: Option<&Artifact>,
-    seen: &Seen,
+    seen: &ReplyParts,
 ) -> Result<Option<Reply>, Fault> {
     // The line tells its own length: counted with the largest number that it can be.
     let draft = head(request, summary, artifact, request.budget);
@@ -45,8 +45,8 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
     metadata.insert("method".into(), summary.method.as_str().into());
     match summary.cached {
         None => {}
-        Some(Cached::Exact) => drop(metadata.insert("cache".into(), "exact".into())),
-        Some(Cached::Semantic(similarity)) => {
+        Some(CacheHit::Exact) => drop(metadata.insert("cache".into(), "exact".into())),
+        Some(CacheHit::Semantic(similarity)) => {
             metadata.insert("cache".into(), "semantic".into());
             metadata.insert("similarity".into(), json!((similarity * 1_000.0).round() / 1_000.0));
         }
@@ -68,13 +68,13 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
 fn whereabouts(id: &str) -> String {
     match context::exposed_name(file::NAME) {
         Some(name) => format!("whole result kept: {name} {}", json!({ "path": id })),
-        None => format!("whole result kept as {}", address::of(id)),
+        None => format!("whole result kept as {}", address::from_id(id)),
     }
 }
 
 fn link(artifact: &Artifact) -> Content {
     Content::Link(ResourceLink {
-        uri: address::of(&artifact.id),
+        uri: address::from_id(&artifact.id),
         name: artifact.id.clone(),
         title: None,
         description: None,
@@ -84,7 +84,7 @@ fn link(artifact: &Artifact) -> Content {
 }
 
 /// The beginning of a result that could not be shortened, and where the rest is.
-pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, seen: &Seen) -> Reply {
+pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, seen: &ReplyParts) -> Reply {
     let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
     let end = seen.text.char_indices().nth(limit).map_or(seen.text.len(), |(end, _)| end);
     let total = seen.text.chars().count();

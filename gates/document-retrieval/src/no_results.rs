@@ -9,7 +9,7 @@ use gatehouse_wiki::{code, one_line, shorten};
 
 use crate::{
     Params,
-    retrieve::{self, Found},
+    retrieve::{self, RetrievedDocument},
 };
 
 pub(crate) fn reply(
@@ -50,7 +50,7 @@ pub(crate) fn reply(
         content += &format!("\n{}\n", guide.trim());
     }
     content += &notes.iter().map(|note| format!("\n{note}\n")).collect::<String>();
-    let found = Found {
+    let found = RetrievedDocument {
         token_count: call.params.count(&content)?,
         content,
         sources: vec!["Navigation Guide".into()],

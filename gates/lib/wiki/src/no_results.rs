@@ -8,17 +8,17 @@ use gatehouse_sdk::{
 
 use crate::{
     code,
-    data::{DomainData, Found},
+    data::{DomainData, SearchResults},
     one_line,
-    search::{Query, View, shown},
+    search::{PageQuery, SearchView, shorten_query},
 };
 
 /// Pages that are named as the nearest, where none fits.
-const NEAR_MAX: usize = 3;
+const MAX_NEAR: usize = 3;
 
 /// The reply to a search without hits; `near` came nearest and says nothing about what was asked.
-pub(crate) fn text(view: &View, ask: &Query, found: &Found, near: &[Hit]) -> String {
-    let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shown(&ask.query));
+pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
+    let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shorten_query(&ask.query));
     if is_empty() {
         out += "The knowledge graph holds no pages yet.";
         if let Some(tool) = context::exposed_name("kg_index") {
@@ -26,14 +26,14 @@ pub(crate) fn text(view: &View, ask: &Query, found: &Found, near: &[Hit]) -> Str
         }
         out += "\n\n";
     }
-    out += &missed(found);
+    out += &missing_names(found);
     if !near.is_empty() {
-        let ids = near.iter().take(NEAR_MAX).map(|hit| code(&one_line(&hit.id, 300)));
+        let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
         let ids = ids.collect::<Vec<_>>().join(", ");
         out += &format!("Nothing fits. Nearest, about something else: {ids}\n\n");
     }
     if let Some(note) = &found.note {
-        out += &format!("{}\n\n", noted(note));
+        out += &format!("{}\n\n", render_note(note));
     }
     out += "Try:\n- Broader or fewer terms\n";
     let filters = filters(ask);
@@ -50,18 +50,18 @@ pub(crate) fn text(view: &View, ask: &Query, found: &Found, near: &[Hit]) -> Str
 }
 
 /// What no page has, with a blank line behind it: it tells how far the hits may be trusted, so it comes first.
-pub(crate) fn missed(found: &Found) -> String {
+pub(crate) fn missing_names(found: &SearchResults) -> String {
     let mut out = String::new();
     if !found.unmatched_terms.is_empty() {
         out += &format!("No page contains: {}\n", one_line(&found.unmatched_terms.join(", "), 200));
     }
     for unknown in &found.unknown_domains {
-        out += &no_domain(unknown);
+        out += &unknown_domain(unknown);
     }
     if out.is_empty() { out } else { out + "\n" }
 }
 
-fn no_domain(unknown: &DomainData) -> String {
+fn unknown_domain(unknown: &DomainData) -> String {
     let nearest = match unknown.nearest.as_slice() {
         [] => String::new(),
         near => format!("; nearest: {}", one_line(&near.join(", "), 300)),
@@ -70,11 +70,11 @@ fn no_domain(unknown: &DomainData) -> String {
 }
 
 /// `Note: …`, on one line.
-pub(crate) fn noted(note: &str) -> String {
+pub(crate) fn render_note(note: &str) -> String {
     format!("Note: {}", one_line(note, 500))
 }
 
-fn filters(ask: &Query) -> Vec<String> {
+fn filters(ask: &PageQuery) -> Vec<String> {
     let mut set = Vec::new();
     if !ask.page_types.is_empty() {
         let names: Vec<&str> = ask.page_types.iter().map(|k| k.name()).collect();

@@ -14,6 +14,6 @@ pub(super) const REQUIRE: &str =
     "A script has no `import x = …`; what there is are JavaScript's own objects and `tools`.";
 
 /// What the parser says, in words for those who wrote a script.
-pub(super) fn worded(message: String) -> String {
+pub(super) fn explain(message: String) -> String {
     message.replace("Cannot use export statement outside a module", EXPORT)
 }

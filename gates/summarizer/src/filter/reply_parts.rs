@@ -4,7 +4,7 @@ use gatehouse_sdk::{Content, EmbeddedResource, Reply, ResourceBody};
 use serde_json::{Value, json};
 
 /// A reply, taken apart.
-pub(super) struct Seen {
+pub(super) struct ReplyParts {
     /// What there is to read.
     pub(super) text: String,
     /// The text that an artifact holds: what there is to read, or, where the reply has more than one text or other data
@@ -14,8 +14,8 @@ pub(super) struct Seen {
     pub(super) rest: Vec<Content>,
 }
 
-impl Seen {
-    pub(super) fn of(reply: Reply) -> Self {
+impl ReplyParts {
+    pub(super) fn from_reply(reply: Reply) -> Self {
         let (mut texts, rest): (Vec<Content>, Vec<Content>) = reply.content.into_iter().partition(is_text);
         let structured = reply.structured;
         // A long text is not held twice: a gate has little memory.
@@ -34,12 +34,12 @@ impl Seen {
             return Self { text: structured.unwrap_or_default(), whole: None, rest };
         }
         let text = texts.iter().map(read).collect::<Vec<_>>().join("\n");
-        let whole = Some(written(&texts, &rest, structured.as_deref()));
+        let whole = Some(to_mcp(&texts, &rest, structured.as_deref()));
         Self { text, whole, rest }
     }
 
     /// The text that an artifact holds.
-    pub(super) fn kept(&self) -> &str {
+    pub(super) fn stored_text(&self) -> &str {
         self.whole.as_deref().unwrap_or(&self.text)
     }
 
@@ -76,10 +76,10 @@ fn read(content: &Content) -> &str {
 
 /// Bytes of the longest JSON that is read to be compared: a value takes several times its length in memory. Longer ones are
 /// the same where they are written the same.
-const COMPARED: usize = 1 << 20;
+const MAX_COMPARED_BYTES: usize = 1 << 20;
 
 fn same_json(data: &str, text: &str) -> bool {
-    if data.len().max(text.len()) > COMPARED {
+    if data.len().max(text.len()) > MAX_COMPARED_BYTES {
         return data == text;
     }
     match (serde_json::from_str::<Value>(data), serde_json::from_str::<Value>(text)) {
@@ -89,7 +89,7 @@ fn same_json(data: &str, text: &str) -> bool {
 }
 
 /// A reply as MCP writes it. What stays in the reply is named and not repeated.
-fn written(texts: &[Content], rest: &[Content], structured: Option<&str>) -> String {
+fn to_mcp(texts: &[Content], rest: &[Content], structured: Option<&str>) -> String {
     let blocks: Vec<Value> = texts.iter().chain(rest).map(block).collect();
     let blocks = Value::from(blocks);
     match structured {
@@ -132,33 +132,37 @@ mod tests {
 
     #[test]
     fn one_text_is_kept_to_the_byte_and_anything_else_as_the_reply() {
-        let one = Seen::of(Reply::markdown("[1,  2]").structured(&json!([1, 2])).unwrap());
-        assert_eq!((one.kept(), one.mime_type()), ("[1,  2]", "application/json"));
-        let other = Seen::of(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
+        let one = ReplyParts::from_reply(Reply::markdown("[1,  2]").structured(&json!([1, 2])).unwrap());
+        assert_eq!((one.stored_text(), one.mime_type()), ("[1,  2]", "application/json"));
+        let other = ReplyParts::from_reply(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
         assert_eq!(other.text, "two");
-        assert_eq!(other.kept(), r#"{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}"#);
+        assert_eq!(
+            other.stored_text(),
+            r#"{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}"#
+        );
         let data =
             Reply { content: vec![], structured: Some("{\"n\": 2}".into()), is_error: false, meta: None };
-        assert_eq!(Seen::of(data).kept(), "{\"n\": 2}");
+        assert_eq!(ReplyParts::from_reply(data).stored_text(), "{\"n\": 2}");
     }
 
     #[test]
     fn images_stay_and_texts_are_read_in_order() {
         let image = Content::Image(Media { data: vec![1, 2], mime_type: "image/png".into() });
-        let seen = Seen::of(Reply::markdown("a").with(image.clone()).with(Content::Text("b".into())));
+        let seen =
+            ReplyParts::from_reply(Reply::markdown("a").with(image.clone()).with(Content::Text("b".into())));
         assert_eq!((seen.text.as_str(), &seen.rest), ("a\nb", &vec![image.clone()]));
         assert!(
-            seen.kept().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
+            seen.stored_text().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
             "{}",
-            seen.kept()
+            seen.stored_text()
         );
     }
 
     #[test]
     fn short_notes_after_a_large_text_stay_in_the_reply() {
         let (json, note) = (format!("[{}0]", "1,".repeat(500)), Content::Text("1 call in 1 batch".into()));
-        let seen = Seen::of(Reply::markdown(json.clone()).with(note.clone()));
-        assert_eq!((seen.kept(), seen.mime_type()), (json.as_str(), "application/json"));
+        let seen = ReplyParts::from_reply(Reply::markdown(json.clone()).with(note.clone()));
+        assert_eq!((seen.stored_text(), seen.mime_type()), (json.as_str(), "application/json"));
         assert_eq!(seen.rest, [note]);
     }
 }

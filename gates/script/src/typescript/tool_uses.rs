@@ -13,14 +13,14 @@ pub(crate) fn uses(source: &str) -> Vec<(String, String)> {
     }
     let allocator = Allocator::default();
     let parsed = super::parsed(&allocator, source);
-    let mut found = Found(Vec::new());
+    let mut found = ToolUseVisitor(Vec::new());
     found.visit_program(&parsed.program);
     found.0
 }
 
-struct Found(Vec<(String, String)>);
+struct ToolUseVisitor(Vec<(String, String)>);
 
-impl Found {
+impl ToolUseVisitor {
     fn add(&mut self, source: &str, tool: &str) {
         let pair = (source.to_owned(), tool.to_owned());
         if !self.0.contains(&pair) {
@@ -29,7 +29,7 @@ impl Found {
     }
 }
 
-impl<'a> Visit<'a> for Found {
+impl<'a> Visit<'a> for ToolUseVisitor {
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
         if let Expression::StaticMemberExpression(source) = &member.object
             && matches!(&source.object, Expression::Identifier(name) if name.name == "tools")
