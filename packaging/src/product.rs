@@ -145,7 +145,7 @@ fn documentation() -> Result<Vec<ArchiveEntry>> {
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Benchmarks of README.md and performance.md.
+        // Benchmarks of performance.md.
         if name.ends_with(".md") || name.ends_with(".svg") {
             let page = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             pages.push(ArchiveEntry::file(format!("docs/{name}"), page));

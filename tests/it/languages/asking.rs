@@ -1,4 +1,4 @@
-//! Gates that ask the person in front of the client, written in each language: what docs/write-a-gate.md says of it is done to
+//! Gates that ask the person in front of the client, written in each language: what docs/gate-reference.md says of it is done to
 //! the example before it is built.
 
 use std::fs;

@@ -1,5 +1,4 @@
-//! What README and docs say of a run: tables and a chart made from the results file `docs/benchmarks.json`, and from nothing
-//! else. `cargo xtask bench --json docs/benchmarks.json` makes the file, `cargo xtask bench --publish` writes what is made of
+//! The table and the chart of docs/performance.md, made from the results file `docs/benchmarks.json` and from nothing else. `cargo xtask bench --json docs/benchmarks.json` makes the file, `cargo xtask bench --publish` writes what is made of
 //! it, and a test says when somebody wrote a number by hand.
 
 use std::fmt::Write as _;
@@ -17,8 +16,8 @@ const CHART: &str = "docs/benchmarks.svg";
 const BEGIN: &str = "<!-- made by: cargo xtask bench --publish -->\n";
 const END: &str = "<!-- end -->";
 
-/// The lines of the README: a measurement, what it is called in the results, and what it is called for readers.
-const README_ROWS: &[(&str, &str, &str)] = &[
+/// Rows of the chart: a measurement, its name in the results, and its label for readers.
+const CHART_ROWS: &[(&str, &str, &str)] = &[
     ("P1", "echo, 1 gate, quiet, p50", "one echo call at a time over stdio, p50, all cores idle"),
     ("P1", "echo, 1 gate, busy, p50", "the same beside a busy core"),
     ("P2", "echo, 16 in flight", "calls a second, 16 in flight"),
@@ -87,7 +86,7 @@ fn render_pages(root: &Path) -> Result<Vec<(String, String)>> {
     if results.quick || results.noise || !results.problems.is_empty() {
         bail!("{RESULTS} is of a quick run, one of the method's error, or one with problems");
     }
-    let short = README_ROWS.iter().map(|(id, what, label)| Ok((results.line(id, what)?, *label)));
+    let short = CHART_ROWS.iter().map(|(id, what, label)| Ok((results.line(id, what)?, *label)));
     let short: Vec<_> = short.collect::<Result<_>>()?;
     let page = |path: &str, table: &str| -> Result<(String, String)> {
         let page = fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))?;
@@ -95,8 +94,7 @@ fn render_pages(root: &Path) -> Result<Vec<(String, String)>> {
     };
     let full: Vec<_> = results.results.iter().map(|line| (line, line.what.as_str())).collect();
     Ok(vec![
-        page("README.md", &(results.origin() + &table(&short)))?,
-        page("docs/performance.md", &(results.origin() + &full_table(&full)))?,
+        page("docs/performance.md", &(results.origin() + &table(&full)))?,
         (CHART.to_owned(), chart(&short)),
     ])
 }
@@ -172,18 +170,7 @@ fn thousands(value: f64) -> String {
 
 fn table(lines: &[(&ResultLine, &str)]) -> String {
     let mut table =
-        "| # | what | Gatehouse | floor | ratio | target |\n|---|---|---|---|---|---|\n".to_owned();
-    for (line, label) in lines {
-        let (ours, floor, ratio) = (line.amount(line.gatehouse), line.floor(), line.ratio());
-        let target = line.bound(&line.reach) + line.missed();
-        let _ = writeln!(table, "| {} | {label} | {ours} | {floor} | {ratio} | {target} |", line.id);
-    }
-    table
-}
-
-fn full_table(lines: &[(&ResultLine, &str)]) -> String {
-    let mut table =
-        "| # | what | Gatehouse | floor | ratio | reach | aim | n |\n|---|---|---|---|---|---|---|---|\n"
+        "| # | measurement | Gatehouse | floor | ratio | required | target | n |\n|---|---|---|---|---|---|---|---|\n"
             .to_owned();
     for (line, label) in lines {
         let (ours, floor, ratio) = (line.amount(line.gatehouse), line.floor(), line.ratio());

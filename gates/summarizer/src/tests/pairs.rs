@@ -25,7 +25,7 @@ fn no_pair_that_asks_for_something_else_passes() {
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "the share is a figure in docs/performance.md")]
+#[allow(clippy::print_stderr, reason = "the share is a figure in docs/benchmarks.md")]
 fn some_that_ask_for_the_same_do() {
     let pairs = pairs(ALIKE);
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -9,7 +9,7 @@ use gatehouse_core::{
 
 use super::Composition;
 
-/// What the keys of numbers begin with; docs/write-a-gate.md says so.
+/// What the keys of numbers begin with; docs/gate-reference.md says so.
 const PREFIX: &str = "n:";
 
 /// Numbers by their names.

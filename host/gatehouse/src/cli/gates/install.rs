@@ -178,7 +178,7 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
     let missing = asks.iter().copied().filter(|capability| grants.access(*capability).is_none());
     let (blocks, missing): (Vec<_>, Vec<_>) = missing.partition(|capability| capability.granted_by_block());
     for capability in blocks {
-        out::line("\nTo let it reach a host, write in presets.toml (docs/presets.md has the rest):");
+        out::line("\nTo let it reach a host, write in presets.toml (docs/presets-reference.md has the rest):");
         out::line(format!("    [gates.{name}.{capability}]\n    \"api.example.com\" = {{}}"));
     }
     if !missing.is_empty() {
