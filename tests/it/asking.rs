@@ -104,11 +104,11 @@ fn what_is_not_granted_or_cannot_be_shown_is_said() {
     let mut asked = client(&place, json!({"elicitation": {}}));
     let denied = asked.fails("ask", json!({"message": "How many?"}));
     assert!(denied.contains("add \"elicitation\" to grants under [gates.asker]"), "{denied}");
-    assert!(asked.fails("ask_model", json!({"prompt": "Why?"})).contains("cannot have its model asked"));
+    assert!(asked.fails("ask_model", json!({"prompt": "Why?"})).contains("cannot ask its model"));
     let place = self::place();
     let mut mute = client(&place, json!({}));
     let cannot = mute.fails("ask", json!({"message": "How many?"}));
-    assert!(cannot.contains("The client 'test' cannot show a person a form."), "{cannot}");
+    assert!(cannot.contains("The client 'test' cannot show a form to the user."), "{cannot}");
     let mut able = client(&place, json!({"elicitation": {}}));
     let nested = json!({"type": "object", "properties": {"a": {"type": "object"}}});
     let refused = able.fails("ask", json!({"message": "How many?", "form": nested}));

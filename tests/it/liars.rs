@@ -32,7 +32,7 @@ fn lies_about_tools_are_refused_by_name() {
         ("no_object", "tool 'lied': its input schema is not of type object"),
         ("output", "tool 'lied': its output schema"),
         ("params", "params-schema"),
-        ("crowd", "lists 600 tools, the most is 512"),
+        ("crowd", "lists 600 tools; the limit is 512"),
         ("name", "contains '\\u{202e}'"),
         ("long", "tool 'lied': its description is longer than 65536 bytes"),
         ("hidden_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{200b}'"),

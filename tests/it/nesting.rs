@@ -37,7 +37,7 @@ fn a_tool_does_no_more_than_it_declares() {
     let denied = client.call("run", json!({"tool": "kg_edit", "arguments": edit}));
     assert_eq!(fault_of(&denied)["type"], "PERMISSION", "{denied}");
     let message = fault_of(&denied)["message"].as_str().expect("a message");
-    assert_eq!(message, "'run' is declared read-only and cannot call 'kg_edit', which is mutating.");
+    assert_eq!(message, "'run' is declared read-only and cannot call 'kg_edit', which is mutating");
     let reached = client.fails("run_and_change", json!({"tool": "kg_edit", "arguments": edit}));
     assert!(reached.contains("Principle/X") || reached.contains("page"), "{reached}");
     // Nor does it get around that by way of another tool.

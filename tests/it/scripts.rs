@@ -72,7 +72,7 @@ fn a_script_may_do_what_its_preset_lets_scripts_do() {
     let (_place, mut client) = host("gates.script = {}\ngates.kg = {}\n");
     let denied = fails(&mut client, edit);
     assert!(
-        denied.contains("'run_code' is declared read-only and cannot call 'kg_edit', which is mutating."),
+        denied.contains("'run_code' is declared read-only and cannot call 'kg_edit', which is mutating"),
         "{denied}"
     );
     let (_place, mut client) = host("gates.script = { may = \"change\" }\ngates.kg = {}\n");

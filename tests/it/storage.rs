@@ -86,7 +86,7 @@ fn without_the_grant_nothing_is_opened() {
         let error = fault_of(&result);
         assert_eq!(
             (&error["type"], &error["message"]),
-            (&json!("PERMISSION"), &json!("Gate 'keeper' has no grant 'kv'."))
+            (&json!("PERMISSION"), &json!("gate 'keeper' has no grant 'kv'"))
         );
         let line = "To allow it, add \"kv\" to grants under [gates.keeper] in presets.toml.";
         assert_eq!(error["suggestion"], line);

@@ -127,7 +127,7 @@ fn what_is_not_granted_is_denied_with_the_line_to_add() {
     let result = client.call("vice_ungranted", json!({}));
     let error = fault_of(&result);
     assert_eq!(error["type"], "PERMISSION", "{result}");
-    assert_eq!(error["message"], "Gate 'vices' has no grant 'knowledge:read'.");
+    assert_eq!(error["message"], "gate 'vices' has no grant 'knowledge:read'");
     assert!(error["suggestion"].as_str().expect("a suggestion").contains("[gates.vices] in presets.toml"));
     assert!(!place.path("state/knowledge.db").exists(), "a denied call must not open the engine");
 }

@@ -1,4 +1,4 @@
-//! Further names for tools: what an alias of a preset stands for, and how to part two tools of one name.
+//! Aliases of a preset: extra names for tools, and hints for two tools with the same name.
 
 use crate::{
     catalog::{CatalogError, ToolEntry},
@@ -7,8 +7,9 @@ use crate::{
     tool::ExposedName,
 };
 
-/// Adds the aliases of an exposure. Each stands for one declared tool: by its own name, where only one gate
-/// has it, or as `gate.tool`. Where the listing is not `complete`, what is missing may be what is meant.
+/// Adds an entry for each alias of the preset: another name for a declared tool, given by its name or as `gate.tool`.
+///
+/// Skips aliases without a tool if the listings are not `complete`: the tool may be missing only for now.
 pub(crate) fn add_aliases(
     exposure: &CompiledPreset,
     entries: &mut Vec<ToolEntry>,
@@ -46,13 +47,13 @@ fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a Tool
             let own = entries.iter().map(|entry| entry.name.as_str());
             let near = names::did_you_mean(target, own.chain(whole.iter().map(String::as_str)));
             let shown = names::quoted(target, 2 * crate::tool::MAX_NAME_CHARS);
-            Err(format!("stands for '{shown}', which no gate of the preset has.{near}"))
+            Err(format!("refers to '{shown}', which no gate of the preset has.{near}"))
         }
         several => {
             let each: Vec<String> =
                 several.iter().map(|entry| format!("\"{}\"", qualified_name(entry))).collect();
             Err(format!(
-                "stands for '{target}', which {} gates of the preset have; write {}",
+                "refers to '{target}', which {} gates of the preset have; write {}",
                 several.len(),
                 each.join(" or ")
             ))
@@ -60,13 +61,11 @@ fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a Tool
     }
 }
 
-/// `gate.tool`, which only one tool of a preset is called.
 fn qualified_name(entry: &ToolEntry) -> String {
     format!("{}.{}", entry.id.source.name(), entry.id.name)
 }
 
-/// What to write where several tools are called `name`: ` To keep both, …`. The aliases are names that
-/// nobody has yet.
+/// Returns the remedy for several tools called `name`: ` To keep both, …`, with aliases that are free.
 pub(crate) fn collision_hint(exposure: &CompiledPreset, entries: &[ToolEntry], name: &ExposedName) -> String {
     let sharing: Vec<&ToolEntry> = entries.iter().filter(|entry| entry.name == *name).collect();
     let free = |new: &str| ExposedName::new(new).is_ok() && !entries.iter().any(|e| e.name.as_str() == new);

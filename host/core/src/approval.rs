@@ -1,9 +1,7 @@
-//! Which calls a person has to approve, and what was approved.
+//! Rules about which calls a user must approve, and stored approvals.
 //!
-//! A preset says it in rules, which are looked up once for each tool when a catalog is built. The stage
-//! [`Approve`](crate::pipeline::Approve) asks. An approval holds for one call of a client and what that causes, for a session, or
-//! for a time; of a tool that may destroy something it holds for the same arguments alone. It holds for the definition of the
-//! tool that the person was asked about: a tool that its source redefines is asked about again.
+//! Rules are matched once per tool, when a catalog is built; the stage [`ApproveStage`](crate::pipeline::ApproveStage) asks the
+//! user. An approval is bound to the tool's definition, and for destructive tools to the arguments.
 
 use std::{
     cmp::Ordering,
@@ -21,25 +19,23 @@ use crate::{
     patterns::PatternList, preset::CompiledPreset, tool::ToolId,
 };
 
-/// Tools that rules about an effect leave out where they do not say which: each tool that these call is checked on its own.
+/// Tools exempt from effect rules without `except`: each tool that these call is checked by itself.
 pub const DEFAULT_EXCEPTIONS: [&str; 4] =
     ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"];
 
-/// The longest that an approval holds beyond its session: a working day.
+/// Maximum [`ApprovalScope::For`]: a working day.
 pub const MAX_APPROVAL_TIME: Duration = Duration::from_secs(8 * 3_600);
 
-/// Approvals that are kept in one place. Where there are more, the one that is kept longest is forgotten, and asked for again.
+/// Maximum approvals in one store; the oldest are dropped, so the user is asked again.
 const MAX_STORED_APPROVALS: usize = 1_000;
 
-/// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalScope {
-    /// For the client's call and those that it causes.
+    /// The client's call and its nested calls.
     #[default]
     Call,
-    /// Until the client's session ends.
     Session,
-    /// For so long, also in other sessions of the same principal.
+    /// This long, in any session of the same principal.
     For(Duration),
 }
 
@@ -47,14 +43,14 @@ impl fmt::Display for ApprovalScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call => f.write_str("each call"),
-            Self::Session => f.write_str("once a session"),
-            Self::For(time) => write!(f, "once in {} minutes", time.as_secs().div_ceil(60)),
+            Self::Session => f.write_str("once per session"),
+            Self::For(time) => write!(f, "once every {} minutes", time.as_secs().div_ceil(60)),
         }
     }
 }
 
 impl ApprovalScope {
-    /// Shorter before longer. A session may outlive any time.
+    /// Returns a sort key, shortest first. A session may last longer than any time.
     fn order(self) -> (u8, Duration) {
         match self {
             Self::Call => (0, Duration::ZERO),
@@ -79,36 +75,33 @@ impl Ord for ApprovalScope {
 /// A rule as a preset declares it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ApprovalRule {
-    /// Globs over tools: the name that clients see, `source.tool`, or that with the kind of the source before it.
+    /// Globs over tools: the exposed name, `source.tool` or `kind:source.tool`.
     pub tools: Vec<String>,
-    /// Tools with this effect or a stronger one.
+    /// Also matches tools with this effect or a stronger one.
     pub effect: Option<Effect>,
-    /// Globs over tools that `effect` leaves out; none for [`DEFAULT_EXCEPTIONS`].
+    /// Globs over tools that `effect` skips. `None` means [`DEFAULT_EXCEPTIONS`].
     pub except: Option<Vec<String>>,
-    /// How long an approval holds.
     pub remember: ApprovalScope,
 }
 
-/// The same, compiled.
 #[derive(Debug, Clone)]
 pub(crate) struct CompiledApprovalRule {
     pub(crate) tools: PatternList,
     pub(crate) effect: Option<Effect>,
     pub(crate) except: PatternList,
-    /// True if the preset does not list exceptions itself.
     pub(crate) except_is_default: bool,
     pub(crate) remember: ApprovalScope,
 }
 
 impl CompiledApprovalRule {
     fn matches(&self, entry: &ToolEntry, names: &[String]) -> bool {
-        // As declared: what a preset says of a tool does not change what it does.
+        // A preset's override of the effect does not change what the tool does.
         let strong = self.effect.is_some_and(|effect| entry.declared.effect >= effect);
         self.tools.matches_any(names) || (strong && !self.except.matches_any(names))
     }
 }
 
-/// How long approvals of a tool hold; none where it needs none. Where several rules are about it, the shortest memory holds.
+/// Returns the shortest scope of the rules that match. `None` if the tool needs no approval.
 pub(crate) fn required_scope(exposure: &CompiledPreset, entry: &ToolEntry) -> Option<ApprovalScope> {
     if exposure.approvals.is_empty() {
         return None;
@@ -117,16 +110,16 @@ pub(crate) fn required_scope(exposure: &CompiledPreset, entry: &ToolEntry) -> Op
     exposure.approvals.iter().filter(|rule| rule.matches(entry, &names)).map(|rule| rule.remember).min()
 }
 
-/// Names that a pattern of a rule can match for a tool. A tool that the preset renames keeps its first name here.
+/// Returns the names that rules can match, including a renamed tool's original name.
 pub(crate) fn names(entry: &ToolEntry) -> Vec<String> {
     let first = entry.id.source.exposed_name(&entry.id.name).map(|name| name.to_string());
     entry.names().into_iter().chain(first).collect()
 }
 
-/// What tools need, by tool. A rule about one of its names holds for all of them.
+/// Required approvals by tool. A rule about one of its names applies to all of them.
 pub(crate) type RequiredApprovals = HashMap<ToolId, ApprovalScope>;
 
-/// Notes of each tool whether it has to be approved, and gives the same by tool.
+/// Sets `approval` on each entry and returns the same data by tool.
 pub(crate) fn attach(exposure: &CompiledPreset, entries: &mut [ToolEntry]) -> RequiredApprovals {
     let mut all = RequiredApprovals::new();
     for entry in &*entries {
@@ -138,21 +131,20 @@ pub(crate) fn attach(exposure: &CompiledPreset, entries: &mut [ToolEntry]) -> Re
     all
 }
 
-/// What exactly was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ApprovalKey {
     principal: Principal,
     preset: Arc<str>,
     tool: ToolId,
-    /// Digest of the tool's definition.
     definition: String,
-    /// The digest of the arguments; none where it holds for any.
+    /// Digest of the arguments. `None` covers any.
     arguments: Option<String>,
 }
 
 impl ApprovalKey {
-    /// Of a call of this tool with these arguments, those that the preset fixes among them. What destroys nothing is approved
-    /// with any arguments, unless the approval is for one call: its arguments are what the person was shown.
+    /// Creates the key for a call; `arguments` include the preset's fixed ones.
+    ///
+    /// The arguments count for destructive tools, and for approvals of one call, since the user was shown them.
     pub(crate) fn new(
         principal: &Principal,
         preset: &Arc<str>,
@@ -170,18 +162,16 @@ impl ApprovalKey {
         }
     }
 
-    /// Whether it holds for these arguments alone.
     pub(crate) fn is_bound_to_arguments(&self) -> bool {
         self.arguments.is_some()
     }
 }
 
-/// What was approved in one place: a call, a session, or a host.
+/// Approvals of a call, a session or a host.
 #[derive(Debug, Default)]
 pub struct ApprovalStore(Mutex<HashMap<ApprovalKey, (Instant, Option<Duration>)>>);
 
 impl ApprovalStore {
-    /// Whether this was approved, and that still holds.
     pub(crate) fn is_approved(&self, approval: &ApprovalKey) -> bool {
         let mut kept = lock(&self.0);
         let Some((since, time)) = kept.get(approval) else { return false };
@@ -192,7 +182,6 @@ impl ApprovalStore {
         holds
     }
 
-    /// Keeps an approval, for so long where a time is given.
     pub(crate) fn add(&self, approval: ApprovalKey, time: Option<Duration>) {
         let mut kept = lock(&self.0);
         if kept.len() >= MAX_STORED_APPROVALS {

@@ -1,23 +1,22 @@
-//! Bytes of the host's memory that a guest may make the host hold. One budget counts every kind of it, because
-//! a guest that is stopped at one kind takes the next.
+//! Budgets for memory that guests make the host allocate. One budget counts all kinds of data, because a guest at the
+//! limit of one kind could use another.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Bytes that may be held at the same time, shared by all clones.
+/// Bytes that may be in use at the same time, shared by all clones.
 #[derive(Debug, Clone)]
 pub struct ByteBudget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     remaining: AtomicUsize,
-    /// The budget that this one is a part of.
     parent: Option<ByteBudget>,
 }
 
-/// A share of a budget, given back when it is dropped.
+/// Bytes taken from a budget, released on drop.
 #[derive(Debug)]
 pub struct ByteReservation {
     budget: ByteBudget,
@@ -25,17 +24,15 @@ pub struct ByteReservation {
 }
 
 impl ByteBudget {
-    /// A budget of so many bytes.
     pub fn new(bytes: usize) -> Self {
         Self(Arc::new(Inner { remaining: AtomicUsize::new(bytes), parent: None }))
     }
 
-    /// A part of this budget that has a cap of its own: what it takes, both take.
+    /// Creates a sub-budget with its own limit, which also takes from this budget.
     pub fn part(&self, bytes: usize) -> Self {
         Self(Arc::new(Inner { remaining: AtomicUsize::new(bytes), parent: Some(self.clone()) }))
     }
 
-    /// Begins to hold, with nothing.
     pub fn reserve(&self) -> ByteReservation {
         ByteReservation { budget: self.clone(), bytes: 0 }
     }
@@ -61,7 +58,7 @@ impl ByteBudget {
 }
 
 impl ByteReservation {
-    /// Takes so many bytes more, or none where too few are left.
+    /// Adds `bytes`. Returns `false` and adds nothing if the budget has too few left.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
         let taken = self.budget.take(bytes);
@@ -71,7 +68,7 @@ impl ByteReservation {
         taken
     }
 
-    /// Holds so many bytes from now on, or as many as before where too few are left.
+    /// Changes the size to `bytes`. Returns `false` and keeps the old size if the budget has too few left.
     #[must_use]
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {
@@ -82,7 +79,6 @@ impl ByteReservation {
         true
     }
 
-    /// Bytes that it holds.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

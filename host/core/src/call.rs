@@ -1,4 +1,4 @@
-//! One tool call on its way through the host: what is settled once for the call, and what belongs to an attempt.
+//! Tool calls: the context shared by all attempts, and the single attempt.
 
 mod id;
 
@@ -30,93 +30,71 @@ use crate::{
 
 pub use id::CallId;
 
-/// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Principal {
-    /// The process that started the host over stdio, or anybody on loopback.
+    /// The process that started the host over stdio, or any client on loopback.
     #[default]
     Local,
-    /// A name that a credential stands for.
+    /// A name from a credential.
     Named(Arc<str>),
 }
 
-/// Takes progress messages to the client that asked for them.
+/// Sends progress to the client that requested it.
 pub trait ProgressSink: Send + Sync {
-    /// `done` of `total` units of work, where the total is known. Never blocks; may drop messages.
+    /// Reports `done` of `total` units; `total` is `None` if unknown. Never blocks, and may drop messages.
     fn report(&self, done: u64, total: Option<u64>, message: Option<String>);
 }
 
-/// What holds for a call from its beginning to its end. It keeps its catalog, so a reload while it runs changes
-/// nothing for it.
+/// Everything that stays the same during a call. It holds its catalog, so a reload does not affect it.
 pub struct CallContext {
-    /// Its id.
     pub id: CallId,
-    /// The tool's name as the client gave it, unchecked.
     pub name: String,
-    /// Who calls.
     pub principal: Principal,
-    /// What may be called.
     pub catalog: Arc<Catalog>,
-    /// When it began.
     pub started: Instant,
-    /// Cancelled when the client gives up.
     pub cancel: CancellationToken,
-    /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
-    /// Who can be asked while it runs.
     pub client: Arc<dyn CallingClient>,
-    /// What the client said beside the arguments (`_meta`), for whoever runs the tool outside of this host; without what is
-    /// between the client and this host.
+    /// The request's `_meta` for servers, without the members meant for this host.
     pub meta: Option<Arc<Map<String, Value>>>,
-    /// The sources of the calls it is nested in, outermost first; none for a client's own call.
+    /// Sources of the enclosing calls, outermost first.
     pub enclosing_sources: Vec<SourceId>,
-    /// The tool, or the fault of there being none. The outermost stage sees that fault like any other. What is asked of a
-    /// source besides calls has no tool.
+    /// The tool, or the fault of the lookup, which stages handle like any other fault.
     entry: Result<Arc<ToolEntry>, Fault>,
-    /// The longest it may take.
     limit: Duration,
-    /// When the call around it has to be over.
     pub(crate) outer_deadline: Option<CallDeadline>,
-    /// The time of the client's call that it is or belongs to.
+    /// Clock, shared with the client's call.
     pub(crate) time: Arc<CallTime>,
-    /// How long that had stood still when this began.
+    /// How long the clock had been paused when this call began.
     paused: Duration,
-    /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) effect_limit: Option<EffectLimit>,
-    /// The request that this call is, if it is one that can be read.
+    /// The envelope of this call, if it is a readable request.
     pub(crate) claim: OnceLock<Arc<RequestClaim>>,
-    /// The request that the call around it serves.
+    /// The envelope that the enclosing call serves.
     pub(crate) outer_claim: Option<Arc<RequestClaim>>,
-    /// The working directory of whoever called, if it is on this machine: over stdio, and at a shell.
+    /// Working directory of the caller, if it runs on this machine.
     pub working_directory: Option<PathBuf>,
-    /// It has a connection to its server of its own, which ends with it.
+    /// True if the call uses its own connection to the server, which ends with it.
     pub isolated: bool,
-    /// Microseconds that its source spent connecting to whatever runs the tool.
     pub connecting_us: AtomicU64,
-    /// Microseconds that its source had it, at least one where it got there at all; with those of connecting.
+    /// Includes connecting. Zero only if the call never reached its source.
     pub(crate) in_source_us: AtomicU64,
-    /// What the client's call that it is or belongs to has caused.
     pub(crate) call_tree: Arc<CallTree>,
-    /// Questions that its server has asked the client.
     pub(crate) questions: QuestionCount,
-    /// True if code of a caller made it, through whichever tools.
     pub(crate) for_code: bool,
-    /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
-    /// Shares of budgets that are held until it is over.
     kept_until_done: Mutex<Vec<Box<dyn Any + Send>>>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
 impl CallContext {
-    /// A call that passes `pipeline`, without progress or cancellation; the caller adds what it knows.
+    /// Creates a call without progress or cancellation; the caller sets the other fields.
     pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
         let name = name.into();
         let entry = catalog.find(&name).cloned();
         Self::from_entry(pipeline, catalog, name, entry)
     }
 
-    /// A call of a tool that was looked up elsewhere.
     pub(crate) fn from_entry(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
@@ -127,8 +105,7 @@ impl CallContext {
         Self::with_limit(pipeline, catalog, name.into(), entry, limit)
     }
 
-    /// What a client asks of a source by another method than a call of a tool. Tools cannot be called from there: no tool
-    /// has said what they may do at most.
+    /// Creates the context of another request. It cannot call tools, because no tool promised an effect limit.
     pub fn for_method(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
@@ -136,14 +113,16 @@ impl CallContext {
         source: &dyn Source,
     ) -> Self {
         let method = method.into();
-        let no_tool = Fault::denied(format!("'{method}' calls no tools."));
+        let no_tool = Fault::denied(format!("'{method}' cannot call tools"));
         Self::with_limit(pipeline, catalog, method, Err(no_tool), source.time_limit())
     }
 
-    /// The same call as a filter of its reply sees it. It calls no tools, it reports no progress, and it goes on where this
-    /// client gives up: others may wait for the same short form. `meta` is the host's, not the client's.
+    /// Returns the context in which a filter processes this call's reply.
+    ///
+    /// It cannot call tools, and ignores this client's cancellation, because other calls may wait for the same short
+    /// form. `meta` comes from the host.
     pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
-        let no_tool = Fault::denied("A filter calls no tools.");
+        let no_tool = Fault::denied("a filter cannot call tools");
         let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
         let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
@@ -192,22 +171,19 @@ impl CallContext {
         }
     }
 
-    /// The tool it asks for.
     pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {
         self.entry.as_ref().map_err(Fault::clone)
     }
 
-    /// Keeps a share of a budget until the call is over.
+    /// Holds a budget reservation until the call ends.
     pub fn keep_until_done(&self, share: impl Any + Send) {
         lock(&self.kept_until_done).push(Box::new(share));
     }
 
-    /// The longest it may take.
     pub fn time_limit(&self) -> Duration {
         self.limit
     }
 
-    /// When it has to be over, however many attempts it takes.
     pub fn deadline(&self) -> CallDeadline {
         let own = self.own_deadline();
         match &self.outer_deadline {
@@ -226,38 +202,33 @@ impl CallContext {
         self.enclosing_sources.last().filter(|_| outer.instant() < self.own_deadline().instant())
     }
 
-    /// How long it waited for answers of its client, or one of those around and within it did.
+    /// Returns how long this call, or one around or within it, has waited for answers of the client.
     pub fn waited(&self) -> Duration {
         self.time.paused().saturating_sub(self.paused)
     }
 
-    /// Has it share the time of the call around it.
     pub(crate) fn share_time(&mut self, outer: &Arc<CallTime>) {
         self.paused = outer.paused();
         self.time = Arc::clone(outer);
     }
 }
 
-/// One attempt at a call.
 pub struct Call {
-    /// What all attempts share.
     pub context: Arc<CallContext>,
-    /// The arguments as the client gave them; an object once they are validated, with what stands for parts of
-    /// artifacts replaced by them.
+    /// Arguments as sent; after validation an object with artifact references replaced.
     pub arguments: Value,
-    /// The arguments as the client gave them, where something in them was replaced.
+    /// Original arguments, if references in them were replaced.
     pub sent: Option<Arc<Value>>,
     deadline: CallDeadline,
 }
 
 impl Call {
-    /// The first attempt, which has all the time of the call.
     pub fn new(context: CallContext, arguments: Value) -> Self {
         let deadline = context.deadline();
         Self { context: Arc::new(context), arguments, sent: None, deadline }
     }
 
-    /// A further attempt that takes no longer than `limit`. The attempts after it have their own time.
+    /// Creates another attempt that may take at most `limit`. It does not shorten later attempts.
     #[must_use]
     pub fn attempt(&self, limit: Duration) -> Self {
         Self {
@@ -268,17 +239,14 @@ impl Call {
         }
     }
 
-    /// When this attempt has to be over.
     pub fn deadline(&self) -> &CallDeadline {
         &self.deadline
     }
 
-    /// Takes the call down its pipeline and its outcome back.
     pub async fn run(mut self) -> Outcome {
         self.run_mut().await
     }
 
-    /// Takes the call down its pipeline and its outcome back, and leaves the call to be looked at.
     pub(crate) async fn run_mut(&mut self) -> Outcome {
         let pipeline = Arc::clone(&self.context.pipeline);
         pipeline.run(self).await

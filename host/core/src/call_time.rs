@@ -1,5 +1,4 @@
-//! The time of a call, which stands still while somebody is asked: a person who thinks uses up none of it. The calls that
-//! one causes share its time, so that all of them wait when one of them does.
+//! The clock of a call, which pauses while the user is asked something. Nested calls share it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,14 +9,13 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::lock;
 
-/// The longest that one client's call may wait for answers, over all questions: a person who has not answered in ten
-/// minutes is gone, and what waits holds an instance of its gate.
+/// Maximum pause of a client's call, over all questions. A user who has not answered in ten minutes has left, and the
+/// call occupies a gate instance.
 pub const MAX_PAUSE: Duration = Duration::from_secs(600);
 
-/// Maximum time that a call keeps for itself when it waits for another one.
+/// Maximum time that a call reserves for itself while it waits for another call.
 const MAX_MARGIN: Duration = Duration::from_secs(1);
 
-/// How long a client's call and those that it causes have stood still.
 #[derive(Debug, Default)]
 pub(crate) struct CallTime {
     pauses: Mutex<PauseTotals>,
@@ -26,11 +24,11 @@ pub(crate) struct CallTime {
 
 #[derive(Debug, Default)]
 struct PauseTotals {
-    /// Those that are over, together; what overlaps counts once.
+    /// Total of finished pauses; overlapping ones count once.
     over: Duration,
-    /// Those that are not.
+    /// Number of open pauses.
     open: u32,
-    /// Since when there is one that is not.
+    /// Start of the current paused period.
     since: Option<Instant>,
 }
 
@@ -41,7 +39,6 @@ impl PauseTotals {
 }
 
 impl CallTime {
-    /// How long it has stood still by now.
     pub(crate) fn paused(&self) -> Duration {
         lock(&self.pauses).total()
     }
@@ -50,7 +47,7 @@ impl CallTime {
         lock(&self.pauses).open > 0
     }
 
-    /// Has the time stand still until what is given back is dropped; none where it has done so for as long as it may.
+    /// Pauses the clock until the guard is dropped. `None` if [`MAX_PAUSE`] is used up.
     pub(crate) fn pause(self: &Arc<Self>) -> Option<PauseGuard> {
         let mut pauses = lock(&self.pauses);
         let left = MAX_PAUSE.checked_sub(pauses.total()).filter(|left| !left.is_zero())?;
@@ -60,10 +57,9 @@ impl CallTime {
     }
 }
 
-/// For as long as it lives the time of a call stands still.
 pub(crate) struct PauseGuard {
     time: Arc<CallTime>,
-    /// When it has lasted as long as it may.
+    /// When [`MAX_PAUSE`] will be used up.
     pub(crate) until: Instant,
 }
 
@@ -80,18 +76,15 @@ impl Drop for PauseGuard {
     }
 }
 
-/// When a call has to be over, counted in its own time.
 #[derive(Debug, Clone)]
 pub struct CallDeadline {
-    /// Where its time does not stand still from now on.
     at: Instant,
-    /// How long it had stood still when `at` was set.
+    /// Paused time when `at` was set.
     paused: Duration,
     time: Arc<CallTime>,
 }
 
 impl CallDeadline {
-    /// One that no question puts off.
     pub fn fixed(at: Instant) -> Self {
         Self { at, paused: Duration::ZERO, time: Arc::default() }
     }
@@ -100,48 +93,43 @@ impl CallDeadline {
         Self { at, paused, time: Arc::clone(time) }
     }
 
-    /// When that is, if nobody is asked from now on.
+    /// Returns the deadline, assuming no further pauses.
     pub fn instant(&self) -> Instant {
         self.at + self.time.paused().saturating_sub(self.paused)
     }
 
-    /// What is left until then.
     pub fn remaining(&self) -> Duration {
         self.instant().saturating_duration_since(Instant::now())
     }
 
-    /// Whether the time is up.
     pub fn is_expired(&self) -> bool {
         self.remaining().is_zero() && !self.time.is_paused()
     }
 
-    /// The sooner of the two.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         if other.instant() < self.instant() { other } else { self }
     }
 
-    /// This one, but no later than so long from now.
+    /// Returns this deadline, or `limit` from now if that is earlier.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
         let own = Self::new(Instant::now() + limit, self.time.paused(), &self.time);
         own.min(self.clone())
     }
 
-    /// Returns the deadline for work that the call waits for: a little before its own, so that it can still report
-    /// what was too slow.
+    /// Returns a slightly earlier deadline for work that the call waits for, so that the call can still report it.
     #[must_use]
     pub fn for_nested(&self) -> Self {
         let margin = (self.remaining() / 20).min(MAX_MARGIN);
         Self { at: self.at.checked_sub(margin).unwrap_or(self.at), ..self.clone() }
     }
 
-    /// Waits until the time is up.
     pub async fn expired(&self) {
         loop {
             let resumed = self.time.resumed.notified();
             tokio::pin!(resumed);
-            // From here on no end of a pause goes unnoticed.
+            // Registers before the check, so that no end of a pause is missed.
             resumed.as_mut().enable();
             if self.time.is_paused() {
                 resumed.await;
@@ -173,12 +161,12 @@ mod tests {
         let second = time.pause().expect("time to wait");
         tokio::time::advance(10 * SECOND).await;
         drop(first);
-        assert!(!deadline.is_expired() && poll!(passes.as_mut()).is_pending(), "it stands still");
+        assert!(!deadline.is_expired() && poll!(passes.as_mut()).is_pending(), "the clock is paused");
         tokio::time::advance(10 * SECOND).await;
         drop(second);
-        assert_eq!(deadline.remaining(), 3 * SECOND, "what overlaps counts once");
+        assert_eq!(deadline.remaining(), 3 * SECOND, "overlapping pauses count once");
         let later = deadline.within(2 * SECOND);
-        assert_eq!(later.remaining(), 2 * SECOND, "what was before counts for none that comes after");
+        assert_eq!(later.remaining(), 2 * SECOND, "earlier pauses do not count");
         passes.await;
         assert_eq!(begun.elapsed(), 23 * SECOND);
         assert!(deadline.is_expired() && later.expired().now_or_never().is_some());

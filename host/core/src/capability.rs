@@ -1,7 +1,5 @@
-//! What a gate may do: capabilities, what a component asks for, what presets.toml grants.
-//!
-//! The list in [`Capability::ALL`] is the only one: grants in presets.toml, the denial texts and the
-//! report of `gates inspect` are made from it.
+//! Capabilities of gates, their imports by components, and their grants in presets.toml. Grants, denial messages and
+//! the report of `gates inspect` are all derived from [`Capability::ALL`].
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,50 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::{names, outcome::Fault};
 
-/// A family of host functions, one WIT interface each.
+/// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// Facts about the call, log, progress.
+    /// Facts about the call, logging, progress.
     Context,
-    /// The compressors that work without a model.
+    /// Compressors that need no model.
     Text,
-    /// The knowledge graph.
     Knowledge,
-    /// Repositories of documents, to search and to read.
     Documents,
-    /// The tools that the caller has.
+    /// Tools available to the caller.
     Catalog,
-    /// Requests to the hosts that presets.toml names.
+    /// Requests to the hosts that presets.toml allows.
     Http,
-    /// A gate's own store of bytes under names.
+    /// The gate's own key-value store.
     Kv,
-    /// Language and embedding models.
     Models,
-    /// Texts that were too large to show.
+    /// Stored texts that were too large to show.
     Artifacts,
-    /// The MCP servers behind this host.
     Servers,
-    /// Changes to them, for all presets.
+    /// Changes to those servers, for all presets.
     ServersAdmin,
-    /// Questions to the person in front of the client.
+    /// Questions to the user.
     Elicitation,
     /// Questions to the client's model.
     Sampling,
 }
 
-/// How much of a capability.
+/// Extent of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessLevel {
-    /// Only what changes nothing.
+    /// Only functions that change nothing.
     Read,
-    /// All of it.
     Full,
 }
 
 impl Capability {
-    /// Every capability of this host.
     pub const ALL: [Self; 13] = [
         Self::Context,
         Self::Text,
@@ -69,7 +61,7 @@ impl Capability {
         Self::Http,
     ];
 
-    /// The name of the WIT interface, and of the grant.
+    /// Returns the name of the WIT interface and of the grant.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Context => "context",
@@ -88,27 +80,26 @@ impl Capability {
         }
     }
 
-    /// Whether every gate has it.
+    /// Returns true if every gate has it.
     pub const fn always_granted(self) -> bool {
         matches!(self, Self::Context | Self::Text)
     }
 
-    /// Whether there is a `:read` grant that leaves out what changes something.
+    /// Returns true if it has a `:read` grant, for the functions that change nothing.
     pub const fn has_read_access(self) -> bool {
         matches!(self, Self::Knowledge)
     }
 
-    /// Whether it is granted by a block of its own, `[gates.<name>.<capability>]`, instead of an entry.
+    /// Returns true if a block `[gates.<name>.<capability>]` grants it instead of an entry in `grants`.
     pub const fn granted_by_block(self) -> bool {
         matches!(self, Self::Http)
     }
 
-    /// Whether it stands in the list `grants`.
     const fn granted_by_entry(self) -> bool {
         !self.always_granted() && !self.granted_by_block()
     }
 
-    /// The grants a person may write, for messages.
+    /// Returns all valid entries of `grants`, for messages.
     pub fn grantable() -> Vec<String> {
         let names = Self::ALL.into_iter().filter(|c| c.granted_by_entry()).flat_map(|capability| {
             let read = capability.has_read_access().then(|| format!("{capability}:read"));
@@ -124,21 +115,20 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What a component asks for: the capabilities in its import list, and what else it imports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCapabilities {
-    /// Ours, sorted.
+    /// Gatehouse's own interfaces, sorted.
     pub capabilities: Vec<Capability>,
-    /// Everything else by its full interface name, sorted: WASI as a rule.
+    /// All other interfaces by full name, sorted; usually WASI.
     pub others: Vec<String>,
 }
 
-/// What presets.toml grants to one gate.
+/// Grants of one gate in presets.toml.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants(BTreeMap<Capability, AccessLevel>);
 
 impl Grants {
-    /// Reads `["knowledge:read", …]`; the error names the entry and what is allowed.
+    /// Parses entries such as `knowledge:read`. The error names the entry and lists the valid ones.
     pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut grants = BTreeMap::new();
         for entry in entries {
@@ -156,13 +146,14 @@ impl Grants {
                 Capability::ALL.into_iter().find(|c| c.as_str() == name && c.granted_by_block())
             {
                 return Err(format!(
-                    "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that says what it may reach"
+                    "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that lists what it \
+                    may access"
                 ));
             }
             let Some(capability) = found else {
                 let known = Capability::grantable();
                 let near = names::did_you_mean(entry, known.iter().map(String::as_str));
-                return Err(format!("unknown grant '{entry}'; there are {}.{near}", known.join(", ")));
+                return Err(format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")));
             };
             let widest = grants.entry(capability).or_insert(access);
             *widest = access.max(*widest);
@@ -170,36 +161,34 @@ impl Grants {
         Ok(Self(grants))
     }
 
-    /// Adds a capability that has a block of its own.
     #[must_use]
     pub fn with_block(mut self, capability: Capability) -> Self {
         self.0.insert(capability, AccessLevel::Full);
         self
     }
 
-    /// How much of a capability is granted.
+    /// Returns the granted extent. `None` if it is not granted.
     pub fn access(&self, capability: Capability) -> Option<AccessLevel> {
         if capability.always_granted() { Some(AccessLevel::Full) } else { self.0.get(&capability).copied() }
     }
 
-    /// Passes, or says which line to add.
+    /// Checks that a capability is granted; the fault's hint shows the line to add.
     pub fn require(&self, gate: &str, capability: Capability, needed: AccessLevel) -> Result<(), Fault> {
         if self.access(capability).is_some_and(|have| have >= needed) {
             return Ok(());
         }
         if capability.granted_by_block() {
-            return Err(Fault::denied(format!("Gate '{gate}' has no grant '{capability}'."))
+            return Err(Fault::denied(format!("gate '{gate}' has no grant '{capability}'"))
                 .hint(format!("To allow it, write a block [gates.{gate}.{capability}] in presets.toml.")));
         }
         let grant = match needed {
             AccessLevel::Read if capability.has_read_access() => format!("{capability}:read"),
             _ => capability.to_string(),
         };
-        Err(Fault::denied(format!("Gate '{gate}' has no grant '{grant}'."))
+        Err(Fault::denied(format!("gate '{gate}' has no grant '{grant}'"))
             .hint(format!("To allow it, add \"{grant}\" to grants under [gates.{gate}] in presets.toml.")))
     }
 
-    /// The grants as they are written in presets.toml.
     pub fn entries(&self) -> Vec<String> {
         let entry = |(capability, access): (&Capability, &AccessLevel)| match access {
             AccessLevel::Read => format!("{capability}:read"),
@@ -238,7 +227,8 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts, servers, servers-admin, elicitation, sampling. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; the grants are knowledge, knowledge:read, documents, catalog, kv, models, \
+            artifacts, servers, servers-admin, elicitation, sampling. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

@@ -1,4 +1,4 @@
-//! The catalog: everything that can be called under one preset, sorted, and never changed once built.
+//! The catalog: everything that can be called under one preset, immutable once built.
 
 mod budget;
 mod entry;
@@ -23,74 +23,65 @@ pub use self::{
 };
 use crate::{
     alias, approval, filters, names,
-    offered::ResourcesAndPrompts,
+    resources_and_prompts::ResourcesAndPrompts,
     outcome::{Fault, FaultKind},
     patterns::UnmatchedPattern,
     preset::{CompiledPreset, StructuredOutputMode},
-    proxied::ServerTools,
+    server_tools::ServerTools,
     schema::with_defaults,
     source::{Listing, PendingListing, Source},
     tool::{ExposedName, SourceId},
     workflow::{self, WorkflowStep},
 };
 
-/// Numbers the catalogs of a host; a later one has a higher number.
+/// Number of a catalog. Later catalogs of a host have higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CatalogGeneration(pub u64);
 
 impl CatalogGeneration {
-    /// The next one.
     pub fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// A source, what it lists, and the parameters it listed it under.
 pub struct SourceListing {
-    /// Who runs the tools.
     pub source: Arc<dyn Source>,
-    /// What it offers.
     pub listing: Arc<Listing>,
-    /// As the preset sets them.
     pub params: Map<String, Value>,
-    /// Why this is what the source listed before, or nothing; none where it is what it lists now.
+    /// Reason the listing is stale or empty. `None` if it is current.
     pub problem: Option<String>,
-    /// The source was never listed, and is being asked.
+    /// The background request, if the source was never listed.
     pub pending: Option<PendingListing>,
 }
 
-/// Everything callable under one preset.
 pub struct Catalog {
-    /// Name of the preset.
     pub preset: Arc<str>,
-    /// Which one this is.
     pub generation: CatalogGeneration,
-    /// Whether clients get output schemas and structured replies. Tools that call tools always do.
+    /// Mode of output schemas and structured replies. Tools that call other tools always get them.
     pub structured: StructuredOutputMode,
-    /// Why sources do not list what they should, by source.
+    /// Reasons for stale or empty listings, by source.
     pub problems: Vec<(SourceId, String)>,
-    /// What there is besides tools.
     pub resources_and_prompts: ResourcesAndPrompts,
-    /// What gates of this preset may reach of servers.
+    /// Servers and tools that the preset's gates have access to.
     pub server_tools: ServerTools,
-    /// Which calls come after which.
     pub workflow: Vec<WorkflowStep>,
     /// Sources that were never listed.
     pending: Vec<PendingListing>,
-    /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
-    /// see [`ServerTools::matches`].
+    /// Patterns of the preset that match no tool. Tools behind gates are checked by [`ServerTools::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
-    /// Servers whose tools are not all listed, because they would take too much of a client's context.
+    /// Servers with too many tools for a client's context.
     pub crowded: Vec<CrowdedServer>,
-    /// The directory of the project, if the preset names one.
     pub project: Option<PathBuf>,
     entries: Vec<Arc<ToolEntry>>,
     by_name: HashMap<ExposedName, usize>,
 }
 
 impl Catalog {
-    /// Names every tool, takes away what the preset denies, adds its aliases and sorts by name.
+    /// Builds the catalog: names every tool, adds aliases, removes denied tools, and sorts by name.
+    ///
+    /// # Errors
+    /// If tools or prompts share a name, or an alias, filter, name or workflow is invalid.
     pub fn build(exposure: &CompiledPreset, mut offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
         let pending = offers.iter_mut().filter_map(|offer| offer.pending.take()).collect();
         let mut entries: Vec<ToolEntry> = Vec::new();
@@ -130,7 +121,7 @@ impl Catalog {
                 mend: alias::collision_hint(exposure, &entries, &pair[0].name),
             });
         }
-        // What a server lists can change, and what is not listed now may come back.
+        // A server's listing can change, so a tool that is missing now may appear later.
         let lists_all =
             problems.is_empty() && !exposure.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
         if lists_all {
@@ -156,24 +147,22 @@ impl Catalog {
         })
     }
 
-    /// Whether sources were never listed, so that what there is besides tools is not known either.
+    /// Returns true if sources were never listed, so that their resources and prompts are unknown too.
     pub fn awaits_listings(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Returns until when a client is kept waiting for sources that list something for the first time. `None` if there is
-    /// nothing to wait for.
+    /// Returns how long clients should wait for first listings. `None` if there is nothing to wait for.
     pub fn listing_deadline(&self) -> Option<Instant> {
         let deadlines = self.pending.iter().filter_map(|pending| pending.until);
         deadlines.max().filter(|until| *until > Instant::now())
     }
 
-    /// The tool of this name, if the preset exposes one.
     pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.by_name.get(name).and_then(|index| self.entries.get(*index))
     }
 
-    /// The tool of this name. A tool that the preset hides is as unknown as one that does not exist.
+    /// Returns the tool with this name. A hidden tool gives the same fault as one that does not exist.
     pub fn find(&self, name: &str) -> Result<&Arc<ToolEntry>, Fault> {
         self.get(name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.names());
@@ -181,24 +170,22 @@ impl Catalog {
         })
     }
 
-    /// Every tool, sorted by name.
     pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
-    /// Every tool in the order of the preset's gates, aliases last.
+    /// Returns every tool in the order of the preset's gates, aliases last.
     pub fn in_gate_order(&self) -> Vec<&Arc<ToolEntry>> {
         let mut entries: Vec<&Arc<ToolEntry>> = self.entries.iter().collect();
         entries.sort_by_key(|entry| entry.rank);
         entries
     }
 
-    /// Every name, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
 
-    /// The name under which a tool is exposed that some source declares as `declared`.
+    /// Returns the exposed name of a tool that its source declares as `declared`.
     pub fn exposed_name(&self, declared: &str) -> Option<&str> {
         let own = self.get(declared).filter(|entry| &*entry.spec.name == declared);
         own.or_else(|| self.entries.iter().find(|entry| &*entry.spec.name == declared))

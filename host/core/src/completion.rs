@@ -1,5 +1,4 @@
-//! What may be meant by what a person types: suggestions for an argument of a prompt, or for a name in the template of
-//! resources. The source that has the prompt or the template is asked.
+//! Completions for prompt arguments and values in resource templates, provided by their source.
 
 use std::sync::Arc;
 
@@ -10,50 +9,43 @@ use crate::{
     source::Source,
 };
 
-/// The most suggestions for one value, which is what the protocol allows.
+/// Maximum completions for one value; the MCP limit.
 pub const MAX_COMPLETIONS: usize = 100;
 
-/// The most bytes of what is typed, and of each value that is filled in.
+/// Maximum bytes of the text to complete, and of each other argument.
 pub const MAX_INPUT_BYTES: usize = 4_096;
 
-/// The most arguments that are filled in.
 const MAX_FILLED_ARGUMENTS: usize = 64;
 
-/// What a value belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionTarget {
-    /// A prompt, by the name of whoever is asked.
+    /// A prompt, by its exposed name. [`Catalog::completion_source`] replaces it with the source's own name.
     Prompt(String),
-    /// A template of resources.
     Template(String),
 }
 
-/// What is typed, and where.
+/// A value to complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// What the value belongs to.
     pub target: CompletionTarget,
-    /// The argument of the prompt, or the name in the template.
+    /// Argument of the prompt, or name in the template.
     pub argument: String,
-    /// So far.
+    /// Text typed so far.
     pub value: String,
-    /// Arguments that are filled in already, with their values.
     pub filled: Vec<(String, String)>,
 }
 
-/// What may be meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// The likeliest first, at most [`MAX_COMPLETIONS`].
+    /// Best first, at most [`MAX_COMPLETIONS`].
     pub values: Vec<String>,
-    /// How many there are in all, where that is known.
+    /// Total number, if known.
     pub total: Option<u32>,
-    /// Whether there are more.
     pub more: bool,
 }
 
 impl Completions {
-    /// No more than the protocol allows.
+    /// Truncates the values to the protocol's limit.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         self.more |= self.values.len() > MAX_COMPLETIONS;
@@ -62,23 +54,23 @@ impl Completions {
     }
 }
 
-/// Who is asked for suggestions, under which parameters, and as whom it knows the target. None where it makes none.
 pub struct CompletionSource<'a> {
-    /// Who has the target.
     pub source: &'a Arc<dyn Source>,
     /// The preset's parameters with defaults, as JSON text.
     pub params: &'a Arc<str>,
 }
 
 impl Catalog {
-    /// Whether anything that this preset offers is completed.
     pub fn has_completions(&self) -> bool {
         let prompts = self.resources_and_prompts.prompts().iter().any(|entry| entry.completes);
         prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.completes)
     }
 
-    /// Who completes a value, in whose words it then is. `invalid-arguments` where there is no such prompt, template or
-    /// argument; nobody where the source that has it makes no suggestions.
+    /// Returns the source that completes a value, or `None` if it provides no completions. Replaces the prompt's
+    /// exposed name in `typed` with the source's own.
+    ///
+    /// # Errors
+    /// `invalid-arguments` if there is no such prompt, template or argument, or a value is too long.
     pub fn completion_source(
         &self,
         typed: &mut CompletionRequest,
@@ -88,7 +80,8 @@ impl Catalog {
         let filled = typed.filled.iter().any(|(name, value)| too_long(name) || too_long(value));
         if too_long(&typed.value) || filled || typed.filled.len() > MAX_FILLED_ARGUMENTS {
             return Err(invalid(format!(
-                "What is typed may have {MAX_INPUT_BYTES} bytes, with at most {MAX_FILLED_ARGUMENTS} other arguments."
+                "completion request is too large: the limits are {MAX_INPUT_BYTES} bytes per value and \
+                {MAX_FILLED_ARGUMENTS} other arguments"
             )));
         }
         let argument = typed.argument.as_str();
@@ -102,7 +95,7 @@ impl Catalog {
                 let entry = self.resources_and_prompts.prompt(name)?;
                 let mut known = entry.prompt.arguments.iter().map(|known| known.name.as_str());
                 if !known.clone().any(|known| known == argument) {
-                    return Err(has_none("Prompt", name, &mut known));
+                    return Err(has_none("prompt", name, &mut known));
                 }
                 *name = entry.prompt.name.to_string();
                 (&entry.source, &entry.params, entry.completes)
@@ -116,7 +109,7 @@ impl Catalog {
                 })?;
                 let values = found.value_names();
                 if !values.contains(&argument) {
-                    return Err(has_none("Template", template, &mut values.into_iter()));
+                    return Err(has_none("template", template, &mut values.into_iter()));
                 }
                 (&known.source, &known.params, known.completes)
             }

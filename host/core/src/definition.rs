@@ -1,5 +1,5 @@
-//! Definitions as a review compares them: all that a server says of a tool, a prompt, a template or itself and that a model
-//! or a person reads, as JSON with the keys of objects in order. Approvals are bound to the digest of one.
+//! Definitions for review: everything about a server's tools, prompts, templates and instructions that a model or user
+//! reads, as canonical JSON. Approvals are bound to the digest.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,25 +8,18 @@ use crate::{
     hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
 };
 
-/// Kind of thing that a server defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefinitionKind {
-    /// A tool, by the server's own name.
     Tool,
-    /// A prompt, by the server's own name.
     Prompt,
-    /// A family of addresses, by its template.
     Template,
-    /// The server's instructions, without a name.
     Instructions,
 }
 
 impl DefinitionKind {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Template, Self::Instructions];
 
-    /// Word for the kind, in messages and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -36,7 +29,7 @@ impl DefinitionKind {
         }
     }
 
-    /// Returns the name by which people approve a definition. A tool has its own name, which has no colon.
+    /// Returns the name under which users approve it. Only names of tools have no colon.
     pub fn label(self, name: &str) -> String {
         match self {
             Self::Tool => name.to_owned(),
@@ -46,16 +39,13 @@ impl DefinitionKind {
     }
 }
 
-/// One thing that a server defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// What it is.
     pub kind: DefinitionKind,
-    /// Its name among those of its kind.
+    /// The server's own name for it; the template itself for templates, empty for instructions.
     pub name: String,
-    /// Canonical JSON.
+    /// JSON with sorted keys.
     pub text: String,
-    /// SHA-256 of `text`, hexadecimal.
     pub digest: String,
 }
 
@@ -66,7 +56,7 @@ impl Definition {
         Self { kind, name: name.to_owned(), digest: sha256_hex(&text), text }
     }
 
-    /// Returns the definition of a tool. What the tool promises not to do is part of it: presets and people rely on that.
+    /// Returns a tool's definition, with the hints that presets and users rely on.
     pub fn from_tool(tool: &ToolSpec) -> Self {
         let hints = tool.annotations();
         let value = json!({
@@ -104,7 +94,7 @@ impl Listing {
     }
 }
 
-/// Pictures by their digest: nobody reads base64 in a review.
+/// Returns icons with digests instead of pictures, since a review cannot read base64.
 fn icons(icons: &[Icon]) -> Vec<Value> {
     let icon =
         |icon: &Icon| json!({"sha256": sha256_hex(&icon.src), "sizes": icon.sizes, "theme": icon.theme});

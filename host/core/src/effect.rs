@@ -1,24 +1,21 @@
-//! What a tool may do to the world, and what it is for.
+//! Effects and intents of tools.
 
 use serde::{Deserialize, Serialize};
 
-/// The strongest thing a tool may do, weakest first.
+/// Strongest thing that a tool may do, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Changes nothing.
     ReadOnly,
-    /// Changes state that Gatehouse keeps, or files it was given.
+    /// Changes Gatehouse's own state, or files that it was given.
     Mutating,
-    /// Runs something, or changes something, outside.
+    /// Runs or changes something outside.
     ExternalExec,
 }
 
 impl Effect {
-    /// All of them, weakest first.
     pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Mutating, Self::ExternalExec];
 
-    /// For messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
@@ -27,34 +24,29 @@ impl Effect {
         }
     }
 
-    /// Reads the word that requests have for an effect.
+    /// Parses the word for an effect in requests.
     pub fn from_request(word: &str) -> Option<Self> {
         let words = ["READ_ONLY", "MUTATING", "EXTERNAL_EXEC"];
         Self::ALL.into_iter().zip(words).find(|(_, known)| *known == word).map(|(effect, _)| effect)
     }
 }
 
-/// What a tool is for.
+/// Purpose of a tool, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intent {
-    /// Look something up.
     Query,
-    /// Work something out from what is there.
+    /// Derives something from existing data.
     Analyze,
-    /// Make something new.
     Generate,
-    /// Change something.
     Modify,
-    /// Run something.
     Execute,
 }
 
 impl Intent {
-    /// All of them, weakest first.
     pub const ALL: [Self; 5] = [Self::Query, Self::Analyze, Self::Generate, Self::Modify, Self::Execute];
 
-    /// Returns the weakest intent that only does what has this effect.
+    /// Returns the weakest intent whose effect is at least `effect`.
     pub const fn for_effect(effect: Effect) -> Self {
         match effect {
             Effect::ReadOnly => Self::Query,
@@ -78,7 +70,7 @@ impl Intent {
         if self.effect() >= effect { self } else { Self::for_effect(effect) }
     }
 
-    /// The word that requests have for it.
+    /// Returns the word for the intent in requests.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "QUERY",
@@ -89,29 +81,23 @@ impl Intent {
         }
     }
 
-    /// Reads the word that requests have for an intent.
     pub fn from_request(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|intent| intent.as_str() == word)
     }
 }
 
-/// The hints that MCP clients read, derived from what the tool declares and never declared apart.
+/// MCP annotations of a tool, derived from its declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolHints {
-    /// `readOnlyHint`
     pub read_only: bool,
-    /// `destructiveHint`
     pub destructive: bool,
-    /// `idempotentHint`
     pub idempotent: bool,
-    /// `openWorldHint`
     pub open_world: bool,
 }
 
 impl ToolHints {
-    /// A tool that changes anything may overwrite what was there, so every effect above read-only
-    /// counts as destructive, unless it says that it only adds; one that changes nothing is idempotent whatever it says.
-    /// `open_world` stays as declared: a server's tool can destroy what the server keeps and reach nothing else.
+    /// Derives the annotations. Tools above read-only may overwrite data, so they count as destructive unless
+    /// `additive`. `open_world` stays as declared: a tool can destroy the server's own data and access nothing else.
     pub fn new(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
         let read_only = effect == Effect::ReadOnly;
         Self {

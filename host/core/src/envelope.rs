@@ -1,5 +1,4 @@
-//! The request envelope as the host reads it: what a request says about itself, and the answer to one that did not get as far
-//! as the gate that answers requests.
+//! The request envelope: the members that the host reads, and answers to requests that fail before their gate.
 
 use std::time::Duration;
 
@@ -11,24 +10,20 @@ use crate::{
     outcome::Fault,
 };
 
-/// Maximum characters of a word of the request that the answer repeats.
 const MAX_ECHOED_CHARS: usize = 64;
 
-/// What a request says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestClaim {
-    /// Its intent, or the one that its stated effect amounts to if that is stronger.
+    /// The stated intent, or a stronger one if the stated effect requires it.
     pub intent: Intent,
-    /// The most that it allows to happen.
+    /// Strongest effect that the request allows.
     pub effect: Effect,
-    /// The directory of its project.
     pub project_root: Option<String>,
-    /// True if nothing is to be changed.
     pub dry_run: bool,
 }
 
 impl RequestClaim {
-    /// Reads the members that the host goes by. `None` if the intent or the effect is not one: then the gate refuses it.
+    /// Reads the envelope. `None` if the intent or effect is invalid; the gate then rejects the request.
     pub fn read(request: &Value) -> Option<Self> {
         let intent = Intent::from_request(request["intent"].as_str()?)?;
         let effect = match &request["effect"] {
@@ -45,15 +40,15 @@ impl RequestClaim {
     }
 }
 
-/// The members of a request that its answer repeats, as far as they can be read.
+/// Returns the members of a request that its answer repeats, shortened.
 pub fn echoed_members(request: &Value) -> Value {
     let word = |key: &str| request[key].as_str().map(|word| quoted(word, MAX_ECHOED_CHARS));
     json!({"intent": word("intent"), "action": word("action"), "effect": word("effect")})
 }
 
-/// Returns the answer for a fault; `request` is what [`repeated`] gives.
+/// Returns the answer for a fault. `request` comes from [`echoed_members`].
 pub fn fault_response(fault: &Fault, request: &Value, took: Duration) -> Value {
-    // The envelope has fewer words than replies have.
+    // The envelope has no word for UNAVAILABLE.
     let kind = match fault.kind.error_type() {
         "UNAVAILABLE" => "MCP_ERROR",
         kind => kind,

@@ -1,4 +1,4 @@
-//! The text of a failed call as the ledger stores it: one line, bounded, and without what looks like a secret.
+//! The text of a failed call for the ledger: one line, bounded, without anything that looks like a secret.
 
 use serde_json::Value;
 
@@ -12,19 +12,16 @@ use crate::{
     source::Source,
 };
 
-/// Characters that are stored.
 const MAX_STORED_CHARS: usize = 200;
 
-/// Bytes of a text that are looked at.
 const MAX_SCANNED_BYTES: usize = 16 << 10;
 
-/// Values of arguments that are looked at for secrets.
+/// Argument values that are scanned for secrets.
 const MAX_SCANNED_VALUES: usize = 10_000;
 
-/// What stands for a secret.
 const REDACTION_MARK: &str = "[redacted]";
 
-/// Returns the error of a call of this source with these arguments. `None` if it did not fail, or said nothing.
+/// Returns the error text of a call. `None` if the call succeeded or its error has no text.
 pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Outcome) -> Option<String> {
     let text = match outcome {
         Err(fault) => truncate(&fault.message).to_owned(),
@@ -46,12 +43,11 @@ pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Out
     (!text.is_empty()).then(|| names::quoted(&text, MAX_STORED_CHARS))
 }
 
-/// The beginning of a text, cut between two characters.
 fn truncate(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SCANNED_BYTES)]
 }
 
-/// Collects texts that stand under names which sound like credentials.
+/// Collects strings under keys that sound like credentials.
 fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &mut usize) {
     if *left == 0 {
         return;
@@ -68,7 +64,7 @@ fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &m
     }
 }
 
-/// Replaces words that are credentials by their form, or by the word before them.
+/// Redacts words that look like credentials, or that follow `bearer` or `basic`.
 fn redact_credentials(words: &[&str]) -> Vec<String> {
     let scheme = |word: &str| ["bearer", "basic"].iter().any(|scheme| ends_with(word, scheme));
     let mut after_scheme = false;
@@ -80,12 +76,11 @@ fn redact_credentials(words: &[&str]) -> Vec<String> {
     clean.collect()
 }
 
-/// True if a word ends with another one, in any case, maybe in quotes or before a colon.
 fn ends_with(word: &str, end: &str) -> bool {
     word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase().ends_with(end)
 }
 
-/// One word without tokens, values of names that sound secret, and user information of addresses.
+/// Redacts tokens, values of secret-sounding names, and user information of URLs in a word.
 fn redact_word(word: &str) -> String {
     let word = match word.split_once("://") {
         Some((scheme, rest)) => {

@@ -1,5 +1,4 @@
-//! What may be called instead of a tool that failed: tools that a search finds by the failed one's own words, that the
-//! caller may call, and that do no more than it would have done. A pure order over what index and ledger know.
+//! Alternatives to a failed tool: similar tools that the caller may call, with no stronger effect.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,66 +14,52 @@ use crate::{
     tool::{SourceId, ToolId, ToolSpec},
 };
 
-/// Candidates that are looked at: those that may not be called, or do too much, are taken from these.
+/// Hits to request from the index, before unsuitable ones are removed.
 const MAX_CANDIDATES: usize = 50;
 
-/// After so many milliseconds without a call, a tool's record counts half: seven days.
+/// Half-life of a tool's record in milliseconds: seven days.
 const HALF_LIFE_MS: f64 = 7.0 * 24.0 * 3_600_000.0;
 
-/// A factor of which nothing is known.
+/// Factor for a tool without a record.
 const UNKNOWN_FACTOR: f64 = 0.5;
 
-/// What the error has in it where it is a refusal: there is no way round one.
+/// Codes of refusals, which another tool must not get around.
 const REFUSAL_CODES: [&str; 2] = ["DENIED", "INVALID_ARGUMENTS"];
 
-/// A tool that may stand in for another. The score is the product of the three factors, each 0 to 1.
+/// A tool that can replace another. The score is the product of the factors, each 0 to 1.
 #[derive(Debug, Clone)]
 pub struct AlternativeTool {
-    /// Whose tool, and its own name.
     pub id: ToolId,
-    /// As its server declares it.
     pub spec: Arc<ToolSpec>,
-    /// The product.
     pub score: f64,
-    /// How much it is like the failed one.
     pub similarity: f64,
-    /// Of its calls; 0.5 where there was none.
+    /// Share of calls that succeeded; 0.5 without calls.
     pub success_rate: f64,
-    /// Halved for every seven days since its last call; 0.5 where there was none.
+    /// Halved for every seven days since the last call; 0.5 without calls.
     pub recency: f64,
-    /// In a sentence.
     pub reason: String,
 }
 
-/// The tool that failed, and what with.
 pub struct FailedTool<'a> {
-    /// Whose tool, and its own name.
     pub id: &'a ToolId,
-    /// As it is declared.
     pub spec: &'a ToolSpec,
-    /// The error, or its code. A refusal has no alternatives.
+    /// The error or its code. A refusal gets no alternatives.
     pub error: Option<&'a str>,
 }
 
-/// A tool that was found, as it would be called.
 pub type SpecResolver<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
 
-/// Where alternatives come from.
+/// Inputs of [`alternatives`].
 pub struct FallbackSearch<'a> {
-    /// Finds them.
     pub index: &'a dyn ToolIndex,
-    /// Knows how calls of them went. Without it, or if it cannot be read, no tool has a record, and the log says so.
+    /// Statistics of calls. Without it, or if it cannot be read, tools have no record.
     pub ledger: Option<&'a dyn CallLedger>,
-    /// Whether the caller may call a tool.
     pub may_call: ToolFilter<'a>,
-    /// Adds what the index does not know.
     pub resolve_spec: SpecResolver<'a>,
-    /// Order of the servers.
     pub places: ServerPositions,
 }
 
-/// Alternatives that may be called, best first; [near-twins](twins) together. `now` is milliseconds since
-/// 1970-01-01T00:00:00Z.
+/// Returns alternatives, best first, with [near-twins](twins) grouped. `now` is in milliseconds since the Unix epoch.
 pub async fn alternatives(
     candidates: FallbackSearch<'_>,
     failed: &FailedTool<'_>,
@@ -91,7 +76,7 @@ pub async fn alternatives(
     let found = index.search(&question, &other).await?;
     let metrics = match ledger {
         Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
-            tracing::warn!("tools are suggested without their records: {}", fault.in_one_line());
+            tracing::warn!("suggesting tools without call records: {}", fault.in_one_line());
             Vec::new()
         }),
         None => Vec::new(),
@@ -101,7 +86,7 @@ pub async fn alternatives(
     Ok(rank(failed, hits, metrics, places, now, limit))
 }
 
-/// Whether an error says that something is not to be done: it may be the code alone, or a whole reply that has it.
+/// Returns true if an error is a refusal: its code alone, or a whole reply that contains it.
 fn is_refusal(error: &str) -> bool {
     REFUSAL_CODES.iter().any(|refusal| error.contains(refusal))
 }
@@ -132,7 +117,7 @@ fn rank(
         let by_score = b.score.total_cmp(&a.score);
         by_score.then_with(|| elsewhere(a).cmp(&elsewhere(b))).then_with(|| a.id.cmp(&b.id))
     });
-    // A copy of a tool is told apart from the original by nothing that it says of itself.
+    // Copies of a tool have the same text, so the order of servers and records decides between them.
     let mut groups = twins::group_twins(alternatives, |one| (&one.id, &*one.spec));
     groups.iter_mut().for_each(|group| group.sort_by(|a, b| order.compare(&a.id, &b.id)));
     groups.into_iter().flatten().take(limit).collect()
@@ -148,9 +133,9 @@ fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternati
         Some(known) if known.calls > 0 => {
             format!("{:.0} % of {} calls succeeded", success_rate * 100.0, known.calls)
         }
-        _ => "never called yet".to_owned(),
+        _ => "not called yet".to_owned(),
     };
-    let reason = format!("Fits to {:.0} %; {record}.", similarity * 100.0);
+    let reason = format!("{:.0} % match; {record}.", similarity * 100.0);
     let score = similarity * success_rate * recency;
     AlternativeTool { id: hit.id, spec: hit.spec, score, similarity, success_rate, recency, reason }
 }
@@ -190,10 +175,9 @@ mod tests {
             found.iter().map(|one| format!("{}.{}", one.id.source.name(), one.id.name)).collect();
         assert_eq!(names, ["b.known", "a.same", "b.same"]);
         assert!((found[0].score - 0.8 * 0.9 * 0.5).abs() < 1e-9, "{:?}", found[0]);
-        assert_eq!(found[0].reason, "Fits to 80 %; 90 % of 10 calls succeeded.");
+        assert_eq!(found[0].reason, "80 % match; 90 % of 10 calls succeeded.");
         assert!((found[1].score - 0.8 * 0.25).abs() < 1e-9, "{:?}", found[1]);
-        assert_eq!(found[1].reason, "Fits to 80 %; never called yet.");
-        // One that only adds is not replaced by one that may remove.
+        assert_eq!(found[1].reason, "80 % match; not called yet.");
         spec.additive = true;
         let failed = FailedTool { id: &id, spec: &spec, error: None };
         let hits = vec![hit("b", "look", 0.8, Effect::ReadOnly), hit("b", "wipe", 0.9, Effect::Mutating)];

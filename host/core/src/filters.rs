@@ -1,5 +1,5 @@
-//! Which filters change the replies of which tools: as the preset says, or by default those of servers and of the tools
-//! that run other tools. A filter never changes what its own gate replies.
+//! Attachment of filter gates to the tools whose replies they process, by the preset or by default. A filter never
+//! processes replies of its own gate.
 
 use std::sync::Arc;
 
@@ -15,35 +15,29 @@ use crate::{
     source::Source,
 };
 
-/// What a filter is attached to where the preset says nothing.
 pub const DEFAULT_TARGETS: [&str; 5] = ["server:*", "run_code", "run_script", "call_tool", "request"];
 
-/// A filter with what the preset gives it.
 pub struct AttachedFilter {
-    /// Who filters.
     pub source: Arc<dyn Source>,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
 }
 
-/// A reply on its way to the client, as a filter is asked about it.
+/// A reply for a filter to process.
 #[derive(Clone)]
 pub struct FilterRequest {
-    /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
+    /// Context from [`CallContext::for_filter`].
     pub context: Arc<CallContext>,
-    /// The tool that was called. Of a tool that only passed one call on, the tool that it called.
+    /// The called tool; for one that only forwarded a call, the tool behind it.
     pub tool: Arc<ToolEntry>,
-    /// The arguments of that call as they were sent.
     pub arguments: Arc<Value>,
-    /// The preset's parameters for the filter with defaults, as JSON text.
+    /// The filter's parameters with defaults, as JSON text.
     pub params: Arc<str>,
-    /// The reply.
     pub reply: Arc<Reply>,
-    /// When the filter has to be done.
     pub deadline: CallDeadline,
 }
 
-/// The filters among these sources, in their order. Faults where the preset names a gate that is none.
+/// Returns the filters in order. Fails if the preset names a gate that is not a filter.
 pub(crate) fn attached_filters(
     exposure: &CompiledPreset,
     offers: &[SourceListing],
@@ -63,7 +57,6 @@ pub(crate) fn attached_filters(
     Ok(filters)
 }
 
-/// Attaches filters to tools.
 pub(crate) fn attach(exposure: &CompiledPreset, filters: &[Arc<AttachedFilter>], entries: &mut [ToolEntry]) {
     if !exposure.filters_on || filters.is_empty() {
         return;
@@ -78,8 +71,8 @@ pub(crate) fn attach(exposure: &CompiledPreset, filters: &[Arc<AttachedFilter>],
     }
 }
 
-/// Leaves out the tools of gates whose filter has no tool to filter: they serve what the filter keeps, and it keeps nothing.
-/// Where filters are switched off, all of them or this one, the tools stay, for what is kept otherwise.
+/// Removes the tools of filter gates that filter nothing: they serve stored replies, and there are none. If the preset
+/// turns filters off, the tools stay for data from other sources.
 pub(crate) fn remove_idle(
     exposure: &CompiledPreset,
     filters: &[Arc<AttachedFilter>],

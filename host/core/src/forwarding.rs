@@ -1,5 +1,4 @@
-//! Tools that pass calls on to other tools, and the tools that they called: a filter judges a reply by the tool that it
-//! came from, not by the one that passed it on.
+//! Tools that forward calls. A reply is filtered according to the tool that produced it, not the one that forwarded it.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,41 +14,38 @@ use crate::{
     workflow::takes_requests,
 };
 
-/// The key by which a gate declares that a tool does nothing but call others.
+/// `_meta` key by which a gate declares that a tool only calls others.
 const FORWARDS_KEY: &str = "gatehouse/forwards";
 
-/// Its value for a tool that runs the caller's code, which calls others; `true` for the rest.
+/// Its value for a tool that runs the caller's code; others use `true`.
 const FORWARDS_CODE: &str = "code";
 
-/// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
+/// `_meta` key for filters: names of the tools that produced a reply, if there are several.
 pub const CALLED_TOOLS: &str = "gatehouse/called";
 
-/// Calls that a forwarding tool made, or that forwarding tools made for it. At most as many as one call may cause.
+/// Calls that a tool forwarded, directly or through other forwarding tools.
 #[derive(Default)]
 pub(crate) struct ForwardedCalls {
     calls: Mutex<Vec<ForwardedCall>>,
-    /// Reply to the last call of a tool that passes replies on.
+    /// Last reply that the tool relays.
     reply: Mutex<Option<Reply>>,
 }
 
 struct ForwardedCall {
     entry: Arc<ToolEntry>,
-    /// `None` once there is a second call: arguments matter only if there is one.
+    /// `None` if there are several calls.
     arguments: Option<Arc<Value>>,
 }
 
-/// The tool that a reply came from.
 pub(crate) struct ReplyOrigin {
     pub(crate) entry: Arc<ToolEntry>,
-    /// The arguments as they were sent.
     pub(crate) arguments: Arc<Value>,
-    /// Names of all tools that the reply came from, if there are several: the exposed name and the source's own of each.
+    /// Exposed and own names of the tools, if several produced the reply.
     pub(crate) called: Vec<String>,
 }
 
 impl ForwardedCalls {
-    /// Records a call that `caller`, whose calls these are, made. Lookups and prechecks do not count: nothing of
-    /// their replies is in the caller's.
+    /// Records a call of `caller`, except lookups and prechecks, whose replies are not part of the caller's.
     pub(crate) fn record(&self, caller: &ToolEntry, nested: &Call) {
         let Ok(entry) = nested.context.entry() else { return };
         if !forwards(caller) {
@@ -75,7 +71,7 @@ impl ForwardedCalls {
             calls.pop_if(is_check);
         }
         let arguments = Some(sent_arguments(nested));
-        // A second attempt at the same call.
+        // A retry of the same call.
         if calls.iter().any(|call| call.entry.id == entry.id && call.arguments == arguments) {
             return;
         }
@@ -85,8 +81,7 @@ impl ForwardedCalls {
 }
 
 impl ReplyOrigin {
-    /// Returns the one tool that was called through `entry`, the tool of `call`, or `entry` itself if it called none or
-    /// several.
+    /// Returns the one tool that `call` forwarded to, or else `entry`, the tool of `call`.
     pub(crate) fn from_call(call: &Call, entry: &Arc<ToolEntry>) -> Self {
         let calls = lock(&call.context.forwarded.calls);
         if let [ForwardedCall { entry, arguments: Some(arguments) }] = &calls[..] {
@@ -99,26 +94,25 @@ impl ReplyOrigin {
         Self { entry: Arc::clone(entry), arguments: sent_arguments(call), called }
     }
 
-    /// Returns the `_meta` that a filter gets with the reply.
     pub(crate) fn meta(&self) -> Option<Arc<Map<String, Value>>> {
         let meta = || Map::from_iter([(CALLED_TOOLS.to_owned(), json!(self.called))]);
         (!self.called.is_empty()).then(|| Arc::new(meta()))
     }
 }
 
-/// Returns true if the tool does nothing but call others, which are checked by themselves.
+/// Returns true if the tool only calls other tools, whose calls are checked themselves.
 pub fn forwards(entry: &ToolEntry) -> bool {
-    // A server's word for it would let its tools pass unchecked.
+    // Only gates may declare this: a server could use it to bypass the checks.
     matches!(entry.id.source, SourceId::Gate(_))
         && forwards_value(entry).is_some_and(|value| *value == true || *value == FORWARDS_CODE)
 }
 
-/// Returns true if the tool runs code of its caller.
+/// Returns true if the tool runs its caller's code.
 pub(crate) fn runs_code(entry: &ToolEntry) -> bool {
     forwards(entry) && forwards_value(entry).is_some_and(|value| *value == FORWARDS_CODE)
 }
 
-/// Returns true if the reply of the one call that the tool makes is its own reply, but for what it takes out or adds.
+/// Returns true if the tool relays the reply of the one tool that it calls.
 fn relays_reply(entry: &ToolEntry) -> bool {
     forwards(entry) && !runs_code(entry) && !takes_requests(entry)
 }
@@ -127,7 +121,7 @@ fn forwards_value(entry: &ToolEntry) -> Option<&Value> {
     entry.declared.meta.as_ref()?.get(FORWARDS_KEY)
 }
 
-/// Whether a source runs tools of others, so that its remaining tools only look those up.
+/// Returns true if a source has forwarding tools; its other tools then only look things up.
 fn has_forwarding_tools(catalog: &Catalog, source: &SourceId) -> bool {
     matches!(source, SourceId::Gate(_))
         && catalog.entries().iter().any(|entry| entry.id.source == *source && forwards(entry))
@@ -144,7 +138,6 @@ fn sent_arguments(call: &Call) -> Arc<Value> {
 }
 
 impl CallContext {
-    /// Records that the tool of this call made `nested`, which is over.
     pub(crate) fn record_nested(&self, nested: &Call, outcome: &Outcome) {
         let Ok(caller) = self.entry() else { return };
         self.forwarded.record(caller, nested);
@@ -156,11 +149,11 @@ impl CallContext {
         }
     }
 
-    /// Returns the reply of the tool that was called, if the tool that passes it on failed afterwards; else the fault.
+    /// Returns the relayed reply if the forwarding tool failed after getting one, or else the fault.
     pub(crate) fn relayed_reply_or(&self, fault: Fault) -> Outcome {
         let Some(mut reply) = lock(&self.forwarded.reply).take() else { return Err(fault) };
         let note = format!(
-            "The tool has run and this is its whole reply: '{}' failed when it took its part of it. {}",
+            "The tool ran, and this is its whole reply: '{}' failed to process it: {}",
             self.name, fault.message
         );
         reply.content.push(ContentPart::Text(note));
@@ -176,7 +169,7 @@ mod tests {
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 
-    /// Calls `run_code` of a gate that also has a lookup, beside a gate whose `edit` names `look` as its precheck.
+    /// Calls `run_code` of a gate with a lookup, next to a gate whose `edit` has the precheck `look`.
     async fn origin_of(arguments: Value) -> (String, Value, Vec<String>) {
         origin_through("run_code", arguments).await
     }

@@ -1,4 +1,4 @@
-//! What this crate does with bytes of strangers, each as a function of any bytes: for the tests here, and for cargo-fuzz.
+//! Fuzz targets of this crate, for its tests and for cargo-fuzz.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use crate::{
     schema::{Schema, StepBudget},
 };
 
-/// Arguments with parts of artifacts in them.
+/// Splices artifact references in arguments.
 pub fn arguments(input: &[u8]) {
     crate::pipeline::fuzz_arguments(input);
 }
 
-/// `{"schema": …, "value": …}`: weighs the schema, and checks the value by it in few steps.
+/// Reads a schema and validates a value: `{"schema": …, "value": …}`.
 pub fn schema(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Ok(Value::Object(mut both)) = json::parse(text) else { return };

@@ -1,8 +1,7 @@
-//! Asks the sources of a preset what they list, all at the same time.
+//! Concurrent listing of a preset's sources.
 //!
-//! A gate that fails refuses the preset: its tools are part of what somebody composed and tested. A server is
-//! somebody else's: one that is slow or gone holds nothing back. What it listed before is kept meanwhile, and so is
-//! the reason. A host that serves waits for no server at all: one that was never listed is asked in the background.
+//! A gate that fails makes the preset fail. A server does not: its last listing is used, with the reason. A running
+//! host waits for no server; those never listed are asked in the background.
 
 use std::{
     collections::HashMap,
@@ -23,16 +22,14 @@ use crate::{
     tool::SourceId,
 };
 
-/// Whether servers that were never listed are waited for. A gate has a limit of its own.
+/// Wait for servers that were never listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerWait {
-    /// Not at all: they are asked in the background.
     None,
-    /// At most this long.
     UpTo(Duration),
 }
 
-/// What servers listed last, by the parameters that they were given.
+/// Last listings of servers, by their parameters.
 #[derive(Default)]
 pub struct LastListings(Mutex<HashMap<(SourceId, String), Arc<Listing>>>);
 
@@ -42,22 +39,20 @@ impl LastListings {
     }
 }
 
-/// Why a gate does not list its tools.
+/// Reason a gate did not list its tools.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{source_id}: {why}")]
 pub struct ListingError {
-    /// The gate.
     pub source_id: SourceId,
-    /// The parameter that is to blame, where one is.
+    /// Parameter that caused it, if known.
     pub parameter: Option<String>,
-    /// Why, as a sentence.
     pub why: String,
 }
 
-/// What these sources list under their parameters, in the same order.
+/// Lists these sources under their parameters, in the same order.
 ///
 /// # Errors
-/// The first gate that does not list its tools under its parameters; a server that fails is no error.
+/// If a gate does not list its tools; a failing server is not an error.
 pub async fn gather(
     sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
     last: &LastListings,
@@ -81,8 +76,7 @@ pub async fn gather(
     join_all(asked).await.into_iter().collect()
 }
 
-/// What a gate lists. Where it refuses the parameters, the host looks for the reason in the schema that the gate
-/// declares without any, and words it as it words every such mistake.
+/// Lists a gate. If it rejects the parameters, validates them against the gate's own schema for a consistent message.
 async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
     let fault = match source.list(params).await {
         Ok(listing) => return Ok(listing),
@@ -105,12 +99,11 @@ async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<A
     Err(fault.in_one_line())
 }
 
-/// Whether a sentence about parameters is about this one, or about a part of it.
 fn mentions(why: &str, parameter: &str) -> bool {
     why.contains(&format!("'{parameter}'")) || why.contains(&format!("'{parameter}."))
 }
 
-/// What a server lists or listed last, and why it is not what it lists now.
+/// Lists a server, or returns its last listing with the reason.
 async fn list_server(
     source: &dyn Source,
     params: &Map<String, Value>,
@@ -123,7 +116,7 @@ async fn list_server(
         ServerWait::UpTo(limit) => {
             let slow = || {
                 let seconds = limit.as_secs();
-                Fault::unavailable(format!("{} did not list its tools within {seconds} s.", source.id()))
+                Fault::unavailable(format!("{} did not list its tools within {seconds} s", source.id()))
             };
             timeout(limit, source.list(params)).await.unwrap_or_else(|_| Err(slow())).map(Ok)
         }
@@ -187,8 +180,8 @@ mod tests {
         let started = tokio::time::Instant::now();
         let catalog = build().await;
         assert_eq!(started.elapsed(), SERVER_TIME, "one wait, however many are slow");
-        assert_eq!(names(&catalog), ["slow__search", "well__search"], "what was listed before is kept");
-        let late = "server 'slow' did not list its tools within 5 s.".to_owned();
+        assert_eq!(names(&catalog), ["slow__search", "well__search"], "the last listing is used");
+        let late = "server 'slow' did not list its tools within 5 s".to_owned();
         assert_eq!(catalog.problems, [(slow.id().clone(), late), problem]);
         slow.now_lists(Lists::AtOnce);
         gone.now_lists(Lists::AtOnce);

@@ -1,15 +1,14 @@
-//! Digests as people and registries write them.
+//! SHA-256 and hexadecimal text.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 in hexadecimal, lower case.
+/// Returns the SHA-256 in lowercase hexadecimal.
 pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
     hex(Sha256::digest(bytes))
 }
 
-/// Bytes in hexadecimal, lower case.
 pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut hex = String::with_capacity(2 * bytes.len());
@@ -17,7 +16,7 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     hex
 }
 
-/// SHA-256 of a value's JSON text, in hexadecimal; the text is written nowhere.
+/// Returns the SHA-256 of a value's JSON text in hexadecimal, without building the text.
 pub fn sha256_json(value: &impl serde::Serialize) -> String {
     struct HashWriter(Sha256);
     impl std::io::Write for HashWriter {
@@ -30,7 +29,7 @@ pub fn sha256_json(value: &impl serde::Serialize) -> String {
         }
     }
     let mut hasher = HashWriter(Sha256::new());
-    // Neither the values nor the hasher can fail.
+    // Neither part can fail.
     let _ = serde_json::to_writer(&mut hasher, value);
     hex(hasher.0.finalize())
 }

@@ -1,5 +1,4 @@
-//! Reading JSON that somebody else wrote, within bounds. Sixteen megabytes of `[0,0,…]` are eight million
-//! values, and a value in memory takes some seventy bytes.
+//! Bounded parsing of untrusted JSON: 16 MiB of `[0,0,…]` are eight million values of about seventy bytes.
 
 use std::io;
 
@@ -8,21 +7,20 @@ use serde_json::Value;
 
 use crate::budget::{ByteBudget, ByteReservation};
 
-/// The most values a document may hold; a reply of 16 MiB of rows has a tenth of them.
+/// Maximum values of a document. 16 MiB of rows have a tenth of them.
 pub const MAX_VALUES: usize = 500_000;
 
-/// Whether a text can hold more than [`MAX_VALUES`] values.
+/// Returns true if a text may contain more than [`MAX_VALUES`] values.
 pub fn too_many_values(text: &[u8]) -> bool {
     text.len() > MAX_VALUES && max_value_count(text) > MAX_VALUES
 }
 
-/// How many values a text can hold at most. Counts what begins or separates values, in strings too, so it
-/// may err on the side of caution.
+/// Returns an upper bound of the values in a text, from its punctuation.
 pub fn max_value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
-/// The length of a value's JSON text in bytes; the text is written nowhere.
+/// Returns the length of a value's JSON text in bytes, without building the text.
 pub fn encoded_len(value: &impl Serialize) -> usize {
     struct ByteCounter(usize);
     impl io::Write for ByteCounter {
@@ -38,7 +36,7 @@ pub fn encoded_len(value: &impl Serialize) -> usize {
     serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
 }
 
-/// Parses a document; the error says what is wrong with it.
+/// Parses a document. The error continues a sentence about it.
 pub fn parse(text: &str) -> Result<Value, String> {
     if too_many_values(text.as_bytes()) {
         return Err(format!("has more than {MAX_VALUES} values"));
@@ -46,29 +44,28 @@ pub fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
 }
 
-/// Bytes of memory that a value in an array takes at most: the vector around it doubles when it is full.
+/// Maximum bytes of an array's item: the capacity doubles.
 const ITEM_BYTES: usize = 2 * size_of::<Value>();
 
-/// What a member of an object takes beyond its value: name, hash, and its place in the index.
+/// Bytes of an object's member without its value.
 const MEMBER_BYTES: usize = 96;
 
-/// What the first value of an array takes: vectors begin with room for four.
+/// Bytes of an array's first allocation, for four values.
 const ARRAY_BYTES: usize = 4 * size_of::<Value>();
 
-/// What the first member of an object takes: index and entries begin with room for four.
+/// Bytes of an object's first allocation, for four members.
 const OBJECT_BYTES: usize = 4 * (size_of::<Value>() + 32) + 64;
 
-/// Size of a JSON text once it is parsed.
+/// Estimated size of a JSON text once parsed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageSize {
-    /// Values, those in strings not counted.
+    /// Values, not counting punctuation within strings.
     pub values: usize,
-    /// Upper bound of the memory that they take, in bytes.
+    /// Upper bound of the memory in bytes.
     pub memory: usize,
 }
 
 impl MessageSize {
-    /// Reads the size of a text from its punctuation, without parsing it.
     pub fn from_text(text: &[u8]) -> Self {
         let (mut values, mut memory) = (1, text.len());
         let mut rest = text;
@@ -99,29 +96,26 @@ fn skip_string(mut inside: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Reads the documents of one message, all of which count together: a flood in sixteen parts is one flood.
+/// Parser for the documents of one message, which share one limit.
 pub struct JsonReader {
     values_left: usize,
     reservation: ByteReservation,
 }
 
 impl JsonReader {
-    /// A message may hold [`MAX_VALUES`] values, and what the budget has left.
+    /// Creates a reader limited to [`MAX_VALUES`] values and the bytes left in the budget.
     pub fn new(budget: &ByteBudget) -> Self {
         Self { values_left: MAX_VALUES, reservation: budget.reserve() }
     }
 
-    /// Parses a document; the error says what is wrong with it.
+    /// Parses a document. The error continues a sentence about it.
     pub fn parse(&mut self, text: &str) -> Result<Value, String> {
         let MessageSize { values, memory: bytes } = MessageSize::from_text(text.as_bytes());
         let Some(left) = self.values_left.checked_sub(values) else {
-            return Err(format!("has more than {MAX_VALUES} values, with what comes before it"));
+            return Err(format!("has more than {MAX_VALUES} values, including the parts before it"));
         };
         if !self.reservation.take(bytes) {
-            return Err(format!(
-                "takes {} MiB as JSON, and the host holds no more for one call",
-                bytes >> 20
-            ));
+            return Err(format!("takes {} MiB as JSON, which is more than the call has left", bytes >> 20));
         }
         self.values_left = left;
         serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
@@ -159,6 +153,6 @@ mod tests {
         let why = JsonReader::new(&budget).parse(&objects).expect_err("too large");
         assert!(why.contains("MiB as JSON"), "{why}");
         let prose = format!("\"{}\"", "{\\\"a\\\": [0, 1]}, ".repeat(20_000));
-        assert!(JsonReader::new(&budget).parse(&prose).is_ok(), "what stands in a string is one value");
+        assert!(JsonReader::new(&budget).parse(&prose).is_ok(), "punctuation in a string does not count");
     }
 }

@@ -1,24 +1,24 @@
-//! Gatehouse's nouns, its ports, and the straight line that every tool call takes.
+//! Domain types of Gatehouse, its ports, and the pipeline that every tool call passes through.
 //!
-//! This crate knows no engine, no wire format, no sandbox and no clock. What it needs from outside
-//! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
+//! This crate depends on no engine, wire format, sandbox or clock. [`ports`] declares these as traits, and [`pipeline`]
+//! decides whether a call may run.
 
 mod alias;
 pub mod approval;
-mod ask;
+mod resource_requests;
 pub mod budget;
 pub mod call;
 pub mod call_time;
 pub mod capability;
 pub mod catalog;
-pub mod checks;
-pub mod clean;
+pub mod check_threads;
+pub mod hidden_chars;
 pub mod completion;
 pub mod definition;
 pub mod effect;
 pub mod envelope;
 mod failure_text;
-pub mod fair;
+pub mod fair_semaphore;
 pub mod fallback;
 pub mod filters;
 pub mod forwarding;
@@ -34,7 +34,7 @@ mod lock;
 pub mod log_limit;
 pub mod names;
 pub mod nesting;
-pub mod offered;
+pub mod resources_and_prompts;
 pub mod outcome;
 pub mod overrides;
 pub mod page;
@@ -43,9 +43,9 @@ pub mod pipeline;
 pub mod ports;
 pub mod preset;
 pub mod prompt;
-pub mod proxied;
+pub mod server_tools;
 pub mod question;
-pub mod record;
+pub mod ledger_observer;
 pub mod resource;
 pub mod schema;
 pub mod search;

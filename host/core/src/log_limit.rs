@@ -1,18 +1,14 @@
-//! Lines of the log that strangers can cause are counted: so many in a while, and the rest is a number. A
-//! flood of refused requests must not bury what else the log says, nor fill a disk.
+//! A rate limit for log lines that strangers can trigger, so that a flood neither hides other lines nor fills a disk.
 
 use std::{
     sync::Mutex,
     time::{Duration, Instant},
 };
 
-/// How long a window lasts.
 const WINDOW_TIME: Duration = Duration::from_secs(10);
 
-/// Lines in one window.
 const MAX_WINDOW_LINES: u32 = 10;
 
-/// The budget of one kind of line.
 #[derive(Debug, Default)]
 pub struct LogLimit(Mutex<LogWindow>);
 
@@ -24,12 +20,11 @@ struct LogWindow {
 }
 
 impl LogLimit {
-    /// A budget that nothing was taken from.
     pub const fn new() -> Self {
         Self(Mutex::new(LogWindow { began: None, lines: 0, left_out: 0 }))
     }
 
-    /// Whether a line may be written now: then it is how many were left out since the one before.
+    /// Returns the number of lines skipped since the last one if a line may be written now.
     pub fn admit_line(&self) -> Option<u64> {
         self.admit_line_at(Instant::now())
     }

@@ -1,13 +1,13 @@
-//! Finding the name that somebody meant.
+//! Suggestions for misspelled names.
 
-use crate::clean;
+use crate::hidden_chars;
 
-/// Below this similarity (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps.
+/// Minimum Jaro-Winkler similarity (0 to 1) of a useful suggestion.
 const MIN_SIMILARITY: f64 = 0.75;
 
-/// The candidate that comes nearest to `wrong`, if any comes near; the first one wins a tie.
+/// Returns the most similar candidate, the first one in a tie. `None` without a similar one.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Hostile names can be a megabyte long, and the comparison is quadratic.
+    // Hostile names can be megabytes long, and the comparison is quadratic.
     let start = |name: &str| -> String { name.chars().take(128).flat_map(char::to_lowercase).collect() };
     let wrong = start(wrong);
     let mut best: Option<(f64, &str)> = None;
@@ -20,15 +20,14 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     best.map(|(_, name)| name)
 }
 
-/// ` Did you mean 'x'?` or nothing, to be appended to a sentence.
+/// Returns ` Did you mean 'x'?`, to append to a sentence, or an empty string.
 pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wrong, candidates).map(|name| format!(" Did you mean '{name}'?")).unwrap_or_default()
 }
 
-/// `text` made fit to be quoted in a message: control characters and hidden ones ([`clean::is_hidden`]) shown as spaces, at
-/// most `limit` characters, the rest an ellipsis.
+/// Returns at most `limit` characters of `text`, with control and hidden characters as spaces and an ellipsis if cut.
 pub fn quoted(text: &str, limit: usize) -> String {
-    let visible = |c: char| if c.is_control() || clean::is_hidden(c) { ' ' } else { c };
+    let visible = |c: char| if c.is_control() || hidden_chars::is_hidden(c) { ' ' } else { c };
     let mut shown: String = text.chars().take(limit).map(visible).collect();
     if text.chars().nth(limit).is_some() {
         shown.push('…');
@@ -36,9 +35,8 @@ pub fn quoted(text: &str, limit: usize) -> String {
     shown
 }
 
-/// The words of an identifier, parted by one space: `getHTTPResponse2`, `get_http-response` and
-/// `get.httpResponse` are made of words that a reader and a search know. Case stays as it is; what is
-/// neither letter nor digit parts words and is left out; letters and digits are parted from each other.
+/// Splits an identifier such as `getHTTPResponse2` or `get_http-response` into words with spaces. Keeps the case, drops
+/// punctuation, and separates digits.
 pub fn split_identifier(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + name.len() / 4);
     let mut before = ' ';
@@ -59,8 +57,8 @@ pub fn split_identifier(name: &str) -> String {
     words
 }
 
-/// Whether a letter begins a word of an identifier in camel case. The last capital of several belongs to the
-/// word that it begins: HTTPResponse.
+/// Returns true if a letter starts a word in camel case. The last of several capitals belongs to the next word:
+/// `HTTPResponse`.
 pub(crate) fn starts_word(before: char, c: char, after: Option<char>) -> bool {
     c.is_uppercase()
         && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)))

@@ -1,8 +1,8 @@
-//! Calls that a source makes while it runs one: the same pipeline again, within what the call around them may do.
+//! Nested calls, which a source makes while it runs a call. They pass the same pipeline, within the enclosing call's
+//! limits.
 //!
-//! What a source may set for itself, `limits.calls` among it, holds for one call of its own: a gate that is called has
-//! all of its limits, whatever the one that calls it has used up. Four levels of 64 calls each would be seventeen
-//! million, each with questions to models of its own, so what one client's call causes in all is counted too.
+//! Limits such as `limits.calls` count per call of a gate. Four levels of 64 calls would be seventeen million, so the
+//! total per client call is limited too.
 
 use std::sync::{
     Arc, Mutex,
@@ -22,39 +22,33 @@ use crate::{
     tool::{SourceId, ToolId, ToolSpec},
 };
 
-/// How deep calls nest: a client's call is at depth 0.
+/// Maximum nesting depth; a client's call has depth 0.
 pub const MAX_DEPTH: usize = 4;
 
-/// The most calls that one client's call may cause, over all levels: as many as one source may be allowed to make.
+/// Maximum nested calls of one client call, over all levels.
 pub const MAX_NESTED_CALLS: u32 = 1_000;
 
-/// What one client's call causes, over all levels.
 #[derive(Debug, Default)]
 pub(crate) struct CallTree {
-    /// Nested calls so far.
     calls: AtomicU32,
-    /// What was approved for it.
     pub(crate) approvals: ApprovalStore,
-    /// Tools that were declined: nobody is asked about them again.
     pub(crate) declined_tools: Mutex<Vec<ToolId>>,
-    /// Whoever asks for an approval waits for its turn.
+    /// Serializes requests for approval.
     pub(crate) approval_lock: tokio::sync::Mutex<()>,
-    /// Held by the server that asks the user something.
+    /// Serializes questions of servers to the user.
     pub(crate) question_lock: tokio::sync::Mutex<()>,
-    /// Servers whose questions were declined, which may ask nothing more.
     pub(crate) declined_servers: Mutex<Vec<SourceId>>,
 }
 
 impl CallContext {
-    /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
-    /// a little before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
+    /// Calls another tool for the same client, with at most this tool's effect, ending a little before `deadline`.
     pub async fn call_nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
         self.run_nested(deadline, name, entry, arguments, NestedCallOptions::default()).await
     }
 
-    /// The same for a tool of a server that the client is not shown; its progress is told to the client as that of this call.
-    /// `apart`: over a connection of its own.
+    /// Like [`Self::call_nested`], for a server's tool that the client does not see. Its progress is reported as this
+    /// call's. With `apart` it uses its own connection.
     pub async fn call_server_tool(
         &self,
         deadline: &CallDeadline,
@@ -85,24 +79,24 @@ impl CallContext {
         let tool = &caller.spec.name;
         if self.enclosing_sources.len() >= MAX_DEPTH {
             return Err(Fault::exhausted(format!(
-                "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep."
+                "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep"
             )));
         }
         if self.call_tree.calls.fetch_add(1, Ordering::Relaxed) >= MAX_NESTED_CALLS {
             return Err(Fault::exhausted(format!(
-                "'{tool}' cannot call '{name}': a call causes at most {MAX_NESTED_CALLS} others in all."
+                "'{tool}' cannot call '{name}': a call can cause at most {MAX_NESTED_CALLS} others in total"
             ))
-            .hint("Ask for less at once."));
+            .hint("Split the work into several calls."));
         }
         let for_code = self.for_code || runs_code(caller);
         if for_code && entry.as_ref().is_ok_and(|entry| runs_code(entry)) {
             return Err(Fault::denied(format!(
-                "'{name}' cannot be called for a script: a script starts no script."
+                "'{name}' cannot be called from a script: scripts cannot start scripts"
             ))
-            .hint("Put both into one script."));
+            .hint("Combine them into one script."));
         }
         let claim = self.claim.get().or(self.outer_claim.as_ref());
-        // What a request allows holds for all that is called for it, also where a tool has become stronger since it was looked up.
+        // The request's limit also holds for tools that became stronger after they were looked up.
         let own = claim.map_or(caller.spec.effect, |claim| claim.effect.min(caller.spec.effect));
         let above = self.effect_limit.as_ref();
         let effect = above.map_or(own, |above| above.effect.min(own));
@@ -130,40 +124,37 @@ impl CallContext {
     }
 }
 
-/// How a nested call goes.
 #[derive(Default)]
 struct NestedCallOptions {
     progress: Option<Arc<dyn ProgressSink>>,
     isolated: bool,
 }
 
-/// The strongest effect that a nested call may have, and the tool that promised it.
+/// Strongest effect of a nested call, and the tool that promised it.
 pub(crate) struct EffectLimit {
     pub(crate) tool: Arc<str>,
     effect: Effect,
-    /// Whether it promised to change and remove nothing that is there.
     adds_only: bool,
 }
 
 impl EffectLimit {
-    /// Passes a tool that does no more than was promised.
     pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
         if tool.effect <= self.effect {
             if !self.adds_only || !tool.is_destructive() {
                 return Ok(());
             }
             return Err(Fault::denied(format!(
-                "'{}' is declared to add only and cannot call '{}', which may change or remove what is there.",
+                "'{}' is declared to only add data and cannot call '{}', which may change or remove data",
                 self.tool, tool.name
             ))
-            .hint("Call that tool yourself, or have the gate declare what it does."));
+            .hint("Call that tool directly, or declare its effect for the calling tool."));
         }
         let (caller, promised, needed) = (&self.tool, self.effect.as_str(), tool.effect.as_str());
         Err(Fault::denied(format!(
-            "'{caller}' is declared {promised} and cannot call '{}', which is {needed}.",
+            "'{caller}' is declared {promised} and cannot call '{}', which is {needed}",
             tool.name
         ))
-        .hint("Call that tool yourself, or have the gate declare what it does."))
+        .hint("Call that tool directly, or declare its effect for the calling tool."))
     }
 }
 
@@ -194,8 +185,9 @@ mod tests {
             let outer = context(Vec::new(), &source, names[0]).await;
             let outcome = outer.call_nested(&outer.deadline(), names[1], through(&names[2..])).await;
             let denied = outcome.err().map(|fault| fault.message);
-            let expected = (!allowed)
-                .then(|| "'run_code' cannot be called for a script: a script starts no script.".to_owned());
+            let expected = (!allowed).then(|| {
+                "'run_code' cannot be called from a script: scripts cannot start scripts".to_owned()
+            });
             assert_eq!(denied, expected, "{names:?}");
         }
     }
@@ -205,14 +197,14 @@ mod tests {
         let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("look", None)]);
         let outer = context(Vec::new(), &source, "look").await;
         let deadline = outer.deadline();
-        // Each calls itself down to the bottom.
+        // Each of these nests four levels deep.
         for _ in 0..MAX_NESTED_CALLS / 4 {
             let inner = json!({"nested": "look", "arguments": {}});
             let deepest = outer.call_nested(&deadline, "look", inner).await.expect_err("too deep");
             assert!(deepest.message.contains("4 deep"), "{deepest}");
         }
         let fault = outer.call_nested(&deadline, "look", json!({})).await.expect_err("too many");
-        assert!(fault.message.contains("at most 1000 others in all"), "{fault}");
+        assert!(fault.message.contains("at most 1000 others in total"), "{fault}");
         let another = context(Vec::new(), &source, "look").await;
         assert!(another.call_nested(&deadline, "look", json!({})).await.is_ok());
     }

@@ -1,32 +1,29 @@
-//! What a call ends in: a [`Reply`] or a [`Fault`], together an [`Outcome`].
+//! Results of calls: a [`Reply`] or a [`Fault`], together an [`Outcome`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Why something could not be done.
+/// Category of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// The caller's preset has no such tool. Only the host says so, before any gate is asked.
+    /// The preset has no such tool. Only the host reports this, before it calls a gate.
     UnknownTool,
-    /// The arguments do not make sense.
     InvalidArguments,
-    /// What the arguments name does not exist.
+    /// Something that the arguments name does not exist.
     NotFound,
-    /// A preset, a grant or a policy forbids it.
+    /// A preset, grant or policy forbids it.
     Denied,
-    /// An engine, a model or a server cannot be reached.
+    /// An engine, model or server cannot be reached.
     Unavailable,
-    /// It took too long.
     TimedOut,
-    /// A limit was hit.
     Exhausted,
-    /// A mistake in a gate or in the host.
+    /// A bug in a gate or in the host.
     Internal,
 }
 
 impl FaultKind {
-    /// In a word, as it is serialized.
+    /// Returns the serialized name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UnknownTool => "unknown-tool",
@@ -40,8 +37,8 @@ impl FaultKind {
         }
     }
 
-    /// The `type` that clients see in the text of an error and in its `_meta`. `MCP_ERROR` is the tool's own failure:
-    /// it was reached, it ran, and it could not do what it was asked.
+    /// Returns the `type` that clients see in the error text and its `_meta`. `MCP_ERROR` means that the tool ran and
+    /// failed.
     pub const fn error_type(self) -> &'static str {
         match self {
             Self::InvalidArguments | Self::UnknownTool => "VALIDATION",
@@ -54,57 +51,49 @@ impl FaultKind {
     }
 }
 
-/// A failure that names its subject and the next step.
+/// An error that names its subject and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Fault {
-    /// Why.
     pub kind: FaultKind,
-    /// What happened to which thing.
     pub message: String,
-    /// The next step.
+    /// Remedy, as a sentence.
     pub hint: Option<String>,
-    /// Whether the same call may succeed later, unchanged.
+    /// True if the same call may succeed later.
     pub retryable: bool,
 }
 
 impl Fault {
-    /// A fault of this kind; retryable where the kind usually passes by itself.
+    /// Creates a fault. It is retryable if faults of this kind usually pass.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         let retryable = matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut);
         Self { kind, message: message.into(), hint: None, retryable }
     }
-    /// The arguments make no sense.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(FaultKind::InvalidArguments, message)
     }
-    /// The thing named does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(FaultKind::NotFound, message)
     }
-    /// It is forbidden.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Denied, message)
     }
-    /// Something that is needed cannot be reached.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Unavailable, message)
     }
-    /// A limit was hit.
     pub fn exhausted(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Exhausted, message)
     }
-    /// A mistake in a gate or the host.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Internal, message)
     }
-    /// Adds the next step.
+    /// Sets the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
-    /// What happened and the next step in one line, for people at a terminal.
+    /// Returns the message and the hint in one line.
     pub fn in_one_line(&self) -> String {
         let Some(hint) = &self.hint else { return self.message.clone() };
         let stop = if self.message.ends_with(['.', '?', '!']) { "" } else { "." };
@@ -112,74 +101,57 @@ impl Fault {
     }
 }
 
-/// Bytes with their media type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaData {
-    /// The bytes, not encoded; base64 where they are serialized.
+    /// Raw bytes; base64 when serialized.
     #[serde(with = "base64_text")]
     pub data: Vec<u8>,
-    /// For example `image/png`.
     pub mime_type: String,
 }
 
-/// A pointer to a resource that the client may read on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLink {
-    /// Where it is.
     pub uri: String,
-    /// Its name for programs.
+    /// Name for programs.
     pub name: String,
-    /// Its name for people.
+    /// Name for users.
     pub title: Option<String>,
-    /// What it holds.
     pub description: Option<String>,
-    /// Its media type.
     pub mime_type: Option<String>,
-    /// Bytes.
+    /// In bytes.
     pub size: Option<u64>,
 }
 
-/// What an embedded resource holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResourceBody {
-    /// Text.
     Text(String),
-    /// Bytes, not encoded; base64 where they are serialized.
+    /// Raw bytes; base64 when serialized.
     Blob(#[serde(with = "base64_text")] Vec<u8>),
 }
 
-/// A resource inside a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddedResource {
-    /// Its address.
     pub uri: String,
-    /// Its media type.
     pub mime_type: Option<String>,
-    /// Its text or bytes.
     pub body: ResourceBody,
 }
 
-/// One block of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContentPart {
-    /// Text, markdown as a rule.
+    /// Text, usually Markdown.
     Text(String),
-    /// A picture.
     Image(MediaData),
-    /// A sound.
     Audio(MediaData),
-    /// A pointer.
     Link(ResourceLink),
-    /// A resource, whole.
     Embedded(EmbeddedResource),
-    /// An MCP content block that travels as it is.
+    /// Any other MCP content block, unchanged.
     Other(Map<String, Value>),
 }
 
 impl ContentPart {
-    /// Bytes of its text or media, for the log.
+    /// Returns the bytes of its text or media, for logs.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -192,7 +164,6 @@ impl ContentPart {
 }
 
 impl EmbeddedResource {
-    /// Bytes of what it holds.
     pub fn bytes(&self) -> usize {
         match &self.body {
             ResourceBody::Text(text) => text.len(),
@@ -201,27 +172,23 @@ impl EmbeddedResource {
     }
 }
 
-/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
-    /// For reading.
     pub content: Vec<ContentPart>,
-    /// The same as data: any JSON, which clients before 2026-07-28 get only where it is an object.
+    /// The content as data: any JSON. Clients older than 2026-07-28 get it only if it is an object.
     pub structured: Option<Value>,
-    /// The tool ran, and what it says is an error in its own words.
     pub is_error: bool,
-    /// The protocol's `_meta`: what it says to programs.
+    /// The protocol's `_meta`, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
 impl Reply {
-    /// Bytes of its text and media, for the log; structured data, which repeats them, is not counted.
+    /// Returns the bytes of its text and media, for logs. Structured data repeats these and is not counted.
     pub fn bytes(&self) -> usize {
         self.content.iter().map(ContentPart::bytes).sum()
     }
 
-    /// Bytes of its text alone.
     pub fn text_bytes(&self) -> usize {
         let text = self.content.iter().map(|content| match content {
             ContentPart::Text(text) => text.len(),
@@ -232,10 +199,9 @@ impl Reply {
     }
 }
 
-/// Reply or fault.
 pub type Outcome = Result<Reply, Fault>;
 
-/// Bytes as base64 text: JSON would write them as a list of numbers.
+/// Serializes bytes as base64: JSON would use a list of numbers.
 mod base64_text {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

@@ -1,5 +1,4 @@
-//! What a preset changes about one tool: its name, its description, parameters that are fixed, or that it is hidden or
-//! unlisted.
+//! Changes that a preset makes to one tool.
 
 use std::sync::Arc;
 
@@ -7,23 +6,21 @@ use serde_json::{Map, Value};
 
 use crate::tool::ToolSpec;
 
-/// Changes to one tool, by the name under which it would be exposed without them.
+/// Changes to one tool, keyed by its name without them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOverride {
-    /// The name that clients see instead.
     pub name: Option<String>,
-    /// The description that clients see instead.
     pub description: Option<String>,
-    /// Arguments that the host sets. Clients see no such parameter and cannot set it.
+    /// Arguments that the host sets and clients do not see.
     pub fixed: Map<String, Value>,
-    /// Whether nobody sees the tool.
+    /// True if the tool is removed.
     pub hidden: bool,
-    /// True if clients are not shown the tool, though they can call it.
+    /// True if clients do not see the tool but can call it.
     pub unlisted: bool,
 }
 
 impl ToolOverride {
-    /// The tool as clients see it.
+    /// Returns the tool as clients see it.
     pub(crate) fn apply(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         let mut spec = Arc::clone(spec);
         if let Some(description) = &self.description {

@@ -1,5 +1,4 @@
-//! Pages of the knowledge graph, what is asked of them and what comes back: nouns that engines, gates'
-//! capabilities and the command line share.
+//! Pages of the knowledge graph, with queries and results, shared by engines, gate capabilities and the CLI.
 
 mod found;
 mod links;
@@ -17,27 +16,25 @@ pub use reports::{
     EngineStatistics, IndexReport, PageLocation, PatchReport, TakenOverPages, UnknownEdge, UnresolvedLink,
 };
 
-/// The five kinds of page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PageType {
-    /// Steps that lead from a goal to a result.
+    /// Steps from a goal to a result.
     Workflow,
-    /// An idea, independent of any code.
+    /// An idea, independent of code.
     Principle,
-    /// Code that carries an idea out.
+    /// Code that implements an idea.
     Implementation,
-    /// What code needs around it to run.
+    /// Requirements for running code.
     Environment,
-    /// A rule of thumb.
     Heuristic,
 }
 
 impl PageType {
-    /// All five, in the order they are listed to people.
+    /// All types in display order.
     pub const ALL: [Self; 5] =
         [Self::Workflow, Self::Principle, Self::Implementation, Self::Environment, Self::Heuristic];
 
-    /// The name as it stands in ids and headings, `Workflow` for example.
+    /// Returns the name in ids and headings, such as `Workflow`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Workflow => "Workflow",
@@ -48,7 +45,7 @@ impl PageType {
         }
     }
 
-    /// The folder of a wiki that holds pages of this type, `workflows` for example.
+    /// Returns the wiki directory for pages of this type, such as `workflows`.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Workflow => "workflows",
@@ -77,70 +74,54 @@ impl FromStr for PageType {
     }
 }
 
-/// Where a page's knowledge comes from.
+/// Origin of a page's knowledge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageSource {
-    /// For example Repo, Paper, Doc.
+    /// Such as Repo, Paper or Doc.
     pub kind: String,
-    /// What to call it.
     pub title: String,
-    /// Where it is.
     pub url: String,
 }
 
-/// A page, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnowledgePage {
     /// `Type/Name`.
     pub id: String,
-    /// The heading, `_` shown as it stands.
+    /// The heading, with `_` unchanged.
     pub title: String,
-    /// Its kind.
     pub page_type: PageType,
-    /// The short text that search results show.
+    /// Short text for search results.
     pub overview: String,
-    /// The text without heading and header table.
+    /// Text without the heading and header table.
     pub content: String,
-    /// Subjects, `_` shown as space.
+    /// Subjects, with `_` as a space.
     pub domains: Vec<String>,
-    /// Where it comes from.
     pub sources: Vec<PageSource>,
-    /// As the page says it.
+    /// As written in the page.
     pub last_updated: Option<String>,
-    /// Linked pages that exist, both directions, sorted.
+    /// Linked pages that exist, in both directions, sorted.
     pub neighbours: Vec<PageNeighbor>,
 }
 
-/// A page to be written.
+/// A page to write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageDraft {
-    /// Becomes the heading, and with the type the id.
+    /// The heading; with the type it forms the id.
     pub title: String,
-    /// Its kind.
     pub page_type: PageType,
-    /// The short text.
     pub overview: String,
-    /// The long text.
     pub content: String,
-    /// Subjects.
     pub domains: Vec<String>,
-    /// Where it comes from.
     pub sources: Vec<PageSource>,
-    /// Links it declares.
     pub links: Vec<PageLink>,
 }
 
-/// What to change in a page; none leaves a field alone, a list replaces the whole list.
+/// Changes to a page. `None` leaves a field unchanged; a list replaces the old one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageChanges {
-    /// New overview.
     pub overview: Option<String>,
-    /// New content.
     pub content: Option<String>,
-    /// New domains.
     pub domains: Option<Vec<String>>,
-    /// New sources.
     pub sources: Option<Vec<PageSource>>,
-    /// New links.
     pub links: Option<Vec<PageLink>>,
 }

@@ -1,6 +1,7 @@
-//! Patterns (globs) in the lists of a preset, and those of them that match nothing.
+//! Glob patterns in a preset's lists, and detection of those that match nothing.
 //!
-//! A pattern that matches nothing is usually a typo. In `deny` and `approve` a typo opens tools, so the host warns of it.
+//! A pattern without matches is usually a typo. In `deny` and `approve` a typo exposes tools, so the host warns about
+//! it.
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
@@ -10,7 +11,6 @@ use crate::{
     preset::{CompiledPreset, PresetError},
 };
 
-/// One list of patterns, compiled.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PatternList {
     set: GlobSet,
@@ -18,7 +18,7 @@ pub(crate) struct PatternList {
 }
 
 impl PatternList {
-    /// Compiles the entries of a list. The error names the preset, the list and the entry.
+    /// Compiles a list. The error names the preset, the list and the entry.
     pub(crate) fn new(preset: &str, list: &str, entries: Vec<String>) -> Result<Self, PresetError> {
         let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
             preset: preset.into(),
@@ -34,22 +34,18 @@ impl PatternList {
         Ok(Self { set, entries })
     }
 
-    /// True if it has no pattern.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// True if a pattern matches one of these names.
     pub(crate) fn matches_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.set.is_match(name))
     }
 
-    /// The first pattern that matches a name.
     pub(crate) fn first_match(&self, name: &str) -> Option<&str> {
         self.set.matches(name).first().and_then(|index| self.entries.get(*index)).map(String::as_str)
     }
 
-    /// Patterns that match none of these names.
     pub(crate) fn unmatched(&self, names: &[String]) -> Vec<&str> {
         let mut unmatched: Vec<bool> = vec![true; self.entries.len()];
         for index in names.iter().flat_map(|name| self.set.matches(name)) {
@@ -60,21 +56,17 @@ impl PatternList {
     }
 }
 
-/// Lists of a preset whose patterns are over tools.
+/// Lists of a preset with patterns over tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolList {
-    /// `deny`
     Deny,
-    /// `listed`
     Listed,
-    /// `approve.tools`
     ApproveTools,
-    /// `approve.except`
     ApproveExcept,
 }
 
 impl ToolList {
-    /// The key in presets.toml.
+    /// Returns the key in presets.toml.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -84,7 +76,7 @@ impl ToolList {
         }
     }
 
-    /// Names that a pattern of this list can match for a tool.
+    /// Returns the names of a tool that this list's patterns can match.
     fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {
             Self::Deny => vec![entry.name.to_string()],
@@ -97,22 +89,18 @@ impl ToolList {
 /// A pattern that matches no tool of its preset.
 #[derive(Debug, Clone)]
 pub struct UnmatchedPattern {
-    /// The list that has it.
     pub list: ToolList,
-    /// The pattern.
     pub pattern: String,
     matcher: GlobMatcher,
 }
 
 impl UnmatchedPattern {
-    /// True if it matches this tool, which is not one of those that it was checked against.
     pub(crate) fn matches(&self, entry: &ToolEntry) -> bool {
         self.list.names(entry).iter().any(|name| self.matcher.is_match(name))
     }
 
-    /// True if a tool of this server can have a name that it matches, whatever the server lists.
-    ///
-    /// Compares the text before the first wildcard, so it may also say `true` for a pattern that cannot match.
+    /// Returns true if a tool of this server could match, listed or not. May be wrong for a pattern that cannot match,
+    /// because only the text before the first wildcard counts.
     pub fn may_match_tools_of(&self, server: &str) -> bool {
         let fixed = self.pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
         let exact = fixed.len() == self.pattern.len();
@@ -126,7 +114,6 @@ impl UnmatchedPattern {
 }
 
 impl CompiledPreset {
-    /// The lists of patterns over tools that this exposure has.
     fn tool_lists(&self) -> impl Iterator<Item = (ToolList, &PatternList)> {
         let approvals = self.approvals.iter().flat_map(|rule| {
             let except = Some((ToolList::ApproveExcept, &rule.except)).filter(|_| !rule.except_is_default);
@@ -136,15 +123,14 @@ impl CompiledPreset {
         [(ToolList::Deny, &self.deny)].into_iter().chain(listed).chain(approvals)
     }
 
-    /// True if one of its lists, over tools, has this pattern.
     pub fn has_pattern(&self, list: ToolList, pattern: &str) -> bool {
         self.tool_lists()
             .any(|(known, patterns)| known == list && patterns.entries.iter().any(|entry| entry == pattern))
     }
 
-    /// Patterns that match none of these tools, which are all that the exposure has before it denies any.
+    /// Returns the patterns that match no entry; `entries` include the tools that the preset denies.
     ///
-    /// Tools that it hides or renames count under both names, because a server may not list them yet. So do aliases.
+    /// Aliases and both names of renamed or hidden tools count, because a server may not list them yet.
     pub(crate) fn unmatched(&self, entries: &[ToolEntry]) -> Vec<UnmatchedPattern> {
         let changed = self.tools.iter().flat_map(|(name, change)| [Some(name), change.name.as_ref()]);
         let declared: Vec<String> = changed.flatten().chain(self.aliases.keys()).cloned().collect();
@@ -153,7 +139,7 @@ impl CompiledPreset {
             let mut names = declared.clone();
             names.extend(entries.iter().flat_map(|entry| list.names(entry)));
             let unmatched = patterns.unmatched(&names).into_iter().filter_map(|pattern| {
-                // It was compiled before, so this does not fail.
+                // It compiled before, so this cannot fail.
                 let matcher = Glob::new(pattern).ok()?.compile_matcher();
                 Some(UnmatchedPattern { list, pattern: pattern.to_owned(), matcher })
             });
@@ -171,7 +157,6 @@ mod tests {
         testing::{Fixture, tool},
     };
 
-    /// The patterns that match nothing of a gate with the tools `kg_edit` and `ask`.
     async fn unmatched(preset: Preset) -> Vec<(ToolList, String)> {
         let gate = SourceId::Gate("kg".into());
         let preset = Preset { sources: vec![(gate.clone(), serde_json::Map::new())], ..preset };
@@ -191,7 +176,7 @@ mod tests {
             ..approval::ApprovalRule::default()
         };
         let preset = Preset {
-            // What a deny pattern matches is the name that clients see, and no other.
+            // Deny patterns are compared with the exposed name only.
             deny: lines(&["kg_*", "kgg_*", "kg.kg_edit", "other"]),
             listed: Some(lines(&["gate:kg.ask", "asks"])),
             aliases: [("other".to_owned(), "ask".to_owned())].into(),

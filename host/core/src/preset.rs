@@ -1,4 +1,4 @@
-//! Presets as people declare them, and the exposures they compile to.
+//! Presets as declared in presets.toml, and as compiled.
 
 mod error;
 mod merge;
@@ -22,86 +22,72 @@ use crate::{
     workflow::WorkflowStep,
 };
 
-/// Which clients get output schemas, and replies as data beside their text.
+/// Selection of the clients that get output schemas and structured replies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StructuredOutputMode {
-    /// None.
     #[default]
     Off,
-    /// All.
     On,
-    /// Clients that are known to use the data and to keep the text.
+    /// Clients known to use the data and not to drop the text.
     Auto,
 }
 
-/// What one agent sees, as declared: its own lines only, `extends` not yet followed.
+/// A preset as declared, before `extends` is resolved.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preset {
-    /// What it is for.
     pub description: Option<String>,
-    /// Presets whose lines come first, left to right.
+    /// Presets to inherit from, left to right.
     pub extends: Vec<String>,
-    /// Sources with the parameters they get, in the order of the file.
+    /// Sources with their parameters, in file order.
     pub sources: Vec<(SourceId, Map<String, Value>)>,
-    /// Globs over exposed tool names that are taken away.
+    /// Globs over exposed names of tools to remove.
     pub deny: Vec<String>,
-    /// Further names for tools: alias to a tool's own name, or to `gate.tool`.
+    /// Aliases: each maps to a tool's own name, or to `gate.tool`.
     pub aliases: BTreeMap<String, String>,
-    /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
+    /// `None` inherits.
     pub structured: Option<StructuredOutputMode>,
-    /// Globs over the tools whose replies a gate of the preset filters, by gate; none for those of
-    /// [`crate::filters::DEFAULT_TARGETS`].
+    /// Globs over the tools that a gate filters; [`crate::filters::DEFAULT_TARGETS`] for gates without an entry.
     pub filters: BTreeMap<String, Vec<String>>,
-    /// Globs over the servers that gates of the preset may reach, by name or as `tag:name`; where it says nothing, as what
-    /// it extends, and all where nobody says anything.
+    /// Globs over accessible servers, by name or as `tag:name`. `None` inherits; the default is all.
     pub proxied: Option<Vec<String>>,
-    /// Globs over the tools that clients are shown, where that is not all of them; the others can be called all the same. As
-    /// what it extends where it says nothing.
+    /// Globs over the tools that clients see. `None` inherits; the default is all.
     pub listed: Option<Vec<String>>,
-    /// What is changed about tools, by the name that clients would see.
+    /// Changes to tools, by exposed name.
     pub tools: BTreeMap<String, ToolOverride>,
-    /// Which calls a person has to approve; those of what it extends hold as well.
+    /// Adds to inherited rules.
     pub approve: Vec<ApprovalRule>,
-    /// Which calls come after which; those of what it extends hold as well.
+    /// Adds to inherited steps.
     pub workflow: Vec<WorkflowStep>,
-    /// The directory of the project whose marks count; as what it extends where it says nothing.
+    /// Directory of the project for workflow marks. `None` inherits.
     pub project: Option<PathBuf>,
 }
 
-/// A preset as compiled: everything it extends laid under it, globs built.
+/// A preset with everything that it extends merged, and globs compiled.
 #[derive(Debug, Clone)]
 pub struct CompiledPreset {
-    /// Name of the preset.
     pub preset: String,
-    /// Whether a preset declares it; else it is made of gates that were named one by one.
+    /// False if it was made from gates that the user named one by one.
     pub declared: bool,
-    /// What it is for.
     pub description: Option<String>,
-    /// Sources in order, with their merged parameters.
+    /// Sources in order, with merged parameters.
     pub sources: Vec<(SourceId, Map<String, Value>)>,
-    /// Further names for tools.
     pub aliases: BTreeMap<String, String>,
-    /// What is changed about tools, by exposed name.
     pub tools: BTreeMap<String, ToolOverride>,
-    /// Whether clients get output schemas and structured replies.
     pub structured: StructuredOutputMode,
-    /// Whether replies are filtered at all.
     pub filters_on: bool,
     filters: BTreeMap<String, PatternList>,
-    /// Which servers its gates may reach; none for all.
+    /// Accessible servers; `None` for all.
     pub(crate) proxied: Option<PatternList>,
-    /// Which tools clients are shown; none for all.
+    /// Tools that clients see; `None` for all.
     pub(crate) listed: Option<PatternList>,
     pub(crate) approvals: Vec<CompiledApprovalRule>,
-    /// Which calls come after which.
     pub workflow: Vec<WorkflowStep>,
-    /// The directory of the project whose marks count, unless the request names one.
     pub project: Option<PathBuf>,
     pub(crate) deny: PatternList,
 }
 
 impl CompiledPreset {
-    /// Compiles `name` out of all presets.
+    /// Compiles the preset `name`.
     pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
         let Some(preset) = presets.get(name) else {
             let name_shown = names::quoted(name, 64);
@@ -134,7 +120,7 @@ impl CompiledPreset {
         Ok(exposure)
     }
 
-    /// An exposure of some sources and nothing else, as MCP_ENABLED_GATES asks for.
+    /// Creates a preset with only these sources, as for MCP_ENABLED_GATES.
     pub fn from_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
         Self {
             preset: preset.into(),
@@ -155,7 +141,6 @@ impl CompiledPreset {
         }
     }
 
-    /// The gates among the sources.
     pub fn gates(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sources.iter().filter_map(|(source, _)| match source {
             SourceId::Gate(gate) => Some(gate),
@@ -163,17 +148,17 @@ impl CompiledPreset {
         })
     }
 
-    /// The gates that the preset says filter replies.
+    /// Returns the gates that the preset configures as filters.
     pub fn filtering_gates(&self) -> impl Iterator<Item = &str> {
         self.filters.keys().map(String::as_str)
     }
 
-    /// Whether the preset attaches the filter of this gate to nothing at all.
+    /// Returns true if the preset gives this filter an empty list of targets.
     pub(crate) fn disables_filter(&self, gate: &str) -> bool {
         self.filters.get(gate).is_some_and(PatternList::is_empty)
     }
 
-    /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.
+    /// Returns true if this filter processes replies of a tool with these names.
     pub(crate) fn filters_tool(&self, gate: &str, names: &[String]) -> bool {
         static DEFAULT: LazyLock<PatternList> = LazyLock::new(|| {
             PatternList::new("", "filters", crate::filters::DEFAULT_TARGETS.map(str::to_owned).into())
@@ -182,23 +167,21 @@ impl CompiledPreset {
         self.filters.get(gate).unwrap_or(&DEFAULT).matches_any(names)
     }
 
-    /// Whether its gates may reach this server, which has these tags.
     pub fn allows_server(&self, server: &str, tags: &[String]) -> bool {
         self.proxied.as_ref().is_none_or(|proxied| proxied.matches_any(&server_names(server, tags)))
     }
 
-    /// Whether clients are shown a tool that goes by these names.
     pub(crate) fn shows(&self, names: &[String]) -> bool {
         self.listed.as_ref().is_none_or(|listed| listed.matches_any(names))
     }
 
-    /// The glob that takes this exposed name away, if one does.
+    /// Returns the glob that removes this exposed name, if any.
     pub fn denied_by(&self, exposed: &str) -> Option<&str> {
         self.deny.first_match(exposed)
     }
 }
 
-/// Names that a pattern of `proxied` can match for a server: its own, and `tag:` with each tag.
+/// Returns the names that `proxied` patterns can match.
 pub(crate) fn server_names(server: &str, tags: &[String]) -> Vec<String> {
     [server.to_owned()].into_iter().chain(tags.iter().map(|tag| format!("tag:{tag}"))).collect()
 }

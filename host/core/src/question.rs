@@ -1,5 +1,5 @@
-//! What a gate or a server asks the client while it runs a call: a form or an address for the person in front of it, or
-//! something for its model. Every question says who asks, and every answer is checked before whoever asked gets it.
+//! Questions of gates and servers to the client during a call: a form or URL for the user, or a request to the client's
+//! model.
 
 mod asking;
 mod checks;
@@ -12,50 +12,42 @@ use serde_json::{Map, Value, json};
 pub(crate) use asking::QuestionCount;
 
 use crate::{
-    clean, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
+    hidden_chars, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
     schema::Schema, tool::SourceId,
 };
 
-/// The most characters of what a person is told: a screen, not a document.
+/// Maximum characters of a message to the user: a screen, not a document.
 pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
-/// The most bytes of a form as JSON text, and the most fields in it: more than anybody fills in.
+/// Maximum bytes of a form as JSON text.
 pub const MAX_FORM_BYTES: usize = 16 << 10;
-/// See [`MAX_FORM_BYTES`].
 pub const MAX_FORM_FIELDS: usize = 32;
 
-/// The most bytes of an address that a person is shown, which is shown whole.
+/// Maximum bytes of a URL, which is shown in full.
 pub const MAX_URL_BYTES: usize = 2_048;
 
-/// The most bytes of a question to the client's model, and of its answer.
+/// Maximum bytes of a request to the client's model, and of its answer.
 pub const MAX_SAMPLING_BYTES: usize = 1 << 20;
 
-/// The most bytes of a form that is filled in.
+/// Maximum bytes of a completed form.
 pub const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// The most questions at once.
 pub const MAX_QUESTIONS_AT_ONCE: usize = 8;
 
-/// Maximum questions of one call to a model, and to a user: the default of `limits.model_calls` for gates, and fixed for
-/// servers.
+/// Maximum questions of one call to a model, and to a user. The default of `limits.model_calls` for gates.
 pub const MAX_QUESTIONS_PER_CALL: u32 = 16;
 
-/// The most bytes of a message to the client.
 pub const MAX_CLIENT_MESSAGE_BYTES: usize = 16 << 10;
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// A form to fill in.
     Form,
-    /// An address to open.
     Url,
-    /// Something of the client's model.
+    /// A request to the client's model.
     Sampling,
 }
 
 impl QuestionKind {
-    /// The capability of the protocol that a client has to declare.
     const fn capability(self) -> &'static str {
         match self {
             Self::Form => "elicitation.form",
@@ -76,45 +68,45 @@ impl QuestionKind {
 impl fmt::Display for QuestionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Form => "show a person a form",
-            Self::Url => "show a person an address to open",
-            Self::Sampling => "have its model asked",
+            Self::Form => "show a form to the user",
+            Self::Url => "show a URL to the user",
+            Self::Sampling => "ask its model",
         })
     }
 }
 
-/// One question, checked.
+/// A checked question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientQuestion {
-    /// `None` for a question of the host's own.
+    /// `None` for the host's own questions.
     asker: Option<SourceId>,
     kind: QuestionKind,
     params: Map<String, Value>,
 }
 
 impl ClientQuestion {
-    /// A form for the person: what it is about, and a JSON Schema with an object of plain fields.
+    /// Creates a form with a message and a JSON Schema of plain fields.
     pub fn form(asker: &SourceId, message: &str, schema: Map<String, Value>) -> Result<Self, Fault> {
         let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
         Self::elicitation(asker, object(params))
     }
 
-    /// An address for the person to open; `id` tells it from others.
+    /// Creates a request to open a URL; `id` identifies it.
     pub fn url(asker: &SourceId, message: &str, url: &str, id: &str) -> Result<Self, Fault> {
         let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
         Self::elicitation(asker, object(params))
     }
 
-    /// What `elicitation/create` carries, in the words of a gate or server.
+    /// Checks the params of `elicitation/create`, as a gate or server sent them.
     pub fn elicitation(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
         let refused = |why: String| {
-            Fault::invalid(format!("{} asks what cannot be passed on: {why}.", sentence_subject(asker)))
+            Fault::invalid(format!("{} asks an invalid question: {why}", sentence_subject(asker)))
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let mut message = message.to_owned();
-        clean::strip_text(&mut message);
+        hidden_chars::strip_text(&mut message);
         if message.trim().is_empty() || message.chars().count() > MAX_MESSAGE_CHARS {
-            return Err(refused(format!("its message has to have 1 to {MAX_MESSAGE_CHARS} characters")));
+            return Err(refused(format!("its message must have 1 to {MAX_MESSAGE_CHARS} characters")));
         }
         params
             .insert("message".into(), format!("{} asks: {}", sentence_subject(asker), message.trim()).into());
@@ -122,11 +114,14 @@ impl ClientQuestion {
         let kind = match params.get("mode").and_then(Value::as_str) {
             None | Some("form") => {
                 let form = params.get_mut("requestedSchema").and_then(Value::as_object_mut);
-                let form = form.ok_or_else(|| refused("it has no form".into()))?;
+                let form = form.ok_or_else(|| refused("`requestedSchema` must be an object".into()))?;
                 checks::check_form(form).map_err(refused)?;
-                clean::strip_values(form);
-                if let Some(name) = clean::find_in_schema(form) {
-                    return Err(refused(format!("its form hides characters in '{}'", name.escape_unicode())));
+                hidden_chars::strip_values(form);
+                if let Some(name) = hidden_chars::find_in_schema(form) {
+                    return Err(refused(format!(
+                        "its form has hidden characters in '{}'",
+                        name.escape_unicode()
+                    )));
                 }
                 params.insert("mode".into(), "form".into());
                 QuestionKind::Form
@@ -137,33 +132,32 @@ impl ClientQuestion {
                 QuestionKind::Url
             }
             Some(other) => {
-                return Err(refused(format!("'{}' is no way to ask", names::quoted(other, 32))));
+                return Err(refused(format!("unknown mode '{}'", names::quoted(other, 32))));
             }
         };
-        clean::strip_values(&mut params);
+        hidden_chars::strip_values(&mut params);
         Ok(Self { asker: Some(asker.clone()), kind, params })
     }
 
-    /// Whether a call may run. The host asks that, in nobody's name.
+    /// Creates the host's own question for an approval.
     pub(crate) fn approval(message: &str) -> Result<Self, Fault> {
         let mut message = message.to_owned();
-        clean::strip_text(&mut message);
+        hidden_chars::strip_text(&mut message);
         if message.chars().count() > MAX_MESSAGE_CHARS {
-            return Err(Fault::internal("The question for an approval is too long."));
+            return Err(Fault::internal("the question for an approval is too long"));
         }
         let params = json!({"mode": "form", "message": message, "requestedSchema": approval_form()});
         Ok(Self { asker: None, kind: QuestionKind::Form, params: object(params) })
     }
 
-    /// What is asked for.
     pub fn kind(&self) -> QuestionKind {
         self.kind
     }
 
-    /// Returns the answer if an earlier one of the same questions was declined. The client is not asked then.
+    /// Returns the answer to use without asking, after the same asker's earlier question was declined.
     ///
     /// # Errors
-    /// `denied` for a model, which cannot decline.
+    /// `denied` for a request to the model, which cannot decline.
     pub fn declined_answer(&self) -> Result<Map<String, Value>, Fault> {
         match (self.kind, &self.asker) {
             (QuestionKind::Sampling, Some(asker)) => Err(asking::declined_fault(asker)),
@@ -171,24 +165,23 @@ impl ClientQuestion {
         }
     }
 
-    /// As the protocol has it.
     pub fn params(&self) -> &Map<String, Value> {
         &self.params
     }
 
-    /// Passes an answer that fits. What was declined or cancelled says nothing else.
+    /// Checks an answer. Removes the content unless a form was accepted.
     fn check_answer(&self, mut answer: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
         let unfit = |why: String| {
-            Fault::invalid(format!("What the client answered does not fit the question: {why}"))
-                .hint("Call the tool again, and answer as it is asked.")
+            Fault::invalid(format!("the client's answer does not match the question: {why}"))
+                .hint("Call the tool again and answer in the requested form.")
         };
         let size = bounds::encoded_len(&answer);
         if self.kind == QuestionKind::Sampling {
             let fits = size <= MAX_SAMPLING_BYTES && answer.contains_key("content");
-            return if fits { Ok(answer) } else { Err(unfit("it has no content, or too much.".into())) };
+            return if fits { Ok(answer) } else { Err(unfit("its content is missing or too long".into())) };
         }
         if size > MAX_ANSWER_BYTES {
-            return Err(unfit(format!("it has {size} bytes, the most is {MAX_ANSWER_BYTES}.")));
+            return Err(unfit(format!("it has {size} bytes; the limit is {MAX_ANSWER_BYTES}")));
         }
         match answer.get("action").and_then(Value::as_str) {
             Some("accept") if self.kind == QuestionKind::Form => {
@@ -199,7 +192,7 @@ impl ClientQuestion {
             Some("accept" | "decline" | "cancel") => {
                 answer.remove("content");
             }
-            _ => return Err(unfit("'action' is accept, decline or cancel.".into())),
+            _ => return Err(unfit("`action` must be accept, decline or cancel".into())),
         }
         Ok(answer)
     }
@@ -212,7 +205,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Whoever asks, at the start of a sentence.
+/// Returns the asker for the start of a sentence.
 fn sentence_subject(asker: &SourceId) -> String {
     let (kind, name) = match asker {
         SourceId::Gate(name) => ("Gate", name),

@@ -1,53 +1,49 @@
-//! Resources: what a client reads by its address. A source declares families of addresses as templates, and is asked only
-//! for addresses of its own.
+//! Resources, which clients read by URI. A source declares URI templates, and gets requests only for URIs that match
+//! one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::ResourceLink;
 
-/// The most templates of one source.
 pub const MAX_TEMPLATES: usize = 64;
 
-/// The most bytes of an address, or of a template.
+/// Maximum bytes of a URI or template.
 pub const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// A family of addresses: a template of RFC 6570 with `{name}` (level 1) and `{+name}` (level 2), which may have slashes.
+/// An RFC 6570 template with `{name}` (level 1) and `{+name}` (level 2, may contain slashes).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UriTemplate {
-    /// For example `gatehouse://page/{+id}`.
+    /// Such as `gatehouse://page/{+id}`.
     pub uri_template: String,
-    /// Its name for programs.
+    /// Name for programs.
     pub name: String,
-    /// Its name for people.
+    /// Name for users.
     pub title: Option<String>,
-    /// What stands at these addresses.
     pub description: Option<String>,
-    /// Their media type, where they have one.
     pub mime_type: Option<String>,
 }
 
-/// A page of a source's list of resources.
+/// A page of a source's resource list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourcePage {
-    /// What is to be read.
     pub resources: Vec<ResourceLink>,
-    /// What the source wants to be asked with for the next page, where there is one.
+    /// The source's cursor for the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// A part of a template.
 #[derive(Debug, PartialEq, Eq)]
 enum UriTemplatePart<'a> {
     Literal(&'a str),
-    /// One or more characters of a value; with `reserved` also those that part addresses.
+    /// One or more characters; with `reserved`, URI delimiters too.
     Value {
         reserved: bool,
     },
 }
 
 impl UriTemplate {
-    /// Whether it is one, as the rest of a sentence about it. Needs a scheme and at least one character after it before the
-    /// first value, so that no gate answers for all addresses.
+    /// Checks the template. The error continues a sentence about it.
+    ///
+    /// Requires a scheme and at least one character before the first value, so that no gate covers all URIs.
     pub fn check(&self) -> Result<(), String> {
         let template = &self.uri_template;
         if template.len() > MAX_URI_BYTES {
@@ -71,13 +67,12 @@ impl UriTemplate {
         Ok(())
     }
 
-    /// Whether an address is of this family.
     pub fn matches(&self, uri: &str) -> bool {
         uri.len() <= MAX_URI_BYTES
             && parts(&self.uri_template).is_some_and(|parts| matches_parts(&parts, uri))
     }
 
-    /// Whether two families may have an address in common, as far as the text before their first values tells.
+    /// Returns true if two templates may match the same URI, judging by the text before their first values.
     pub fn overlaps(&self, other: &Self) -> bool {
         let (one, two) = (self.prefix(), other.prefix());
         match (self.has_no_values(), other.has_no_values()) {
@@ -87,12 +82,10 @@ impl UriTemplate {
         }
     }
 
-    /// Whether it has no value: the family of one address.
     pub fn has_no_values(&self) -> bool {
         !self.uri_template.contains('{')
     }
 
-    /// The names in its braces.
     pub fn value_names(&self) -> Vec<&str> {
         let ends = self.uri_template.split('{').skip(1);
         let names = ends.filter_map(|part| Some(part.split_once('}')?.0));
@@ -126,13 +119,12 @@ fn parts(template: &str) -> Option<Vec<UriTemplatePart<'_>>> {
     is_plain(rest).then_some(parts)
 }
 
-/// Text of an address: printable ASCII without braces.
+/// Returns true for printable ASCII that URIs allow, without braces.
 fn is_plain(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
 }
 
-/// Whether a text is these parts, each value as short as it can be. Linear in the text for each value, and a template that
-/// was checked has few.
+/// Matches text against parts, each value as short as possible. Takes linear time per value.
 fn matches_parts(parts: &[UriTemplatePart<'_>], text: &str) -> bool {
     match parts {
         [] => text.is_empty(),
@@ -144,7 +136,7 @@ fn matches_parts(parts: &[UriTemplatePart<'_>], text: &str) -> bool {
             let longest = text.find(|c: char| !may_be(c)).unwrap_or(text.len());
             match rest {
                 [] => longest == text.len() && longest > 0,
-                // The text after the last value ends the address.
+                // The last literal must end the URI.
                 [UriTemplatePart::Literal(literal)] => text
                     .strip_suffix(literal)
                     .is_some_and(|value| !value.is_empty() && value.len() <= longest),

@@ -1,21 +1,19 @@
-//! A tool in one line, for lists that an agent reads before it knows which tool it wants: `name(arg: type, opt?: type)`
-//! and what it does. A tenth of what its schema takes; the schema is asked for when a tool is chosen.
+//! One-line signatures of tools for lists that agents read, a tenth as long as the schema.
 
 use serde_json::{Map, Value};
 
 use crate::{names, tool::ToolSpec};
 
-/// The most characters of [`brief`].
 pub const MAX_BRIEF: usize = 100;
 
-/// Characters of the parameters after which a signature names no more; of the others it says that there are some.
+/// Bytes of parameters after which a signature ends with `…`.
 const MAX_PARAMETERS: usize = 120;
 
-/// Values of an enumeration that a signature names at most, and characters of them.
+/// Limits for the values of an enumeration.
 const MAX_VALUES: usize = 4;
 const MAX_VALUE_CHARACTERS: usize = 40;
 
-/// `name(arg: type, opt?: type) what it does`; required parameters first.
+/// Returns `name(arg: type, opt?: type) brief`, with required parameters first.
 pub fn signature(tool: &ToolSpec) -> String {
     let schema = &tool.input_schema;
     let none = Map::new();
@@ -46,10 +44,10 @@ pub fn signature(tool: &ToolSpec) -> String {
     }
 }
 
-/// The first sentence of a description in one line, at most [`MAX_BRIEF`] characters.
+/// Returns the first sentence of a description in one line, at most [`MAX_BRIEF`] characters.
 pub fn brief(description: &str) -> String {
     let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Not `e.g. this`: a sentence goes on with a capital letter.
+    // A new sentence starts with a capital letter, unlike the text after `e.g.`.
     let ends = line.match_indices(". ").map(|(at, _)| at + 1);
     let mut sentences = ends.filter(|end| line[end + 1..].starts_with(char::is_uppercase));
     let sentence = sentences.next().map_or(line.as_str(), |end| &line[..end]);

@@ -1,5 +1,4 @@
-//! Work that several want at the same time, done once: whoever comes while it is done gets the same answer. Nothing is kept
-//! once it is done.
+//! Shared work: callers with the same key wait for one run and its result, which is not cached.
 
 use std::{
     collections::HashMap,
@@ -19,7 +18,6 @@ use crate::lock;
 
 type FlightMap<K, V> = Arc<Mutex<HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>>>;
 
-/// Work by key.
 pub struct SingleFlight<K, V: Clone> {
     flights: FlightMap<K, V>,
     next: AtomicU64,
@@ -31,7 +29,7 @@ impl<K, V: Clone> Default for SingleFlight<K, V> {
     }
 }
 
-/// Takes work out of the list when it is done, or when nobody waits for it any more.
+/// Removes finished or abandoned work from the map.
 struct FlightGuard<K: Eq + Hash, V: Clone> {
     flights: FlightMap<K, V>,
     key: K,
@@ -41,7 +39,7 @@ struct FlightGuard<K: Eq + Hash, V: Clone> {
 impl<K: Eq + Hash, V: Clone> Drop for FlightGuard<K, V> {
     fn drop(&mut self) {
         let mut flights = lock(&self.flights);
-        // Another one may have begun meanwhile.
+        // Newer work may have taken the key.
         if flights.get(&self.key).is_some_and(|(number, _)| *number == self.number) {
             flights.remove(&self.key);
         }
@@ -53,8 +51,8 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// The answer of the work under this key: of what is being done, or of `work`. It goes on as long as one of those who
-    /// want it waits.
+    /// Returns the result of the running work for this key, or starts `work`. It is dropped when its last caller stops
+    /// waiting.
     pub async fn run<F>(&self, key: K, work: impl FnOnce() -> F) -> V
     where
         F: Future<Output = V> + Send + 'static,
@@ -71,7 +69,7 @@ where
                     work.await
                 };
                 let flight = flight.boxed().shared();
-                // There is nothing to come back to only where it is done, and it has not begun.
+                // `downgrade` fails only for finished work, and this has not started.
                 if let Some(weak) = flight.downgrade() {
                     flights.insert(key, (number, weak));
                 }
@@ -104,7 +102,7 @@ mod tests {
         let wanted = ["a", "b", "a", "a"].map(|key| flights.run(key, work));
         assert_eq!(join_all(wanted).await.iter().filter(|number| **number == 0).count(), 3);
         assert_eq!(done.load(Ordering::Relaxed), 2);
-        assert_eq!(flights.run("a", work).await, 2, "nothing is kept");
+        assert_eq!(flights.run("a", work).await, 2, "the result is not cached");
         assert!(lock(&flights.flights).is_empty());
     }
 
@@ -120,6 +118,6 @@ mod tests {
         assert!(gave_up.is_err());
         assert_eq!(waited, 7);
         assert!(timeout(second, flights.run("a", work)).await.is_err());
-        assert!(lock(&flights.flights).is_empty(), "nobody waits for it any more");
+        assert!(lock(&flights.flights).is_empty(), "its last caller left");
     }
 }

@@ -1,4 +1,4 @@
-//! A source lists tools and runs them: a gate, or a proxied MCP server.
+//! Sources, which list tools and run them: gates and MCP servers.
 
 mod pending;
 mod sizes;
@@ -22,7 +22,7 @@ pub use crate::filters::FilterRequest;
 use crate::{
     call::Call,
     catalog::ToolEntry,
-    clean,
+    hidden_chars,
     completion::{CompletionRequest, Completions},
     icon, names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
@@ -32,56 +32,51 @@ use crate::{
     tool::{ExposedName, SourceId, ToolSpec},
 };
 
-/// What a source offers under one set of parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
-    /// The name the source gives itself.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// What it is, in a sentence.
+    /// One sentence; for a server, its instructions.
     pub summary: String,
-    /// JSON Schema of the parameters a preset may set, each with its default.
+    /// JSON Schema of the preset's parameters, with defaults.
     pub params_schema: Arc<Map<String, Value>>,
-    /// Its tools, in the order it declares them.
+    /// In the order of declaration, as are the prompts.
     pub tools: Vec<Arc<ToolSpec>>,
-    /// Whether it changes replies on their way to the client, where a preset attaches it.
+    /// True if it can filter replies.
     #[serde(default)]
     pub filter: bool,
-    /// Whether it has resources.
     #[serde(default)]
     pub resources: bool,
-    /// The families of addresses that it answers for.
     #[serde(default)]
     pub templates: Vec<UriTemplate>,
-    /// What there was to read then, for a source that is not asked each time.
+    /// Resources at the time of listing, if the source is not asked each time.
     #[serde(default)]
     pub known_resources: Vec<ResourceLink>,
-    /// Its prompts, in the order it declares them.
     #[serde(default)]
     pub prompts: Vec<Prompt>,
-    /// Whether it completes what is typed into its prompts and templates.
     #[serde(default)]
     pub completes: bool,
-    /// Invisible characters that [`Listing::clean`] took out, by tool; the source's own under "".
+    /// Removed hidden characters by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
 }
 
-/// Something that has tools.
+/// A provider of tools, resources and prompts: a gate or an MCP server.
+///
+/// `params` as text are the preset's parameters with defaults, as JSON. URIs match one of the source's templates. Except
+/// in [`Self::call`], the `call` has no tool and carries the principal and deadline.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Who it is.
     fn id(&self) -> &SourceId;
 
-    /// The longest one call may take.
+    /// Returns the time limit of one call.
     fn time_limit(&self) -> Duration;
 
-    /// What it offers under these parameters, cleaned and checked. The same parameters give the same listing.
+    /// Returns the cleaned and checked listing. It depends only on the parameters.
     async fn list(&self, params: &Map<String, Value>) -> Result<Arc<Listing>, Fault>;
 
-    /// Returns what it offers if that is known without waiting for it to start. Otherwise this begins to ask it and returns
-    /// [`PendingListing`]; whoever composes catalogs is notified of the result.
+    /// Returns the listing, or requests it in the background and returns [`PendingListing`] if the source has to start
+    /// first.
     async fn list_now(
         &self,
         params: &Map<String, Value>,
@@ -89,24 +84,24 @@ pub trait Source: Send + Sync {
         self.list(params).await.map(Ok)
     }
 
-    /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
-    /// Dropping the future ends the call and frees what it holds.
+    /// Runs `tool`. The arguments are an object that matches its schema. Dropping the future ends the call and frees
+    /// its resources.
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome;
 
-    /// Removes secrets that are configured for it from a text that it wrote.
+    /// Removes the source's configured secrets from a text that it wrote.
     fn redact(&self, text: String) -> String {
         text
     }
 
-    /// Another reply to stand for one on its way to the client, or none to leave it. It says nothing that the reply did not
-    /// say, and has no data beside its text. Asked only of a filter. Dropping the future ends the work.
+    /// Returns a replacement for a reply on its way to the client, or `None` to leave it unchanged.
+    ///
+    /// It adds nothing to the reply and has no structured data. Called only for filters. Dropping the future ends the
+    /// work.
     async fn filter(&self, _asked: FilterRequest) -> Result<Option<Reply>, Fault> {
         Ok(None)
     }
 
-    /// A page of what there is to read for whoever asks, from a cursor of its own on. `call` is no tool's: it says who asks
-    /// and until when. `params` are the preset's parameters with defaults, as JSON text. Asked only where the listing says
-    /// that it has resources.
+    /// Returns a page of resources, starting at the source's own cursor. Called only if the listing has resources.
     async fn list_resources(
         &self,
         _call: &Call,
@@ -116,12 +111,12 @@ pub trait Source: Send + Sync {
         Ok(ResourcePage::default())
     }
 
-    /// Returns the family of all addresses of this source, whether its listing has any. `None` if it has no such family.
+    /// Returns a template for all of the source's URIs, even if its listing has no templates.
     fn resource_family(&self) -> Option<UriTemplate> {
         None
     }
 
-    /// What stands at an address, which matches one of its templates.
+    /// Returns the contents of a resource.
     async fn read_resource(
         &self,
         _call: &Call,
@@ -131,8 +126,7 @@ pub trait Source: Send + Sync {
         Err(Fault::not_found(format!("Resource not found: '{}'", names::quoted(uri, 256))))
     }
 
-    /// In how long what stands at an address, which matches one of its templates, changes by itself; none where nobody
-    /// knows. Faults as reading it does.
+    /// Returns how long a resource stays current. `None` if unknown. Faults if the resource cannot be read.
     async fn resource_ttl(
         &self,
         call: &Call,
@@ -142,8 +136,8 @@ pub trait Source: Send + Sync {
         self.read_resource(call, params, uri).await.map(|_| None)
     }
 
-    /// Begins to follow what stands at an address, which matches one of its templates: the count changes whenever that does.
-    /// None where the source does not tell. It ends with its sender, when nobody can tell any more, or with its receiver.
+    /// Subscribes to a resource. The count changes with it, and the channel closes when changes are no longer reported.
+    /// `None` if the source reports no changes.
     async fn watch_resource(
         &self,
         _call: &Call,
@@ -153,7 +147,7 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// The messages of one of its prompts; the arguments are those that the prompt has.
+    /// Returns the messages of a prompt. The arguments are already checked.
     async fn get_prompt(
         &self,
         _call: &Call,
@@ -164,8 +158,7 @@ pub trait Source: Send + Sync {
         Err(Fault::not_found(format!("Prompt not found: '{}'", names::quoted(name, 64))))
     }
 
-    /// What may be meant by what is typed into one of its prompts or templates. Asked only where the listing says that it
-    /// completes.
+    /// Returns completions. Called only if the listing says that the source completes.
     async fn complete(
         &self,
         _call: &Call,
@@ -176,59 +169,59 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// The most tools one source may list; a client that is shown more has lost its context anyway.
+/// Maximum tools of one source. More would overflow any client's context.
 pub const MAX_TOOLS: usize = 512;
 
-/// The most bytes a text or a schema may have.
+/// Maximum bytes of a text or schema.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// What is wrong with a listing and with which tool, as the rest of a sentence about the source.
+/// Reason a listing is invalid. Continues a sentence about the source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ListingError(String);
 
 impl Listing {
-    /// Takes out of titles, descriptions, summaries and the prose of schemas what nobody can see, and counts
-    /// it. Before [`Listing::check`], which refuses such characters where they cannot be taken out.
+    /// Removes hidden characters and counts them. Must run before [`Listing::check`], which refuses those that cannot
+    /// be removed.
     pub fn clean(&mut self) {
-        let own = clean::strip_text(&mut self.name)
-            + clean::strip_text(&mut self.version)
-            + clean::strip_text(&mut self.summary)
-            + clean::strip_schema(Arc::make_mut(&mut self.params_schema));
+        let own = hidden_chars::strip_text(&mut self.name)
+            + hidden_chars::strip_text(&mut self.version)
+            + hidden_chars::strip_text(&mut self.summary)
+            + hidden_chars::strip_schema(Arc::make_mut(&mut self.params_schema));
         let mut removed = vec![(String::new(), own)];
         for tool in &mut self.tools {
             let tool = Arc::make_mut(tool);
-            let count = clean::strip_text(&mut tool.description)
-                + tool.title.as_mut().map_or(0, clean::strip_text)
-                + clean::strip_schema(Arc::make_mut(&mut tool.input_schema))
-                + tool.output_schema.as_mut().map_or(0, |schema| clean::strip_schema(Arc::make_mut(schema)))
-                + tool.meta.as_mut().map_or(0, |meta| clean::strip_values(Arc::make_mut(meta)));
+            let count = hidden_chars::strip_text(&mut tool.description)
+                + tool.title.as_mut().map_or(0, hidden_chars::strip_text)
+                + hidden_chars::strip_schema(Arc::make_mut(&mut tool.input_schema))
+                + tool.output_schema.as_mut().map_or(0, |schema| hidden_chars::strip_schema(Arc::make_mut(schema)))
+                + tool.meta.as_mut().map_or(0, |meta| hidden_chars::strip_values(Arc::make_mut(meta)));
             removed.push((names::quoted(&tool.name, 64), count));
         }
         for template in &mut self.templates {
             let texts = [&mut template.title, &mut template.description, &mut template.mime_type];
-            let count = clean::strip_text(&mut template.name)
-                + texts.into_iter().flatten().map(clean::strip_text).sum::<usize>();
+            let count = hidden_chars::strip_text(&mut template.name)
+                + texts.into_iter().flatten().map(hidden_chars::strip_text).sum::<usize>();
             removed.push((names::quoted(&template.uri_template, 64), count));
         }
         for prompt in &mut self.prompts {
             let own = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
             let arguments = prompt.arguments.iter_mut().filter_map(|argument| argument.description.as_mut());
-            let count = own.chain(arguments).map(clean::strip_text).sum();
+            let count = own.chain(arguments).map(hidden_chars::strip_text).sum();
             removed.push((names::quoted(&prompt.name, 64), count));
         }
         self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
     }
 
-    /// Checks what a source says about itself before anybody sees it: names, duplicates, sizes, schemas.
-    /// It may take some seconds for the largest listing there can be, so it belongs on a thread for checks.
+    /// Checks names, duplicates, sizes and schemas. Can take seconds, so call it on a thread for
+    /// [checks](crate::checks).
     pub fn check(&self) -> Result<(), ListingError> {
         self.check_parts().map_err(ListingError)
     }
 
     fn check_parts(&self) -> Result<(), String> {
         if self.tools.len() > MAX_TOOLS {
-            return Err(format!("lists {} tools, the most is {MAX_TOOLS}", self.tools.len()));
+            return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()));
         }
         check_short_text("its name", &self.name)?;
         check_short_text("its version", &self.version)?;
@@ -265,7 +258,7 @@ impl Listing {
 
     fn check_templates(&self) -> Result<(), String> {
         if self.templates.len() > MAX_TEMPLATES {
-            return Err(format!("has {} templates, the most is {MAX_TEMPLATES}", self.templates.len()));
+            return Err(format!("has {} templates; the limit is {MAX_TEMPLATES}", self.templates.len()));
         }
         for template in &self.templates {
             let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
@@ -280,7 +273,7 @@ impl Listing {
 
     fn check_prompts(&self) -> Result<(), String> {
         if self.prompts.len() > MAX_PROMPTS {
-            return Err(format!("lists {} prompts, the most is {MAX_PROMPTS}", self.prompts.len()));
+            return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()));
         }
         let mut seen = HashSet::new();
         for prompt in &self.prompts {

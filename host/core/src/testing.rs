@@ -1,4 +1,4 @@
-//! A native source for the tests of this crate, which does what its tools' arguments say.
+//! A native source for this crate's tests, controlled by the arguments of its calls.
 
 use std::{
     sync::{
@@ -23,7 +23,6 @@ use crate::{
     tool::{SourceId, ToolId, ToolSpec},
 };
 
-/// How a source behaves when it is asked what it lists.
 #[derive(Clone, Copy)]
 pub(crate) enum Lists {
     AtOnce,
@@ -34,11 +33,10 @@ pub(crate) enum Lists {
 pub(crate) struct Fixture {
     id: SourceId,
     tools: Mutex<(Lists, Vec<Arc<ToolSpec>>)>,
-    /// Calls that hang before one gets its reply.
+    /// Calls that hang before one gets a reply.
     pub(crate) hangs: AtomicU32,
 }
 
-/// How calls of a tool went.
 pub(crate) fn metrics(tool: &ToolId, calls: u64, errors: u64, last_called: u64) -> ToolMetrics {
     ToolMetrics {
         source: tool.source.clone(),
@@ -58,7 +56,7 @@ pub(crate) fn metrics(tool: &ToolId, calls: u64, errors: u64, last_called: u64) 
     }
 }
 
-/// A tool that takes anything, with an output schema where one is given.
+/// Creates a tool that accepts any arguments.
 pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
     let object = |schema: Value| Arc::new(schema.as_object().cloned().expect("an object"));
     ToolSpec {
@@ -78,14 +76,14 @@ pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
     }
 }
 
-/// A tool that does nothing but call others, as a gate declares it.
+/// Creates a tool that only calls others, as a gate declares it.
 pub(crate) fn forwarding_tool(name: &str) -> ToolSpec {
     let meta = Map::from_iter([("gatehouse/forwards".to_owned(), Value::Bool(true))]);
     let (effect, intent) = (Effect::ExternalExec, Intent::Execute);
     ToolSpec { effect, intent, meta: Some(Arc::new(meta)), ..tool(name, None) }
 }
 
-/// A tool that takes requests, as the gate `proxy` declares it.
+/// Creates a tool that takes request envelopes, like `proxy`.
 pub(crate) fn request_tool(name: &str) -> ToolSpec {
     let mut spec = forwarding_tool(name);
     let properties = json!({"intent": {}, "action": {}, "params": {}, "constraints": {}});
@@ -103,7 +101,6 @@ impl Fixture {
         lock(&self.tools).0 = lists;
     }
 
-    /// What it lists, with no parameters.
     pub(crate) async fn listed(self: &Arc<Self>) -> SourceListing {
         let listing = self.list(&Map::new()).await.expect("a listing");
         SourceListing {
@@ -116,7 +113,7 @@ impl Fixture {
     }
 }
 
-/// A call of a tool of these sources, through these stages.
+/// Creates a call of a tool of this source, through these stages.
 pub(crate) async fn context(stages: Vec<Arc<dyn Stage>>, source: &Arc<Fixture>, tool: &str) -> CallContext {
     let exposure = CompiledPreset::from_sources("p", Vec::new());
     let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
@@ -142,8 +139,9 @@ impl Source for Fixture {
         }
     }
 
-    /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool, with
-    /// the arguments `with` or else its own, after those of `first`, whose replies it drops.
+    /// Replies with its arguments as text, and with their `structured` and `is_error`.
+    ///
+    /// `nested` calls that tool with the arguments `with`, or else its own, after the tools in `first`.
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let less = |left: u32| left.checked_sub(1);
         if self.hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {

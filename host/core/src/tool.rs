@@ -1,4 +1,4 @@
-//! Tools: as their source declares them, and under the name that a client sees.
+//! Tools, as their source declares them and under the name that clients see.
 
 use std::{fmt, sync::Arc};
 
@@ -12,25 +12,22 @@ use crate::{
     tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},
 };
 
-/// Where tools come from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceId {
-    /// A gate, by the name presets.toml gives it.
+    /// A gate, by its name in presets.toml.
     Gate(Arc<str>),
-    /// A proxied MCP server, by the name presets.toml gives it.
+    /// An MCP server, by its name in presets.toml.
     Server(Arc<str>),
 }
 
 impl SourceId {
-    /// The name without its kind.
     pub fn name(&self) -> &Arc<str> {
         match self {
             Self::Gate(name) | Self::Server(name) => name,
         }
     }
 
-    /// In a word.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Gate(_) => "gate",
@@ -38,8 +35,8 @@ impl SourceId {
         }
     }
 
-    /// The name under which clients see a tool of this source: a gate's own name for it, `server__tool` for a
-    /// server's. What a server's name for it has too much, or of other characters, gives way to a digest.
+    /// Returns the exposed name of a tool: a gate's own name for it, or `server__tool` for a server. Names that are too
+    /// long or contain invalid characters end in a digest.
     pub fn exposed_name(&self, tool: &str) -> Result<ExposedName, NameError> {
         let Self::Server(server) = self else { return ExposedName::new(tool) };
         let whole = format!("{server}__{tool}");
@@ -59,35 +56,30 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// A tool's identity, whatever a preset calls it.
+/// Identity of a tool, under any preset.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolId {
-    /// Where it comes from.
     pub source: SourceId,
-    /// The name that the source declares.
     pub name: Arc<str>,
 }
 
-/// The most characters a client-visible tool name may have; common clients refuse longer ones.
+/// Maximum characters of an exposed name; common clients refuse longer ones.
 pub const MAX_NAME_CHARS: usize = 64;
 
-/// The name a client sees: 1 to 64 characters of `A-Z a-z 0-9 _ - .` (the MCP specification's set).
+/// A name that clients see: 1 to 64 characters of `A-Z a-z 0-9 _ - .`, the set of the MCP specification.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExposedName(Arc<str>);
 
-/// Why a text cannot be the name of a tool; the name is quoted, and cut where it is long.
+/// Reason a text is not a valid tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Empty, or too long.
-    #[error("'{0}' has {1} characters, a tool name has 1 to {MAX_NAME_CHARS}")]
+    #[error("'{0}' has {1} characters; a tool name has 1 to {MAX_NAME_CHARS}")]
     Length(String, usize),
-    /// It has a character that clients do not accept.
-    #[error("'{0}' contains {1:?}, a tool name has A-Z a-z 0-9 _ - . only")]
+    #[error("'{0}' contains {1:?}; a tool name has only A-Z a-z 0-9 _ - .")]
     Character(String, char),
 }
 
 impl ExposedName {
-    /// Checks the name.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let shown = || crate::names::quoted(name, MAX_NAME_CHARS);
         if name.is_empty() || name.len() > MAX_NAME_CHARS {
@@ -103,7 +95,6 @@ impl ExposedName {
         c.is_ascii_alphanumeric() || "_-.".contains(c)
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -126,42 +117,34 @@ impl fmt::Display for ExposedName {
 pub struct ToolSpec {
     /// Unique within its source.
     pub name: Arc<str>,
-    /// A name for people.
     pub title: Option<String>,
-    /// When to use it, what comes back, what to try next.
     pub description: String,
-    /// JSON Schema of the arguments; its type is object.
+    /// JSON Schema of the arguments, of type object.
     pub input_schema: Arc<Map<String, Value>>,
-    /// JSON Schema of the structured reply.
     pub output_schema: Option<Arc<Map<String, Value>>>,
-    /// What it is for.
     pub intent: Intent,
-    /// The strongest thing it may do.
     pub effect: Effect,
-    /// Whether twice is the same as once.
     pub idempotent: bool,
-    /// Whether it reaches beyond what Gatehouse keeps.
+    /// True if it accesses anything beyond Gatehouse's own data.
     pub open_world: bool,
-    /// Name of the boolean argument that makes it a rehearsal.
+    /// Name of the boolean argument that makes a call a dry run.
     pub dry_run: Option<String>,
-    /// Where it changes something: whether it only adds, so that nothing that was there is changed or lost.
+    /// True if it only adds, so that it changes or loses no existing data.
     #[serde(default)]
     pub additive: bool,
-    /// What clients get as its `_meta`; keys with a prefix, as MCP wants it.
+    /// `_meta` for clients; MCP requires prefixed keys.
     pub meta: Option<Arc<Map<String, Value>>>,
-    /// Pictures for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }
 
 impl ToolSpec {
-    /// The hints for clients.
     pub fn annotations(&self) -> ToolHints {
         ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
     }
 
-    /// The schema of the arguments without the keywords that only request envelopes read; some model providers refuse
-    /// unknown keywords.
+    /// Returns the argument schema without keywords for request envelopes: some model providers refuse unknown
+    /// keywords.
     pub fn schema_for_clients(&self) -> Arc<Map<String, Value>> {
         const KEYWORDS: [&str; 2] = [TARGET_KEYWORD, PRECHECK_KEYWORD];
         let mut schema = Arc::clone(&self.input_schema);
@@ -174,7 +157,7 @@ impl ToolSpec {
         schema
     }
 
-    /// Whether something may be changed or lost by it.
+    /// Returns true if it may change or lose existing data.
     pub fn is_destructive(&self) -> bool {
         self.effect != Effect::ReadOnly && !self.additive
     }

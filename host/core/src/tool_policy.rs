@@ -1,8 +1,8 @@
-//! Policy for a tool of a server: what the host relies on when it decides about calls of the tool.
+//! Policy for a server's tool: the promises that the host relies on.
 //!
-//! Three parties describe a tool, and the first one that does so wins: presets.toml ([`ToolPolicy`]), the definition that was
-//! seen first or accepted since by `gatehouse servers review` ([`ToolPromise`]), and the hints that the server sends now. A new
-//! hint can make a tool stricter at once. It cannot make it weaker before a review.
+//! Precedence: presets.toml ([`ToolPolicy`]), then the definition first seen or last accepted by `gatehouse servers
+//! review` ([`ToolPromise`]), then the server's current hints. New hints can make a tool stricter immediately, but
+//! weaker only after a review.
 
 use std::sync::Arc;
 
@@ -15,34 +15,31 @@ use crate::{
     tool::ToolSpec,
 };
 
-/// The schema keyword for the argument that names what a tool changes.
+/// Schema keyword: the argument that names what a tool changes.
 pub const TARGET_KEYWORD: &str = "x-target";
 
-/// The schema keyword for the tool that checks that argument before the call.
+/// Schema keyword: the tool that checks this argument before the call.
 pub const PRECHECK_KEYWORD: &str = "x-precheck";
 
-/// The schema keyword, for gates only, for the argument that makes a call of a server's tool a rehearsal.
+/// Schema keyword, for gates only: the argument that makes a call of a server's tool a dry run.
 pub const DRY_RUN_KEYWORD: &str = "x-dry-run";
 
-/// What a tool promises about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPromise {
-    /// The strongest thing that it may do.
     pub effect: Effect,
-    /// True if it changes and removes nothing that is there.
+    /// True if it changes and removes no existing data.
     pub additive: bool,
     /// True if a second call with the same arguments changes nothing.
     pub idempotent: bool,
-    /// True if it reaches beyond what the server keeps.
+    /// True if it accesses anything beyond the server's own data.
     pub open_world: bool,
 }
 
 impl ToolPromise {
-    /// The promise of a tool about which nothing was accepted.
+    /// The promise of a tool that was never accepted.
     pub const NONE: Self =
         Self { effect: Effect::ExternalExec, additive: false, idempotent: false, open_world: true };
 
-    /// Returns what a tool promises now.
     pub fn from_spec(spec: &ToolSpec) -> Self {
         Self {
             effect: spec.effect,
@@ -52,7 +49,7 @@ impl ToolPromise {
         }
     }
 
-    /// Returns the stricter of both promises, in each respect.
+    /// Returns the stricter of both promises for each property.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         Self {
@@ -63,7 +60,7 @@ impl ToolPromise {
         }
     }
 
-    /// Makes a tool count as what it promised before, in each respect in which it says that it is weaker now.
+    /// Applies the earlier promise to each property that the tool now declares weaker.
     pub fn enforce(self, spec: &mut ToolSpec) {
         let Self { effect, additive, idempotent, open_world } = self.stricter(Self::from_spec(spec));
         spec.set_effect(effect);
@@ -71,27 +68,25 @@ impl ToolPromise {
     }
 }
 
-/// What presets.toml says about a tool of a server, under `[servers.SERVER.tools.TOOL]`.
+/// Settings of a server's tool in presets.toml, under `[servers.SERVER.tools.TOOL]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPolicy {
-    /// The strongest thing that it may do.
     pub effect: Option<Effect>,
-    /// True if a second call with the same arguments changes nothing.
     pub idempotent: Option<bool>,
-    /// Name of the boolean argument that makes a call a rehearsal.
+    /// Name of the boolean argument that makes a call a dry run.
     pub dry_run: Option<String>,
-    /// Name of the argument that says what is changed.
+    /// Name of the argument that names what is changed.
     pub target: Option<String>,
-    /// Name of the server's tool that checks that argument before the call.
+    /// Name of the server's tool that checks this argument before the call.
     pub precheck: Option<String>,
 }
 
 impl ToolPolicy {
-    /// Returns the tool as this policy describes it. `problems` gets a sentence for each line that cannot hold for it.
+    /// Returns the tool with this policy. Adds a sentence to `problems` for each setting that does not fit it.
     pub fn apply(&self, spec: &ToolSpec, problems: &mut Vec<String>) -> ToolSpec {
         let mut spec = spec.clone();
         if let Some(effect) = self.effect {
-            // Repeating is harmless for a tool that reads, which says nothing about one that does not.
+            // Reading tools are trivially idempotent, so that says nothing if the tool writes after all.
             spec.idempotent = match spec.effect {
                 _ if effect == Effect::ReadOnly => true,
                 Effect::ReadOnly => false,
@@ -102,7 +97,7 @@ impl ToolPolicy {
         spec.idempotent = self.idempotent.unwrap_or(spec.idempotent);
         let name = quoted(&spec.name, 64);
         if let Some(argument) = &self.dry_run {
-            // A server ignores arguments that it does not know, and would do the real thing.
+            // A server ignores unknown arguments, so a wrong name would make a dry run a real call.
             if property(&spec, argument).is_some_and(|schema| schema["type"] == "boolean") {
                 spec.dry_run = Some(argument.clone());
             } else {
@@ -112,7 +107,7 @@ impl ToolPolicy {
             }
         }
         if let Some(argument) = self.target.as_ref().filter(|argument| property(&spec, argument).is_none()) {
-            problems.push(format!("tool '{name}' has no argument '{argument}', so target checks nothing"));
+            problems.push(format!("tool '{name}' has no argument '{argument}', so target is not used"));
         }
         let keywords = [(TARGET_KEYWORD, &self.target), (PRECHECK_KEYWORD, &self.precheck)];
         if keywords.iter().any(|(_, value)| value.is_some()) {
@@ -128,14 +123,13 @@ impl ToolPolicy {
 }
 
 impl ToolSpec {
-    /// Sets the effect, and the intent that goes with it. Servers declare no intents.
+    /// Sets the effect and the matching intent: servers declare no intents.
     fn set_effect(&mut self, effect: Effect) {
         self.effect = effect;
         self.intent = Intent::for_effect(effect);
     }
 
-    /// Returns the schema of the arguments as gates get it, with the name of the argument that makes a call a rehearsal. A
-    /// server's own word for that is not passed on.
+    /// Returns the argument schema for gates, with the name of the dry-run argument instead of the server's own value.
     pub fn schema_for_gates(&self) -> Map<String, Value> {
         let mut schema = (*self.input_schema).clone();
         schema.remove(DRY_RUN_KEYWORD);
@@ -218,7 +212,7 @@ mod tests {
             (&json!("id"), &json!("look"), &json!("try"))
         );
         assert!(problems.is_empty(), "{problems:?}");
-        // An argument that is not a boolean would have the server do the real thing.
+        // A server would treat a non-boolean argument as a real call.
         let described = named("id", "ids").apply(&spec(Effect::Mutating, false), &mut problems);
         assert_eq!(described.dry_run, None);
         assert_eq!(problems.len(), 2, "{problems:?}");

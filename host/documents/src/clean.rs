@@ -1,12 +1,12 @@
 //! What a document says, made fit to be quoted: characters that nobody sees are gone, and it is one line.
 
-use gatehouse_core::clean;
+use gatehouse_core::hidden_chars;
 
 /// The text as one line of at most `limit` characters; the rest is an ellipsis.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     // A title of a megabyte is not worth cleaning whole: each character is four bytes at most.
     let mut head = prefix(text, limit.saturating_mul(8)).to_owned();
-    clean::strip_text(&mut head);
+    hidden_chars::strip_text(&mut head);
     let mut line = String::with_capacity(head.len());
     for word in head.split_whitespace() {
         if !line.is_empty() {

@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use gatehouse_core::clean;
+use gatehouse_core::hidden_chars;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -86,7 +86,7 @@ pub(crate) fn screen(lines: &[String]) {
 
 /// True for what a terminal obeys, or what changes the order in which it shows its neighbors.
 fn is_terminal_control(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t')) || clean::reorders_text(c)
+    (c.is_control() && !matches!(c, '\n' | '\t')) || hidden_chars::reorders_text(c)
 }
 
 /// The text without what a terminal would obey: it may hold names that a stranger's gate chose.

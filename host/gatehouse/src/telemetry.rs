@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use gatehouse_core::{clean::is_hidden, pipeline::CALL_LOG_TARGET};
+use gatehouse_core::{hidden_chars::is_hidden, pipeline::CALL_LOG_TARGET};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 

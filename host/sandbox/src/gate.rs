@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use gatehouse_core::{
     SourceId,
     capability::{Grants, RequestedCapabilities},
-    fair::FairPermit,
+    fair_semaphore::FairPermit,
     http::{HttpRules, Redactor},
     nesting::MAX_DEPTH,
     outcome::Fault,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     SourceId,
-    fair::{FairPermit, FairSemaphore},
+    fair_semaphore::{FairPermit, FairSemaphore},
     nesting::MAX_DEPTH,
 };
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Call, CallContext, CallDeadline, Outcome, Principal, Reply, Source, SourceId,
     catalog::ToolEntry,
-    checks,
+    check_threads,
     completion::{CompletionRequest, Completions},
     names::quoted,
     outcome::{EmbeddedResource, Fault},
@@ -93,7 +93,7 @@ impl Source for Gate {
         }
         let mut listing = self.describe(given).await?;
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
-        let listing = checks::run(self.id(), move |_| {
+        let listing = check_threads::run(self.id(), move |_| {
             listing.clean();
             listing.check().map_err(|why| broken(&name, &why.to_string()))?;
             // Checked before it is learnt: what the index knows needs no check at the next start.

@@ -57,7 +57,7 @@ fn a_client_that_cannot_be_asked_is_told_why() {
     let mut mute = client(&place, json!({}));
     for (method, params, ..) in offers("", "") {
         let why = mute.request(method, params)["error"].to_string();
-        assert!(why.contains("The client 'test' cannot show a person a form."), "{why}");
+        assert!(why.contains("The client 'test' cannot show a form to the user."), "{why}");
     }
     let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
     let mut asked = client(&place, json!({"elicitation": {}}));

@@ -96,12 +96,12 @@ fn an_alias_stands_for_the_tool_of_the_gate_that_it_names() {
     let (place, mut client) = serves(&format!("{gates}{aliases}"));
     assert_eq!(client.tools(), ["ask", "other"]);
     client.text("ask", json!({"query": "retries"}));
-    says(&client.fails("other", json!({"query": "retries"})), &["Gate 'stranger' has no grant"]);
+    says(&client.fails("other", json!({"query": "retries"})), &["gate 'stranger' has no grant"]);
 
     place.write("presets.toml", format!("{gates}aliases = {{ ask = \"search_knowledge\" }}\n"));
     says(
         &refused(&place, &[], &[]),
-        &["preset 'full': alias 'ask' stands for 'search_knowledge', which 2 gates of the preset have; \
+        &["preset 'full': alias 'ask' refers to 'search_knowledge', which 2 gates of the preset have; \
              write \"stranger.search_knowledge\" or \"reader.search_knowledge\""],
     );
     place.write("presets.toml", format!("{gates}aliases = {{ ask = \"raeder.search_knowledge\" }}\n"));

@@ -41,7 +41,7 @@ fn lists_reads_and_prompts(variable: &'static str, program: Program) {
         for (what, codes, why) in [
             ("missing", [-32002, -32602], "Book not found: '9'"),
             ("cursor", [-32602, -32602], "Invalid cursor"),
-            ("argument", [-32602, -32602], "the argument 'book' is missing"),
+            ("argument", [-32602, -32602], "argument 'book' is missing"),
         ] {
             let [code, message] = [&said[what][0], &said[what][1]];
             assert!(codes.iter().any(|known| code == known), "{what}: {said}");

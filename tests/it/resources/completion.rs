@@ -46,7 +46,7 @@ fn what_is_not_there_is_said_and_nobody_waits_for_a_gate_that_never_ends() {
     let fiction = || prompt("review_fiction");
     for (target, argument, typed, why) in [
         (prompt("review_fction"), "book", "", "Did you mean 'review_fiction'?"),
-        (fiction(), "bok", "", "Prompt 'review_fiction' has no argument 'bok'. Did you mean 'book'?"),
+        (fiction(), "bok", "", "prompt 'review_fiction' has no argument 'bok'. Did you mean 'book'?"),
         (json!({"type": "ref/resource", "uri": "test://prose/{id}"}), "id", "", "Unknown resource template"),
         (json!({"type": "ref/resource", "uri": "test://poetry/{id}"}), "di", "", "has no argument 'di'"),
         (fiction(), "book", &"x".repeat(5_000), "may have 4096 bytes"),

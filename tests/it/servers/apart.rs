@@ -68,7 +68,7 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
     let told = requested(&mut client, sent("echo", "auto"));
     assert_eq!(
         (&told["meta"]["isolation_used"], &told["meta"]["isolation_reason"]),
-        (&json!("agent"), &json!("it runs already"))
+        (&json!("agent"), &json!("it is already running"))
     );
     assert_eq!(client.close(), Some(0));
     end_all(&running);

@@ -61,12 +61,14 @@ fn a_client_that_cannot_be_asked_is_not_in_both_eras() {
     let mut client = Client::start(&place, "all");
     let said = client.fails("new__ask", json!({}));
     assert!(
-        said.contains("Server 'new' wants an answer first. The client 'test' cannot show a person a form."),
+        said.contains(
+            "Server 'new' wants an answer first. The client 'test' cannot show a form to the user."
+        ),
         "{said}"
     );
     // A server of the older era is told so itself, and says what it likes.
     let said = client.text("old__ask", json!({}));
-    assert!(said.starts_with("The client 'test' cannot show a person a form."), "{said}");
+    assert!(said.starts_with("The client 'test' cannot show a form to the user."), "{said}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
     approval::{ApprovalKey, ApprovalScope, ApprovalStore},
     call::{Call, CallContext},
     catalog::ToolEntry,
-    clean,
+    hidden_chars,
     hash::sha256_hex,
     lock,
     outcome::{Fault, Outcome},
@@ -156,7 +156,7 @@ fn display_arguments(json: &str) -> String {
     let mut units = [0; 2];
     let mut text = String::new();
     for c in json.chars() {
-        if clean::is_hidden(c) {
+        if hidden_chars::is_hidden(c) {
             text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
             text.push(c);

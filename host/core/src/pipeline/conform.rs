@@ -10,7 +10,7 @@ use super::{Next, Stage};
 use crate::{
     call::Call,
     catalog::ToolEntry,
-    checks, names,
+    check_threads, names,
     outcome::{Fault, Outcome, Reply},
     schema::{Schema, StepBudget, ValidationError, too_many_steps},
 };
@@ -34,7 +34,7 @@ impl Stage for ConformStage {
         let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
             schema.check_with_budget(value, "member", steps)
         };
-        let (structured, checked) = checks::check(&entry.id.source, schema, structured, true, check).await?;
+        let (structured, checked) = check_threads::check(&entry.id.source, schema, structured, true, check).await?;
         checked.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => {
                 contract_fault(entry, &format!("does not match its output schema: {why}"))

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Next, Stage};
 use crate::{
     call::Call,
-    checks, json,
+    check_threads, json,
     outcome::{Fault, Outcome},
     schema::{Schema, StepBudget, ValidationError, kind_of, too_many_steps},
 };
@@ -34,7 +34,7 @@ impl Stage for ValidateStage {
         let arguments = std::mem::take(&mut call.arguments);
         let short = !matches!(&arguments, Value::String(text) if text.len() > MAX_INLINE_PARSE_BYTES);
         let (arguments, settled) =
-            checks::check(&entry.id.source, schema, arguments, short, coerce_arguments).await?;
+            check_threads::check(&entry.id.source, schema, arguments, short, coerce_arguments).await?;
         settled.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => invalid_arguments(&why, schema),
             ValidationError::Stopped(_) => {

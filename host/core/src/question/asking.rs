@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     call::CallContext,
-    clean, json as bounds, lock, names,
+    hidden_chars, json as bounds, lock, names,
     outcome::{Fault, FaultKind},
     ports::client::{ClientProfile, MessageLevel},
     tool::SourceId,
@@ -126,7 +126,7 @@ impl CallContext {
     pub fn notify_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
         let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
         if wanted && bounds::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
-            clean::strip_value(&mut data);
+            hidden_chars::strip_value(&mut data);
             self.client.send_log_message(level, teller.name(), data);
         }
     }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{ClientQuestion, MAX_SAMPLING_BYTES, QuestionKind, sentence_subject};
-use crate::{clean, json as bounds, outcome::Fault, tool::SourceId};
+use crate::{hidden_chars, json as bounds, outcome::Fault, tool::SourceId};
 
 impl ClientQuestion {
     /// What `sampling/createMessage` carries, in the words of a gate or server.
@@ -17,8 +17,8 @@ impl ClientQuestion {
                 sentence_subject(asker)
             )));
         }
-        clean::strip_values(&mut params);
-        if let Some(name) = clean::find_in_schema(&params) {
+        hidden_chars::strip_values(&mut params);
+        if let Some(name) = hidden_chars::find_in_schema(&params) {
             let (asker, name) = (sentence_subject(asker), name.escape_unicode());
             return Err(Fault::invalid(format!(
                 "{asker} asks the client's model with characters hidden in '{name}'."

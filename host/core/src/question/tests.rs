@@ -124,7 +124,7 @@ fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
     assert!(ClientQuestion::sampling(&server, object(hidden)).is_err());
     let field = json!({"type": "object", "properties": {"pass\u{200b}word": {"type": "string"}}});
     let fault = form(field).expect_err("a hidden character");
-    assert!(fault.message.contains("its form hides characters"), "{fault}");
+    assert!(fault.message.contains("its form has hidden characters"), "{fault}");
     assert!(ClientQuestion::url(&gate(), "Open this.", "https://x.example/\u{1b}", "1").is_err());
 }
 
@@ -196,7 +196,7 @@ async fn nobody_is_waited_for_for_ever_and_only_who_can_answer_is_asked() {
 
     let call = call_from(&Person::new(false, true)).await;
     let fault = call.ask_client(&[question]).await.expect_err("it cannot");
-    assert_eq!(fault.message, "The client 'desk' cannot show a person a form.");
+    assert_eq!(fault.message, "The client 'desk' cannot show a form to the user.");
     assert!(fault.hint.is_some_and(|hint| hint.contains("elicitation.form")));
 }
 

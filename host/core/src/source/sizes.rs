@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::MAX_TEXT_BYTES;
 use crate::{
-    clean,
+    hidden_chars,
     schema::{Schema, SchemaSize},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), Stri
 
 pub(super) fn check_schema(what: &str, found: &Map<String, Value>) -> Result<SchemaSize, String> {
     check_short_text(what, &serde_json::to_string(found).unwrap_or_default())?;
-    if let Some(place) = clean::find_in_schema(found) {
+    if let Some(place) = hidden_chars::find_in_schema(found) {
         return Err(format!(
             "{what} hides characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()

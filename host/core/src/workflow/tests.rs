@@ -81,7 +81,7 @@ async fn steps_that_wait_for_each_other_are_refused() {
     let circle = vec![step(&[Intent::Modify], &["b"], "a"), step(&[Intent::Execute], &[".w-a"], "b")];
     let refused = built(tools(), circle).await.err().expect("refused");
     assert!(
-        refused.contains("waits for the mark .w-b, which only steps leave that wait for this one"),
+        refused.contains("waits for the mark .w-b, but only steps that wait for this step leave it"),
         "{refused}"
     );
     let chain = vec![step(&[Intent::Execute], &["a"], "b"), step(&[Intent::Modify], &["plan"], "a")];

@@ -11,7 +11,7 @@ use clap_complete::{
     },
     env::Shells,
 };
-use gatehouse_core::clean::is_hidden;
+use gatehouse_core::hidden_chars::is_hidden;
 
 use super::{Cli, CommandError};
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Principal, Reply, clean::is_hidden};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Principal, Reply, hidden_chars::is_hidden};
 use serde_json::{Value, json};
 
 use super::{CommandError, GlobalArgs, call};

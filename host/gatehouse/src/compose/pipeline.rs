@@ -8,7 +8,7 @@ use gatehouse_core::{
         ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
     ports::{ArtifactService, Clock as _},
-    record::LedgerObserver,
+    ledger_observer::LedgerObserver,
 };
 
 use super::{Composition, SystemClock, marks};

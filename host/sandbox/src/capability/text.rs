@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gatehouse_core::{fair::FairSemaphore, outcome, ports};
+use gatehouse_core::{fair_semaphore::FairSemaphore, outcome, ports};
 
 use super::Capabilities;
 

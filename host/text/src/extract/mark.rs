@@ -10,7 +10,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use gatehouse_core::clean;
+use gatehouse_core::hidden_chars;
 
 use crate::layout::SpanKind;
 
@@ -85,7 +85,7 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
         match c {
             '<' => tag = true,
             '>' if tag => tag = false,
-            _ if tag || clean::is_hidden(c) => {}
+            _ if tag || hidden_chars::is_hidden(c) => {}
             '#' | '=' | '*' | '`' if name.is_empty() => {}
             c if c.is_whitespace() || c.is_control() => {
                 if !name.is_empty() && !name.ends_with(' ') {
@@ -162,7 +162,7 @@ fn ends_line(c: char) -> bool {
 
 /// Where the bracket of a line stands that looks like a mark.
 fn bracket(line: &str) -> Option<usize> {
-    let blank = |c: &char| c.is_whitespace() || c.is_control() || clean::is_hidden(*c);
+    let blank = |c: &char| c.is_whitespace() || c.is_control() || hidden_chars::is_hidden(*c);
     let mut seen = line.char_indices().filter(|(_, c)| !blank(c));
     let (at, _) = seen.next().filter(|(_, c)| matches!(c, '[' | '［' | '⁅' | '〔' | '【'))?;
     let dots = |c: char| matches!(c, '…' | '⋯' | '‥' | '︙');

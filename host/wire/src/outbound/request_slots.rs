@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    fair::{FairPermit, FairSemaphore},
+    fair_semaphore::{FairPermit, FairSemaphore},
     lock,
 };
 use gatehouse_net::Url;

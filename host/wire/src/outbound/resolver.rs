@@ -10,7 +10,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    fair::FairSemaphore,
+    fair_semaphore::FairSemaphore,
     http::{AddressScope, address::is_public},
 };
 use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
-    offered::PromptEntry,
+    resources_and_prompts::PromptEntry,
     prompt::{PromptMessage, PromptRole},
 };
 use rmcp::{

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
     names::quoted,
-    offered::ResourceSource,
+    resources_and_prompts::ResourceSource,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
     resource::ResourcePage,
     tool::SourceId,

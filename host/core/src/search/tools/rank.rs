@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What words count in a score; the rest is that of meaning. Chosen on one half of the questions of three catalogues; the
-/// figures of the other half are in docs/performance.md.
+/// figures of the other half are in docs/benchmarks.md.
 const WORD_WEIGHT: f64 = 0.45;
 
 /// What the best of the parts of a request counts beside the whole, its square: a part that a tool is the best for by words

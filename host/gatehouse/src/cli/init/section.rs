@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use gatehouse_core::{
     Catalog, CompiledPreset,
     catalog::ToolEntry,
-    clean,
+    hidden_chars,
     effect::Effect,
     ports::{TokenCounter as _, text::TokenEncoding},
 };
@@ -185,7 +185,7 @@ fn names(entries: &[&ToolEntry], most: usize) -> String {
 /// Text of the operator, fit to stand within a line of Markdown.
 fn one_line(text: &str, most: usize) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("<!--", "");
-    clean::strip_text(&mut text);
+    hidden_chars::strip_text(&mut text);
     if text.chars().count() <= most {
         return text;
     }

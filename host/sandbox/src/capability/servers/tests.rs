@@ -264,7 +264,7 @@ async fn what_cannot_be_reached_is_as_unknown_as_what_does_not_exist() {
     }
     for tool in ["push", "hidden", "nothing"] {
         let fault = reach.tool("git", tool).await.err().expect("a fault");
-        assert_eq!(fault.message, format!("Server 'git' has no tool '{tool}'."));
+        assert_eq!(fault.message, format!("server 'git' has no tool '{tool}'."));
     }
     let fault = reach.tool("git", "held").await.err().expect("a fault");
     assert_eq!(fault.kind, FaultKind::Denied);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Fault, checks, lock,
+    Fault, check_threads, lock,
     names::quoted,
     ports::{
         servers::{RefreshReport, ServerListing},
@@ -57,7 +57,7 @@ impl DownstreamServer {
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
         let (source, own) = (self.id.clone(), Weak::clone(&self.own));
-        let checked = checks::run(&self.id, move |_| {
+        let checked = check_threads::run(&self.id, move |_| {
             listing.clean();
             let mut refused =
                 own.upgrade().map(|own| own.expose_resources_and_prompts(&mut listing)).unwrap_or_default();

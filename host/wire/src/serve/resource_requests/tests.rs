@@ -168,12 +168,8 @@ async fn a_prompt_is_made_from_its_arguments() {
         ]);
         assert_eq!(said["result"]["messages"], expected);
         for (params, code, why) in [
-            (json!({"name": "read_a"}), -32602, "Prompt 'read_a': the argument 'book' is missing."),
-            (
-                get("read_a", json!({"book": 1})),
-                -32602,
-                "Prompt 'read_a': the argument 'book' must be a text.",
-            ),
+            (json!({"name": "read_a"}), -32602, "prompt 'read_a': argument 'book' is missing"),
+            (get("read_a", json!({"book": 1})), -32602, "prompt 'read_a': argument 'book' must be a string"),
             (get("read_c", json!({})), -32602, "Unknown prompt: 'read_c'. Did you mean 'read_a'?"),
             (get("read_a", json!({"book": "down"})), -32603, "Its engine is down."),
         ] {

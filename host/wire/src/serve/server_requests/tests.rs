@@ -186,7 +186,7 @@ async fn a_client_that_cannot_or_will_not_is_named() {
     let mut client = Connection::with_session(json!({})).await;
     client.call(1, json!({"name": "ask"})).await;
     let reply = client.hear().await;
-    assert!(text(&reply).starts_with("The client 'c' cannot show a person a form."), "{reply}");
+    assert!(text(&reply).starts_with("The client 'c' cannot show a form to the user."), "{reply}");
 
     let mut client = Connection::with_session(json!({"elicitation": {}})).await;
     client.call(1, json!({"name": "ask"})).await;
@@ -208,7 +208,7 @@ async fn since_2026_a_client_that_cannot_is_told_what_to_declare() {
         let error = &client.result(1, meta).await["error"];
         assert_eq!(error["code"], -32021, "{error}");
         assert_eq!(error["data"], json!({"requiredCapabilities": {"elicitation": {"form": {}}}}));
-        assert!(error["message"].as_str().is_some_and(|why| why.contains("cannot show a person a form")));
+        assert!(error["message"].as_str().is_some_and(|why| why.contains("cannot show a form to the user")));
     }
 }
 
@@ -267,7 +267,7 @@ async fn only_the_same_call_goes_on() {
     let said = client
         .result(4, json!({"arguments": {"times": 1}, "requestState": other, "inputResponses": unfit}))
         .await;
-    assert!(text(&said).contains("does not fit the question"), "{said}");
+    assert!(text(&said).contains("does not match the question"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]

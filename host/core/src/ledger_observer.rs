@@ -1,5 +1,5 @@
-//! Puts every call that reached a source into the ledger, nested ones too. What was refused before says nothing about a
-//! tool, and is not counted.
+//! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, and are
+//! skipped.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -16,11 +16,10 @@ use crate::{
     },
 };
 
-/// Bytes of text that count as one token. Counting would cost more than many a call; English and code are within a quarter
-/// of this with the common tokenizers, other scripts may have twice as many tokens. Pictures and sounds count nothing.
+/// Estimated bytes of text per token; counting would cost more than many calls. English and code are within 25 %; other
+/// scripts may have twice as many tokens. Media count as zero.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Feeds the ledger.
 pub struct LedgerObserver {
     ledger: Arc<dyn CallLedger>,
     clock: Arc<dyn Clock>,
@@ -28,8 +27,7 @@ pub struct LedgerObserver {
 }
 
 impl LedgerObserver {
-    /// Tells this ledger. Callers without a name are told apart by their host's number: over stdio each has a host of its
-    /// own.
+    /// Creates the observer. `host` distinguishes unnamed callers: each stdio client has its own host.
     pub fn new(ledger: Arc<dyn CallLedger>, clock: Arc<dyn Clock>, host: u64) -> Self {
         Self { ledger, clock, host }
     }
@@ -43,7 +41,7 @@ impl CallObserver for LedgerObserver {
         if in_source == 0 {
             return;
         }
-        // Where it is kept, this number is keyed: by itself it would give a name away to whoever guesses it.
+        // The store keys this hash before it saves it; otherwise names could be guessed from it.
         let mut caller = DefaultHasher::new();
         context.principal.hash(&mut caller);
         if context.principal == Principal::Local {

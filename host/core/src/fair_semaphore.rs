@@ -1,9 +1,8 @@
-//! Turns that gates (or whoever else takes them) share fairly: places in a pool, threads, connections.
+//! A semaphore whose permits are shared fairly, for pools, threads and connections.
 //!
-//! A plain semaphore is one queue, so whoever asks most gets most. Here each sharer has a queue of its own, and
-//! turns go round among those that wait. No sharer takes the last ones either: it may hold at most as many as
-//! are left free (the dynamic thresholds of Choudhury and Hahne, 1998), so somebody who comes anew finds one
-//! at once, unless there are more greedy sharers than turns can be halved. Alone, a sharer gets half.
+//! Each sharer has its own queue, served round-robin, instead of one queue where the greediest gets most. A sharer may
+//! hold at most as many permits as are left free (dynamic thresholds, Choudhury and Hahne, 1998): a new one usually
+//! finds one free, and a lone one gets half.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,14 +11,14 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Sharers that are remembered before those that neither hold nor wait are forgotten.
+/// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;
 
-/// So many turns at the same time, for as many sharers as there are.
+/// A fair semaphore; clones share the permits.
 #[derive(Clone)]
 pub struct FairSemaphore(Arc<Mutex<State>>);
 
-/// A turn, over when it is dropped.
+/// A permit, released on drop.
 pub struct FairPermit {
     turns: FairSemaphore,
     sharer: Arc<str>,
@@ -27,10 +26,10 @@ pub struct FairPermit {
 
 struct State {
     free: usize,
-    /// The most that one sharer holds, whatever is free.
+    /// Maximum permits of one sharer, even if more are free.
     max_per_sharer: usize,
     sharers: HashMap<Arc<str>, SharerQueue>,
-    /// Sharers that wait, in the order in which they are looked at; each once.
+    /// Waiting sharers in round-robin order, each once.
     round: VecDeque<Arc<str>>,
 }
 
@@ -41,18 +40,17 @@ struct SharerQueue {
 }
 
 impl FairSemaphore {
-    /// So many turns.
     pub fn new(turns: usize) -> Self {
         Self::with_max_per_sharer(turns, turns)
     }
 
-    /// So many turns, of which one sharer never has more than `most`.
+    /// Creates a semaphore with `turns` permits. One sharer never holds more than `most`.
     pub fn with_max_per_sharer(turns: usize, most: usize) -> Self {
         let (sharers, round) = (HashMap::new(), VecDeque::new());
         Self(Arc::new(Mutex::new(State { free: turns, max_per_sharer: most, sharers, round })))
     }
 
-    /// Waits for a turn of this sharer. To stop waiting, drop the future.
+    /// Waits for a permit. To stop waiting, drop the future.
     pub async fn acquire(&self, sharer: &Arc<str>) -> FairPermit {
         loop {
             let waiting = {
@@ -63,14 +61,14 @@ impl FairSemaphore {
                 }
                 state.queue(sharer)
             };
-            // The sender is dropped without a turn only where the sharer was forgotten, which waits for nobody.
+            // No sender is dropped unused: only sharers without waiters are removed.
             if let Ok(turn) = waiting.await {
                 return turn;
             }
         }
     }
 
-    /// Whether nobody holds a turn or waits for one.
+    /// Returns true if no sharer holds or waits for a permit.
     pub fn is_idle(&self) -> bool {
         self.lock().sharers.values().all(SharerQueue::is_idle)
     }
@@ -83,12 +81,11 @@ impl FairSemaphore {
         crate::lock(&self.0)
     }
 
-    /// Hands out what is free.
     fn grant_free(&self) {
         loop {
             let next = self.lock().next();
             let Some((sharer, waiting)) = next else { return };
-            // Sent outside the lock: a turn that nobody receives any more comes back on the spot.
+            // Outside the lock: if the receiver is gone, dropping the permit locks again.
             drop(waiting.send(self.permit(&sharer)));
         }
     }
@@ -128,7 +125,7 @@ impl State {
     fn queue(&mut self, name: &Arc<str>) -> oneshot::Receiver<FairPermit> {
         let (sender, receiver) = oneshot::channel();
         let sharer = self.sharer(name);
-        // Those that gave up must not pile up while nothing is free.
+        // Waiters that gave up must not pile up.
         sharer.waiting.retain(|waiting| !waiting.is_closed());
         let first = sharer.waiting.is_empty();
         sharer.waiting.push_back(sender);
@@ -145,7 +142,7 @@ impl State {
         }
     }
 
-    /// The next one whose turn it is; the turn is taken in its sharer's name.
+    /// Takes a permit for the next waiter. `None` if no waiter can be served.
     fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<FairPermit>)> {
         for _ in 0..self.round.len() {
             let name = self.round.pop_front()?;
@@ -171,7 +168,6 @@ mod tests {
 
     use super::*;
 
-    /// Polls once.
     async fn once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|context| {
             Poll::Ready(match future.as_mut().poll(context) {
@@ -194,7 +190,7 @@ mod tests {
         while let Some(turn) = now(&turns, "greedy").await {
             held.push(turn);
         }
-        assert_eq!(held.len(), 4, "half, where nobody else is");
+        assert_eq!(held.len(), 4, "a lone sharer gets half");
         while let Some(turn) = now(&turns, "next").await {
             held.push(turn);
         }
@@ -220,7 +216,7 @@ mod tests {
         assert!(once(second.as_mut()).await.is_none() && once(other.as_mut()).await.is_none());
         drop(first);
         assert!(once(second.as_mut()).await.is_none(), "the other one waits too");
-        let other = once(other.as_mut()).await.expect("one turn later, whatever the queue of the greedy");
+        let other = once(other.as_mut()).await.expect("served next, despite the queue of the greedy sharer");
         drop(other);
         assert!(once(second.as_mut()).await.is_some());
     }

@@ -1,10 +1,8 @@
-//! Threads for checks that may take long: reading schemas, and checking values by them.
+//! Threads for long checks: reading schemas and validating values.
 //!
-//! A check computes for up to a second and waits for nothing, so it must not run where requests are served,
-//! nor in the runtime's blocking threads, which files and databases need. Each has a thread of its own, with a
-//! stack of known size, and waits for its turn before: there are few turns, and no source has more than half of
-//! them at once, so a gate that keeps its share busy delays itself. A check that nobody waits for any more is told
-//! so, and ends.
+//! A check can take a second of CPU time, so it gets its own thread with a known stack size instead of one of the
+//! runtime's. It waits for a permit first. No source gets more than half of the permits, so a gate that floods the host
+//! delays only itself. A check stops when its caller stops waiting.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,13 +14,13 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    fair::FairSemaphore,
+    fair_semaphore::FairSemaphore,
     outcome::Fault,
     schema::{Schema, StepBudget, ValidationError},
     tool::SourceId,
 };
 
-/// Schemas are at most 64 levels deep, and a level takes less than ten kilobytes in a debug build.
+/// Schemas are at most 64 levels deep, and a level takes less than 10 kB of stack in a debug build.
 const STACK_BYTES: usize = 4 << 20;
 
 static CHECK_PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| {
@@ -30,8 +28,8 @@ static CHECK_PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| {
     FairSemaphore::with_max_per_sharer(threads, threads.div_ceil(2))
 });
 
-/// Checks a value by a schema of a source: here what is soon checked, and anew on a thread for checks what is not,
-/// or what is said not to be `short`. `check` may change the value; where it is stopped, what it left is checked again.
+/// Checks a value against a source's schema: on this thread if `short` and few steps suffice, otherwise on its own
+/// thread. `check` may run again on the value that an interrupted run left.
 pub(crate) async fn check(
     source: &SourceId,
     schema: &Arc<Schema>,
@@ -53,8 +51,10 @@ pub(crate) async fn check(
     .await
 }
 
-/// Does work for a source on a thread of its own. `work` is told how to find out whether somebody still waits
-/// for it: nobody does when this future was dropped. Faults where the work panicked or no thread can be had.
+/// Runs work for a source on its own thread.
+///
+/// `work` gets a function that returns true once this future was dropped. Faults if the work panics or the thread
+/// cannot be started.
 pub async fn run<T: Send + 'static>(
     source: &SourceId,
     work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
@@ -63,16 +63,17 @@ pub async fn run<T: Send + 'static>(
     let (sender, answer) = oneshot::channel();
     let job = move || {
         let _turn = turn;
-        // A panic drops the sender, which tells whoever waits.
+        // A panic drops the sender, so the receiver fails.
         if let Ok(done) = catch_unwind(AssertUnwindSafe(|| work(&|| sender.is_closed()))) {
             let _ = sender.send(done);
         }
     };
     let started = thread::Builder::new().name("check".into()).stack_size(STACK_BYTES).spawn(job);
     started.map_err(|error| {
-        Fault::exhausted(format!("No thread can be started to check what {source} says: {error}"))
+        Fault::exhausted(format!("cannot start a thread to check data of {source}: {error}"))
     })?;
-    let failed = |_| Fault::internal(format!("A check for {source} failed. This is a bug in the host."));
+    let failed =
+        |_| Fault::internal(format!("a check of data of {source} panicked; this is a bug in the host"));
     answer.await.map_err(failed)
 }
 

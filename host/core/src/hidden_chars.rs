@@ -1,13 +1,13 @@
-//! Characters that nobody sees and a model reads all the same: in what a source says about itself they have
-//! no use but to deceive, so they are taken out before anybody is shown the text.
+//! Hidden characters, which models read but users do not see. In a source's text about itself they can only deceive, so
+//! they are removed.
 
 use serde_json::{Map, Value};
 
-/// Whether a character shows nothing, or changes how its neighbours are shown, whatever stands around it. From
-/// the Unicode character database: what is default-ignorable (bidirectional controls, zero-width characters,
-/// tags, fillers, variation selectors), what is a format character without a form of its own, what is blank
-/// and no space, line and paragraph separators, private use, noncharacters. Of the default-ignorable ones the
-/// two selectors of text and emoji are left to [`stray`].
+/// Returns true if a character is invisible or changes how its neighbors are shown, in any context.
+///
+/// From the Unicode character database: default-ignorable characters (bidirectional controls, zero-width characters,
+/// tags, fillers, variation selectors), format characters without a glyph, blanks that are not spaces, line and
+/// paragraph separators, private use, and noncharacters. `is_stray` handles U+FE0E and U+FE0F.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -19,29 +19,27 @@ pub fn is_hidden(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// True if a character changes the order of its neighbors, or begins a line of its own, when text is shown: controls of
-/// bidirectional text, line and paragraph separators.
+/// Returns true for bidirectional controls, and for line and paragraph separators.
 pub fn reorders_text(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a character has no place in a line of text.
 fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Whether a character that belongs to its neighbours stands where it shows nothing. One of them is a part of
-/// writing; many, on letters that they do not change, are a message.
+/// Returns true if a character that modifies its neighbors has no visible effect here. One is ordinary writing; many on
+/// unaffected letters can carry a hidden message.
 fn is_stray(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
-        // They choose between the text and the emoji form of what has both. A digit has, as a keycap.
+        // These select the text or emoji form. Digits have both, as keycaps.
         '\u{fe0e}' | '\u{fe0f}' => match before {
             Some('#' | '*' | '0'..='9') => after != Some('\u{20e3}'),
             before => !before.is_some_and(has_emoji_form),
         },
-        // The blank of braille is a space within braille.
+        // Blank braille cells act as spaces within braille.
         '\u{2800}' => !before.is_some_and(|before| matches!(before, '\u{2801}'..='\u{28ff}')),
-        // Wide, narrow and fixed spaces are spaces, one at a time.
+        // Wide, narrow and fixed-width spaces count as single spaces.
         space if is_exotic(space) => before.is_some_and(|before| before == ' ' || is_exotic(before)),
         _ => false,
     }
@@ -51,8 +49,8 @@ fn is_exotic(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// Whether a character may have an emoji form beside its text form: symbols, arrows, pictographs (the blocks in
-/// which Unicode's emoji-variation-sequences.txt has its bases).
+/// Returns true if a character may have a text and an emoji form, by the blocks of the bases in Unicode's
+/// emoji-variation-sequences.txt.
 fn has_emoji_form(c: char) -> bool {
     matches!(c,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
@@ -61,8 +59,7 @@ fn has_emoji_form(c: char) -> bool {
         | '\u{1f004}'..='\u{1faff}')
 }
 
-/// Takes them out, and says how many there were. A line that ends in CR LF ends in LF afterwards, which is
-/// not counted.
+/// Removes hidden characters and returns their number. CR LF becomes LF, which is not counted.
 pub fn strip_text(text: &mut String) -> usize {
     if text.is_ascii() && !text.contains(is_control) {
         return 0;
@@ -72,7 +69,7 @@ pub fn strip_text(text: &mut String) -> usize {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let line_end = c == '\r' && chars.peek() == Some(&'\n');
-        // What is left before it counts: of a row of such characters each would otherwise vouch for the next.
+        // From the cleaned text: otherwise each character in a row would justify the next.
         let before = clean.chars().next_back();
         if is_hidden(c) || is_control(c) || is_stray(before, c, chars.peek().copied()) {
             removed += usize::from(!line_end);
@@ -84,7 +81,7 @@ pub fn strip_text(text: &mut String) -> usize {
     removed
 }
 
-/// Takes them out of the prose of a schema: its titles, descriptions, comments and examples.
+/// Removes hidden characters from the prose of a schema: titles, descriptions, comments and examples.
 pub(crate) fn strip_schema(schema: &mut Map<String, Value>) -> usize {
     schema.iter_mut().map(|(key, value)| strip_member(key, value)).sum()
 }
@@ -94,19 +91,17 @@ fn strip_member(key: &str, value: &mut Value) -> usize {
         Value::String(prose) if matches!(key, "title" | "description" | "$comment" | "examples") => {
             strip_text(prose)
         }
-        // Not `properties.title`, which is the schema of a member of that name.
+        // Not `properties.title`, which is the schema of a member named `title`.
         Value::Object(members) => strip_schema(members),
         Value::Array(items) => items.iter_mut().map(|item| strip_member(key, item)).sum(),
         _ => 0,
     }
 }
 
-/// Takes them out of every text of an object.
 pub(crate) fn strip_values(object: &mut Map<String, Value>) -> usize {
     object.values_mut().map(strip_value).sum()
 }
 
-/// Takes them out of every text of a value.
 pub(crate) fn strip_value(found: &mut Value) -> usize {
     match found {
         Value::String(prose) => strip_text(prose),
@@ -116,8 +111,8 @@ pub(crate) fn strip_value(found: &mut Value) -> usize {
     }
 }
 
-/// Where such a character stands in a schema outside its prose, where to take it out would change what the
-/// schema means: the name or the value it is in.
+/// Returns the first key or string of a schema with a hidden character that cannot be removed without changing its
+/// meaning.
 pub(crate) fn find_in_schema(schema: &Map<String, Value>) -> Option<&str> {
     schema.iter().find_map(|(key, value)| find_in_text(key).or_else(|| find_in_value(value)))
 }
@@ -186,7 +181,11 @@ mod tests {
         ] {
             assert_eq!(cleaned(&format!("a{hidden}b")), ("ab".into(), 1), "{hidden:?}");
         }
-        assert_eq!(cleaned("☀\u{fe0f}\u{fe0e}\u{fe0f}"), ("☀\u{fe0f}".into(), 2), "bits in a row of signs");
+        assert_eq!(
+            cleaned("☀\u{fe0f}\u{fe0e}\u{fe0f}"),
+            ("☀\u{fe0f}".into(), 2),
+            "each one would justify the next"
+        );
     }
 
     #[test]
@@ -221,14 +220,14 @@ mod tests {
         assert_eq!(find_in_schema(&schema("☀\u{fe0f} 1\u{fe0f}\u{20e3}")), None);
     }
 
-    /// The tables against those of the crate regex, which are Unicode's.
+    /// Compares the tables with the Unicode tables of the regex crate.
     #[test]
     fn nothing_that_unicode_calls_ignorable_is_seen() {
         let class = |pattern: &str| regex::Regex::new(pattern).expect("a class");
         let ignorable =
             class(r"^[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Co}\p{Noncharacter_Code_Point}]$");
         let emoji = class(r"^\p{Emoji}$");
-        // Format characters with a form of their own, before numbers in Arabic, Syriac and Kaithi.
+        // Without format characters that have a glyph, which precede numbers in Arabic, Syriac and Kaithi.
         let format = class(r"^[\p{Cf}--[\p{Prepended_Concatenation_Mark}]]$");
         for c in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
             let text = c.to_string();

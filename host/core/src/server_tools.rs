@@ -1,5 +1,5 @@
-//! What gates of a preset may reach of servers, whose tools the client is not shown: named, changed, hidden and denied by
-//! the same lines of the preset as if it were.
+//! Tools of servers that gates can call although the client does not see them. The preset's overrides and `deny`
+//! patterns apply as if they were exposed.
 
 use std::{
     collections::HashMap,
@@ -17,19 +17,19 @@ use crate::{
     tool::ToolId,
 };
 
-/// The rules of one preset.
+/// Access rules of one preset.
 pub struct ServerTools {
     exposure: Arc<CompiledPreset>,
-    /// What tools need that the client is shown, maybe by another name.
+    /// Approvals of exposed tools, perhaps under other names.
     approvals: RequiredApprovals,
-    /// Tools that were called, with what they were made of: to read a schema takes longer than to check arguments.
+    /// Entries of called tools, because reading a schema is slower than validating arguments.
     cached: Mutex<HashMap<ToolId, Arc<ToolEntry>>>,
 }
 
-/// Parameters of a server, which takes none.
+/// Servers take no parameters.
 static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
 
-/// Entries that are kept. Where there are more, all are made anew; a session calls far fewer tools.
+/// Maximum cached entries, more than a session needs; above it the cache is cleared.
 const MAX_CACHED_ENTRIES: usize = 1_024;
 
 impl ServerTools {
@@ -37,12 +37,11 @@ impl ServerTools {
         Self { exposure: Arc::new(exposure.clone()), approvals, cached: Mutex::default() }
     }
 
-    /// Whether the preset lets its gates reach a server.
     pub fn allows_server(&self, server: &ServerStatus) -> bool {
         self.exposure.allows_server(&server.name, &server.tags)
     }
 
-    /// Whether a tool of a server that may be reached may be found and called.
+    /// Returns true if a tool is neither hidden nor denied. Does not check its server.
     pub fn allows_tool(&self, tool: &ToolId) -> bool {
         tool.source.exposed_name(&tool.name).is_ok_and(|name| {
             let name = name.as_str();
@@ -52,8 +51,9 @@ impl ServerTools {
         })
     }
 
-    /// A tool of a server, by the server's own name, as the preset changes it. One that is hidden or denied is as unknown
-    /// as one that does not exist; one that is held back is denied, with the reason.
+    /// Returns a tool by the server's own name, with the preset's overrides.
+    ///
+    /// A hidden or denied tool gives the same fault as a missing one. A quarantined tool is denied with the reason.
     pub fn entry(&self, listed: &ServerListing, tool: &str) -> Result<Arc<ToolEntry>, Fault> {
         let server = listed.source.id().name();
         let id = |name: &Arc<str>| ToolId { source: listed.source.id().clone(), name: Arc::clone(name) };
@@ -63,11 +63,11 @@ impl ServerTools {
             let shown = listed.listing.tools.iter().filter(|spec| self.allows_tool(&id(&spec.name)));
             let near = names::did_you_mean(tool, shown.map(|spec| &*spec.name));
             let tool = names::quoted(tool, 64);
-            return Err(Fault::not_found(format!("Server '{server}' has no tool '{tool}'.{near}")));
+            return Err(Fault::not_found(format!("server '{server}' has no tool '{tool}'.{near}")));
         };
         if let Some((_, why)) = listed.quarantined.iter().find(|(held, _)| *held == *spec.name) {
-            return Err(Fault::denied(format!("Tool '{tool}' of server '{server}' is held back: {why}"))
-                .hint(format!("To look at it and approve it: gatehouse servers review {server}")));
+            return Err(Fault::denied(format!("tool '{tool}' of server '{server}' is quarantined: {why}"))
+                .hint(format!("To review and approve it, run: gatehouse servers review {server}")));
         }
         let id = id(&spec.name);
         let made = lock(&self.cached).get(&id).cloned();
@@ -86,7 +86,7 @@ impl ServerTools {
                     entry.approval = shown.into_iter().chain(own).min();
                     Arc::new(entry)
                 })
-                .ok_or_else(|| Fault::not_found(format!("Server '{server}' has no tool '{tool}'.")))?;
+                .ok_or_else(|| Fault::not_found(format!("server '{server}' has no tool '{tool}'")))?;
         let mut made = lock(&self.cached);
         if made.len() >= MAX_CACHED_ENTRIES {
             made.clear();
@@ -95,7 +95,7 @@ impl ServerTools {
         Ok(entry)
     }
 
-    /// True if a pattern of the preset matches a tool of this server, denied ones included.
+    /// Returns true if a pattern of the preset matches a tool of this server, including denied ones.
     pub fn matches(&self, pattern: &UnmatchedPattern, listed: &ServerListing) -> bool {
         listed.listing.tools.iter().any(|spec| {
             ToolEntry::from_listing(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
@@ -103,14 +103,13 @@ impl ServerTools {
         })
     }
 
-    /// Patterns of `proxied` that match none of these servers, each given by its name and tags.
     pub fn unmatched_servers(&self, servers: &[(&str, &[String])]) -> Vec<&str> {
         let names: Vec<String> =
             servers.iter().flat_map(|(server, tags)| server_names(server, tags)).collect();
         self.exposure.proxied.iter().flat_map(|proxied| proxied.unmatched(&names)).collect()
     }
 
-    /// Every tool of a server that may be called, as the preset changes it, by name.
+    /// Returns the callable tools of a server, sorted by name.
     pub fn entries(&self, listed: &ServerListing) -> Vec<Arc<ToolEntry>> {
         let mut entries: Vec<_> =
             listed.listing.tools.iter().filter_map(|spec| self.entry(listed, &spec.name).ok()).collect();

@@ -1,4 +1,4 @@
-//! What a preset offers besides tools: resources and prompts, each with the source that answers for it.
+//! Resources and prompts of a preset, each with the source that provides it.
 
 use std::sync::Arc;
 
@@ -15,47 +15,36 @@ use crate::{
     tool::{ExposedName, SourceId},
 };
 
-/// A source that has resources.
 #[derive(Clone)]
 pub struct ResourceSource {
-    /// Who lists and reads them.
     pub source: Arc<dyn Source>,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
-    /// The addresses that it answers for.
     pub templates: Vec<UriTemplate>,
-    /// Whether it completes what is typed into them.
     pub completes: bool,
 }
 
-/// One prompt under one name.
 #[derive(Clone)]
 pub struct PromptEntry {
-    /// The name the client sees.
     pub name: ExposedName,
-    /// As its source declares it.
     pub prompt: Prompt,
-    /// Who makes it.
     pub source: Arc<dyn Source>,
-    /// Whether what is typed into its arguments is completed.
     pub completes: bool,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
 }
 
-/// Resources and prompts of one preset.
 #[derive(Default)]
 pub struct ResourcesAndPrompts {
-    /// In the order of the preset's sources.
     resources: Vec<ResourceSource>,
-    /// Sources whose addresses are read though clients are not shown them: links in replies of their tools lead there.
+    /// Sources that clients do not see but may read, because tool replies link to them.
     linked: Vec<ResourceSource>,
     /// Sorted by name.
     prompts: Vec<PromptEntry>,
 }
 
 impl ResourcesAndPrompts {
-    /// Faults where two sources answer for one address, or have a prompt of one name.
+    /// Fails if two sources have overlapping templates or prompts with the same name.
     pub(crate) fn new(offers: &[SourceListing]) -> Result<Self, CatalogError> {
         let mut offered = Self::default();
         for offer in offers {
@@ -63,7 +52,7 @@ impl ResourcesAndPrompts {
             let id = offer.source.id();
             let params = with_defaults(&listing.params_schema, &offer.params);
             let params: Arc<str> = Value::Object(params).to_string().into();
-            // Without an address there is nothing that anybody could read.
+            // Without a template nothing could be read.
             if listing.resources && !listing.templates.is_empty() {
                 offered.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&offer.source), listing.templates.clone());
@@ -103,8 +92,8 @@ impl ResourcesAndPrompts {
         Ok(())
     }
 
-    /// Has addresses of this source read, unless it is among those that have resources. A source without a family of
-    /// addresses of its own has none that could be read.
+    /// Makes this source's resources readable if they are not listed. Does nothing without a [resource
+    /// family](Source::resource_family).
     pub fn add_linked(&mut self, source: Arc<dyn Source>) {
         let Some(family) = source.resource_family() else { return };
         if self.resources.iter().all(|known| known.source.id() != source.id()) {
@@ -113,33 +102,28 @@ impl ResourcesAndPrompts {
         }
     }
 
-    /// Whether addresses of this source can be read.
     pub fn can_read_from(&self, source: &SourceId) -> bool {
         self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
     }
 
-    /// Whether there is anything to read.
     pub fn has_resources(&self) -> bool {
         !self.resources.is_empty() || !self.linked.is_empty()
     }
 
-    /// The sources that have resources, in the order of the preset.
     pub fn resource_sources(&self) -> &[ResourceSource] {
         &self.resources
     }
 
-    /// Who answers for an address.
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
         let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
         self.resources.iter().chain(&self.linked).find(answers)
     }
 
-    /// Every prompt, sorted by name.
     pub fn prompts(&self) -> &[PromptEntry] {
         &self.prompts
     }
 
-    /// The prompt of this name.
+    /// Returns the prompt with this name.
     pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
         self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));

@@ -1,6 +1,7 @@
-//! What a client asks of a source besides calls: to list and read resources, and to make prompts. Like a call it has an id,
-//! a principal, a deadline and an end when the client gives up, and a line in the log. The stages of calls have no part in it:
-//! there is no tool to admit, and no schema to hold anybody to.
+//! Client requests other than calls: resources, prompts and completions.
+//!
+//! Like a call, such a request has an id, a principal, a deadline, cancellation and a log line. It skips the pipeline,
+//! because there is no tool to admit and no schema to check.
 
 use std::time::Duration;
 
@@ -10,26 +11,26 @@ use tracing::Level;
 
 use crate::{
     call::Call,
-    clean,
+    hidden_chars,
     completion::{CompletionRequest, CompletionSource, Completions},
     names,
-    offered::{PromptEntry, ResourceSource},
+    resources_and_prompts::{PromptEntry, ResourceSource},
     outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
     pipeline::CALL_LOG_TARGET,
     prompt::PromptMessage,
     resource::ResourcePage,
 };
 
-/// Takes out what nobody can see: models read lists, as they read what tools say of themselves.
+/// Models read lists just as they read tool descriptions.
 fn clean_link(link: &mut ResourceLink) {
-    clean::strip_text(&mut link.name);
+    hidden_chars::strip_text(&mut link.name);
     for text in [&mut link.title, &mut link.description, &mut link.mime_type].into_iter().flatten() {
-        clean::strip_text(text);
+        hidden_chars::strip_text(text);
     }
 }
 
 impl Call {
-    /// A page of the resources of one source, from its own cursor on.
+    /// Returns a page of a source's resources, starting at the source's own cursor.
     pub async fn list_resources(
         &self,
         from: &ResourceSource,
@@ -45,7 +46,6 @@ impl Call {
         self.run_request(what, size, work).await
     }
 
-    /// What stands at an address that the source answers for.
     pub async fn read_resource(
         &self,
         from: &ResourceSource,
@@ -55,12 +55,12 @@ impl Call {
         self.run_request(uri, size, from.source.read_resource(self, &from.params, uri)).await
     }
 
-    /// In how long what stands there changes by itself, where anybody knows.
+    /// Returns how long the resource stays current. `None` if the source does not know.
     pub async fn resource_ttl(&self, from: &ResourceSource, uri: &str) -> Result<Option<Duration>, Fault> {
         self.run_request(uri, |_| 0, from.source.resource_ttl(self, &from.params, uri)).await
     }
 
-    /// Has what stands there followed, where its source tells of changes.
+    /// Subscribes to a resource. `None` if its source reports no changes.
     pub async fn watch_resource(
         &self,
         from: &ResourceSource,
@@ -69,7 +69,6 @@ impl Call {
         self.run_request(uri, |_| 0, from.source.watch_resource(self, &from.params, uri)).await
     }
 
-    /// The messages of a prompt; the arguments are checked first.
     pub async fn get_prompt(
         &self,
         entry: &PromptEntry,
@@ -83,7 +82,6 @@ impl Call {
         self.run_request(entry.name.as_str(), size, work).await
     }
 
-    /// What may be meant by what is typed.
     pub async fn complete(
         &self,
         from: &CompletionSource<'_>,
@@ -94,7 +92,7 @@ impl Call {
         self.run_request(&typed.argument, size, work).await
     }
 
-    /// Waits for the answer as long as the source may take and the client wants it, and notes it in the log.
+    /// Runs `work` until the deadline or until the client cancels, and logs the result.
     async fn run_request<T>(
         &self,
         what: &str,
@@ -109,9 +107,9 @@ impl Call {
             answer = work => answer,
             () = self.deadline().expired() => {
                 let seconds = context.time_limit().as_secs_f32();
-                Err(ended(format!("was stopped after {seconds} s.")))
+                Err(ended(format!("was stopped after {seconds} s")))
             }
-            () = context.cancel.cancelled() => Err(ended("was cancelled by the client.".into())),
+            () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
         };
         if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
             let (outcome, bytes) = match &answer {
