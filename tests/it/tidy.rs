@@ -2,6 +2,7 @@
 //!
 //! Each check is a table and a loop. A failure names the file and the rule.
 
+mod english;
 mod lists;
 mod map;
 mod repeats;

@@ -115,19 +115,6 @@ impl WikiKnowledge {
         Ok(Self::with_engine(engine, (roots, default_root), clock, embedder))
     }
 
-    /// In memory, for tests; for the rest as [`WikiKnowledge::sqlite`].
-    #[cfg(feature = "testing")]
-    pub fn in_memory(
-        store: &Arc<crate::MemoryStore>,
-        roots: WikiRoots,
-        default_root: Option<PathBuf>,
-        clock: Arc<dyn Clock>,
-        embedder: Option<Arc<dyn Embedder>>,
-    ) -> Self {
-        let engine = crate::memory::MemoryEngine(Arc::clone(store));
-        Self::with_engine(Arc::new(engine), (roots, default_root), clock, embedder)
-    }
-
     fn with_engine(
         engine: Arc<dyn PageEngine>,
         (roots, default_root): (WikiRoots, Option<PathBuf>),

@@ -15,8 +15,6 @@ mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod knowledge;
-#[cfg(feature = "testing")]
-mod memory;
 mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -33,8 +31,6 @@ pub use chroma::ChromaConfig;
 pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
 pub use engine::{EmbeddingHealth, KnowledgeHealth};
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
-#[cfg(feature = "testing")]
-pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{

@@ -12,7 +12,7 @@ pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;
-#[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
+#[cfg(feature = "weaviate-neo4j")]
 pub(crate) mod tokenizer;
 #[cfg(any(test, fuzzing))]
 pub(crate) use query::fuzz_question;

@@ -21,13 +21,7 @@ const FOREIGN_WEAVIATE_NEO4J: &str = "kg_graph_search";
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Names of the engines that an index file may select.
-pub const SEARCH_BACKENDS: &[&str] = &[
-    "sqlite",
-    "weaviate-neo4j",
-    "postgres",
-    #[cfg(feature = "testing")]
-    "memory",
-];
+pub const SEARCH_BACKENDS: &[&str] = &["sqlite", "weaviate-neo4j", "postgres"];
 
 /// What an index file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

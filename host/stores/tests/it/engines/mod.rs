@@ -3,7 +3,6 @@
 
 #[cfg(feature = "chroma")]
 mod chroma;
-mod memory;
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;
 mod sqlite;
