@@ -23,12 +23,12 @@ pub use self::{
 };
 use crate::{
     alias, approval, filters, names,
-    resources_and_prompts::ResourcesAndPrompts,
     outcome::{Fault, FaultKind},
     patterns::UnmatchedPattern,
     preset::{CompiledPreset, StructuredOutputMode},
-    server_tools::ServerTools,
+    resources_and_prompts::ResourcesAndPrompts,
     schema::with_defaults,
+    server_tools::ServerTools,
     source::{Listing, PendingListing, Source},
     tool::{ExposedName, SourceId},
     workflow::{self, WorkflowStep},

@@ -255,9 +255,9 @@ mod tests {
         };
         assert_eq!(
             error("mien"),
-            "Unknown preset 'mien'. Did you mean 'mine'? There are: a, b, base, lost, mine."
+            "unknown preset 'mien'. Did you mean 'mine'? There are: a, b, base, lost, mine."
         );
-        assert_eq!(error("a"), "presets extend each other in a circle: a -> b -> a");
+        assert_eq!(error("a"), "presets extend each other in a cycle: a -> b -> a");
         assert!(
             error("lost")
                 .starts_with("preset 'lost' extends 'bas', which does not exist. Did you mean 'base'?")

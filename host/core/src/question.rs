@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 pub(crate) use asking::QuestionCount;
 
 use crate::{
-    hidden_chars, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
-    schema::Schema, tool::SourceId,
+    hidden_chars, json as bounds, names, outcome::Fault, pipeline::approval_form,
+    ports::client::ClientProfile, schema::Schema, tool::SourceId,
 };
 
 /// Maximum characters of a message to the user: a screen, not a document.

@@ -11,14 +11,13 @@ use tracing::Level;
 
 use crate::{
     call::Call,
-    hidden_chars,
     completion::{CompletionRequest, CompletionSource, Completions},
-    names,
-    resources_and_prompts::{PromptEntry, ResourceSource},
+    hidden_chars, names,
     outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
     pipeline::CALL_LOG_TARGET,
     prompt::PromptMessage,
     resource::ResourcePage,
+    resources_and_prompts::{PromptEntry, ResourceSource},
 };
 
 /// Models read lists just as they read tool descriptions.

@@ -22,9 +22,8 @@ pub use crate::filters::FilterRequest;
 use crate::{
     call::Call,
     catalog::ToolEntry,
-    hidden_chars,
     completion::{CompletionRequest, Completions},
-    icon, names,
+    hidden_chars, icon, names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
@@ -194,7 +193,10 @@ impl Listing {
             let count = hidden_chars::strip_text(&mut tool.description)
                 + tool.title.as_mut().map_or(0, hidden_chars::strip_text)
                 + hidden_chars::strip_schema(Arc::make_mut(&mut tool.input_schema))
-                + tool.output_schema.as_mut().map_or(0, |schema| hidden_chars::strip_schema(Arc::make_mut(schema)))
+                + tool
+                    .output_schema
+                    .as_mut()
+                    .map_or(0, |schema| hidden_chars::strip_schema(Arc::make_mut(schema)))
                 + tool.meta.as_mut().map_or(0, |meta| hidden_chars::strip_values(Arc::make_mut(meta)));
             removed.push((names::quoted(&tool.name, 64), count));
         }

@@ -1,16 +1,15 @@
-//! Ids of calls.
+//! Call ids.
 
 use std::{
     fmt,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Unique among the calls of one host, and the same in its log.
+/// An id that is unique within one host process. Log lines of a call carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallId(u64);
 
 impl CallId {
-    /// The next one.
     pub fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))

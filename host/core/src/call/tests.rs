@@ -1,4 +1,4 @@
-//! Attempts, nested calls and records.
+//! Tests of attempts, nested calls and call records.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use crate::{
     testing::{Fixture, context, tool},
 };
 
-/// Tries three times, ten seconds each.
+/// Makes two attempts of ten seconds each, then a last one with the rest of the call's time.
 struct Retry;
 
 #[async_trait]
@@ -45,7 +45,7 @@ async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
     source.hangs.store(9, Ordering::Relaxed);
     let context = crate::testing::context(vec![Arc::new(DeadlineStage), Arc::new(Retry)], &source, "search");
     let fault = Call::new(context.await, json!({})).run().await.expect_err("too slow");
-    assert_eq!(fault.message, "'search' was stopped after 30 s.");
+    assert_eq!(fault.message, "'search' was stopped after 30 s");
     assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
 }
 
@@ -55,10 +55,10 @@ async fn a_server_that_does_not_answer_is_named_with_its_own_limit() {
     let context = context(vec![Arc::new(DeadlineStage)], &server, "git__log").await;
     server.hangs.store(1, Ordering::Relaxed);
     let fault = Call::new(context, json!({})).run().await.expect_err("too slow");
-    assert_eq!(fault.message, "'git__log' was stopped after 30 s. Server 'git' did not answer.");
+    assert_eq!(fault.message, "'git__log' was stopped after 30 s; server 'git' did not answer");
     assert_eq!(
         fault.hint.as_deref(),
-        Some("Ask for less at once, or raise timeout of [servers.git] in presets.toml.")
+        Some("Request less data, or raise timeout of [servers.git] in presets.toml.")
     );
 }
 

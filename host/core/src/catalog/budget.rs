@@ -1,22 +1,21 @@
-//! How much of a client's context the tools of one server may take.
+//! Limits how many tokens one server's tools take in a tool list.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::ToolEntry;
 use crate::{json, tool::SourceId};
 
-/// Maximum tokens that one server's tools take in a list of tools, four bytes counted as one. The largest server among 18
-/// real ones takes 17,000.
+/// Maximum tokens of one server's listed tools, at four bytes per token.
+///
+/// The largest of 18 real servers takes 17,000.
 pub const MAX_SERVER_TOKENS: usize = 50_000;
 
-/// A server that lists more than a client is shown.
+/// A server whose tools exceed [`MAX_SERVER_TOKENS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrowdedServer {
-    /// The server.
     pub source: SourceId,
-    /// Tools that clients are not shown.
     pub unlisted: usize,
-    /// Tokens of all its tools.
+    /// Estimated tokens of all its tools, listed or not.
     pub tokens: usize,
 }
 
@@ -25,14 +24,15 @@ impl fmt::Display for CrowdedServer {
         let Self { source, unlisted, tokens } = self;
         write!(
             f,
-            "the tools of {source} take about {tokens} tokens, and a list shows {MAX_SERVER_TOKENS} of one server: {unlisted} are \
-             left out of it and can still be called. Write `proxied = [\"{}\"]` in the place of `servers`, or `deny` what nobody needs",
+            "the tools of {source} take about {tokens} tokens; the limit for listed tools of one server is \
+            {MAX_SERVER_TOKENS}. {unlisted} tools are not listed, but can be called. Write `proxied = [\"{}\"]` \
+            instead of `servers`, or `deny` unneeded tools",
             source.name()
         )
     }
 }
 
-/// Leaves tools of servers out of the list once those before them take too much, in the order of the server.
+/// Unlists a server's tools, in listing order, after they reach the limit. Unlisted tools can still be called.
 pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<CrowdedServer> {
     let mut order: Vec<&mut ToolEntry> = entries
         .iter_mut()

@@ -1,4 +1,4 @@
-//! One tool of a catalog: what its source declares, and what the preset changes about it.
+//! A tool in a catalog: its declaration and the preset's overrides.
 
 use std::sync::Arc;
 
@@ -17,43 +17,38 @@ use crate::{
     tool::{ExposedName, SourceId, ToolId, ToolSpec},
 };
 
-/// One tool under one name.
+/// A tool under the name that clients see.
 #[derive(Clone)]
 pub struct ToolEntry {
-    /// The name the client sees.
     pub name: ExposedName,
-    /// Whose tool it is.
     pub id: ToolId,
-    /// As declared, or as the preset changes it.
+    /// The specification after the preset's overrides.
     pub spec: Arc<ToolSpec>,
-    /// As its source declares it.
+    /// The specification as the source declares it.
     pub declared: Arc<ToolSpec>,
-    /// Who runs it.
     pub source: Arc<dyn Source>,
-    /// The version that the source gives itself.
+    /// The source's own version.
     pub version: Arc<str>,
-    /// What changes its replies on their way to the client, in this order.
+    /// Filters applied to replies, in this order.
     pub filters: Vec<Arc<AttachedFilter>>,
-    /// The preset's parameters with defaults, as JSON text.
+    /// The preset's parameters merged with defaults, as JSON text.
     pub params: Arc<str>,
-    /// Checks arguments.
     pub schema: Arc<Schema>,
-    /// Checks the data of replies, where the tool declares a schema of it.
     pub output: Option<Arc<Schema>>,
-    /// Arguments that the preset sets, whatever the client sends.
+    /// Arguments that the preset sets. They replace the client's.
     pub fixed: Map<String, Value>,
-    /// Whether clients are shown it; one that they are not can be called all the same.
+    /// True if tool lists include it. Unlisted tools can still be called.
     pub listed: bool,
-    /// How long the approval of a person holds that its calls need; none where they need none.
+    /// How long an approval of its calls lasts. `None` if it needs no approval.
     pub(crate) approval: Option<ApprovalScope>,
-    /// Whether its schema has a property of its own that is called as what stands for a part of an artifact.
+    /// True if its input schema defines its own `$artifact` property, so its arguments are not spliced.
     pub(crate) has_own_markers: bool,
-    /// Where it stands when tools are told in the order of the preset's sources.
+    /// Position when tools are listed in the order of the preset's sources.
     pub rank: usize,
 }
 
 impl ToolEntry {
-    /// Returns the hints for clients. A gate says with its effect that it reaches outside; a server says so by itself.
+    /// Returns the MCP annotations. A gate's tool with effect `external-exec` is always open-world.
     pub fn annotations(&self) -> ToolHints {
         let mut hints = self.spec.annotations();
         hints.open_world |=
@@ -90,8 +85,9 @@ impl ToolEntry {
         })
     }
 
-    /// A tool as this exposure names and changes it; none where it is hidden. What the exposure denies is not taken away
-    /// here, because aliases may point to it.
+    /// Creates the entry with the preset's overrides. `None` if the preset hides the tool.
+    ///
+    /// `deny` is applied later, because aliases may refer to denied tools.
     pub(crate) fn from_listing(
         exposure: &CompiledPreset,
         source: &Arc<dyn Source>,
@@ -107,12 +103,10 @@ impl ToolEntry {
         }
     }
 
-    /// How often a person has to approve calls of it; none where nobody is asked.
     pub fn approval(&self) -> Option<ApprovalScope> {
         self.approval
     }
 
-    /// The same as a preset changes it.
     fn with_override(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
         if let Some(name) = &change.name {
             let source_id = self.id.source.to_string();
@@ -125,20 +119,18 @@ impl ToolEntry {
         Ok(self)
     }
 
-    /// What clients are told that its data looks like; nothing where a filter may put a short form in its place.
+    /// Returns the output schema shown to clients. `None` if a filter may replace the structured data.
     pub fn client_output_schema(&self) -> Option<&Arc<Map<String, Value>>> {
         self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
     }
 
-    /// What it goes by in the globs of a preset: the name that clients see, `source.tool`, and the same with the kind of the
-    /// source before it.
+    /// Returns the names that a preset's globs match: the exposed name, `kind:source.tool` and `source.tool`.
     pub(crate) fn names(&self) -> [String; 3] {
         let qualified = format!("{}.{}", self.id.source.name(), self.id.name);
         let kind = self.id.source.kind();
         [self.name.to_string(), format!("{kind}:{qualified}"), qualified]
     }
 
-    /// Sets the arguments that the preset fixes.
     pub(crate) fn apply_fixed_arguments(&self, arguments: &mut Value) {
         if let Some(arguments) = arguments.as_object_mut().filter(|_| !self.fixed.is_empty()) {
             arguments.extend(self.fixed.clone());

@@ -1,72 +1,32 @@
-//! Why a catalog cannot be built.
+//! Errors of building a catalog.
 
 use crate::tool::NameError;
 
-/// Why a catalog cannot be built. The texts are for people.
+/// An error of building a catalog. The texts are for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
-    /// Two tools would have one name.
-    #[error("Tool name collision: '{name}' in both '{first}' and '{second}' gates.{mend}")]
+    #[error("tool name collision: '{name}' in both '{first}' and '{second}' gates.{mend}")]
     Collision {
-        /// The name.
         name: String,
-        /// Who has it first.
         first: String,
-        /// Who has it too.
         second: String,
-        /// ` To keep both, …`: what to write into presets.toml.
+        /// A hint that begins with a space: ` To keep both, …`.
         mend: String,
     },
-    /// A tool's name is not one that clients accept.
     #[error("{source_id}: tool name {why}")]
-    BadName {
-        /// Whose tool.
-        source_id: String,
-        /// What is wrong.
-        why: NameError,
-    },
-    /// Two prompts would have one name.
-    #[error("Prompt name collision: '{name}' in both {first} and {second}.")]
-    PromptCollision {
-        /// The name.
-        name: String,
-        /// Who has it first.
-        first: String,
-        /// Who has it too.
-        second: String,
-    },
-    /// Two sources would answer for one address.
-    #[error("Resource collision: {first} and {second}, which may be the same address.")]
-    AddressCollision {
-        /// Who answers for it first, with its template.
-        first: String,
-        /// Who answers for it too, with its template.
-        second: String,
-    },
-    /// A preset attaches a gate that cannot change replies.
+    BadName { source_id: String, why: NameError },
+    #[error("prompt name collision: '{name}' in both {first} and {second}")]
+    PromptCollision { name: String, first: String, second: String },
+    /// Two sources provide resources whose URIs may be the same.
+    #[error("resource collision: {first} and {second}, which may be the same URI")]
+    AddressCollision { first: String, second: String },
+    /// A preset uses a gate without `filter` as a filter.
     #[error("preset '{preset}': filters name gate '{gate}', which does not filter replies")]
-    BadFilter {
-        /// The preset.
-        preset: String,
-        /// The gate.
-        gate: String,
-    },
-    /// A workflow can never be done.
+    BadFilter { preset: String, gate: String },
+    /// A workflow that can never complete.
     #[error("preset '{preset}': {why}")]
-    BadWorkflow {
-        /// The preset.
-        preset: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// An alias points nowhere, or is no name.
+    BadWorkflow { preset: String, why: String },
+    /// An alias that refers to no tool, or is not a valid name.
     #[error("preset '{preset}': alias '{alias}' {why}")]
-    BadAlias {
-        /// The preset.
-        preset: String,
-        /// The alias.
-        alias: String,
-        /// What is wrong.
-        why: String,
-    },
+    BadAlias { preset: String, alias: String, why: String },
 }

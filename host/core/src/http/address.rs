@@ -1,11 +1,11 @@
-//! Which addresses are the public internet. Everything else (this machine, its network, the addresses that
-//! clouds answer from with credentials) is reached only where presets.toml says so by name.
+//! Decides which addresses belong to the public internet.
 //!
-//! Source: the special-purpose registries of IANA for IPv4 and IPv6 (RFC 6890 and its updates).
+//! All others (this machine, its network, cloud metadata services) require an explicit rule in presets.toml. Source:
+//! the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and its updates).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// IPv4 blocks that are not the public internet: address and length of the prefix.
+/// IPv4 blocks outside the public internet: address and prefix length.
 const RESERVED_V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),       // this network
     ([10, 0, 0, 0], 8),      // private
@@ -25,14 +25,14 @@ const RESERVED_V4: [([u8; 4], u32); 16] = [
     ([255, 255, 255, 255], 32),
 ];
 
-/// IPv6 blocks inside 2000::/3 that are not the public internet.
+/// IPv6 blocks inside 2000::/3 but outside the public internet.
 const RESERVED_V6: [([u16; 2], u32); 3] = [
     ([0x2001, 0x0000], 23), // protocol assignments: Teredo, benchmarks, ORCHID
     ([0x2001, 0x0db8], 32), // documentation
     ([0x3fff, 0x0000], 20), // documentation
 ];
 
-/// Whether an address belongs to the public internet, and so does the IPv4 address that it stands for.
+/// Returns true if the address, or the IPv4 address embedded in it, is on the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
@@ -54,11 +54,11 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     match parts {
         // Mapped, ::ffff:0:0/96.
         [0, 0, 0, 0, 0, 0xffff, high, low] => embedded(high, low),
-        // NAT64, 64:ff9b::/96: how a network without IPv4 reaches the rest.
+        // NAT64, 64:ff9b::/96: IPv4 addresses for networks that only have IPv6.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         // 6to4, 2002::/16.
         [0x2002, high, low, ..] => embedded(high, low),
-        // Only 2000::/3 is given out; loopback, local, multicast and compatible forms lie outside.
+        // Only 2000::/3 is allocated. Loopback, local, multicast and IPv4-compatible addresses are outside it.
         [first, second, ..] if first >> 13 == 1 => !RESERVED_V6.iter().any(|([high, low], length)| {
             let shift = 32 - length;
             join(first, second) >> shift == join(*high, *low) >> shift

@@ -1,11 +1,10 @@
-//! Text without the escapes that carry it through JSON, HTML and URLs, and where each byte of it came from.
+//! Decodes JSON, HTML and URL escapes, and maps each decoded byte to its position in the original.
 
 use std::ops::Range;
 
-/// A piece of text without escapes.
 pub(super) struct UnescapedText {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte begins in the original, and behind the last one where the original ends.
+    /// Offset in the original of each byte, followed by the length of the original.
     starts: Vec<usize>,
 }
 
@@ -14,7 +13,7 @@ impl UnescapedText {
         Self { bytes: text.to_vec(), starts: (0..=text.len()).collect() }
     }
 
-    /// Takes one layer of escapes off; says whether there was one.
+    /// Removes one layer of escapes. Returns false if there was none.
     pub(super) fn unescape_layer(&mut self) -> bool {
         if memchr::memchr3(b'%', b'\\', b'&', &self.bytes).is_none() {
             return false;
@@ -57,7 +56,7 @@ enum DecodedEscape {
     Byte(u8),
 }
 
-/// The escape that a text begins with, and its length.
+/// Parses the escape at the start of `text`. Returns its length and the decoded value.
 fn parse_escape(text: &[u8]) -> Option<(usize, DecodedEscape)> {
     match text.first()? {
         b'%' => {
@@ -67,7 +66,7 @@ fn parse_escape(text: &[u8]) -> Option<(usize, DecodedEscape)> {
         b'\\' => match text.get(1)? {
             b'u' => {
                 let (length, unit) = (6, hex(text.get(2..6)?)?);
-                // A pair for what lies beyond the first plane.
+                // Characters beyond U+FFFF are escaped as a surrogate pair.
                 let low = text.get(6..8).filter(|next| *next == b"\\u").and(text.get(8..12)).and_then(hex);
                 match (char::from_u32(unit), low) {
                     (Some(c), _) => Some((length, DecodedEscape::Char(c))),
@@ -87,7 +86,7 @@ fn parse_escape(text: &[u8]) -> Option<(usize, DecodedEscape)> {
     }
 }
 
-/// A character reference of HTML, after its `&`. Of the names, those that escaping uses.
+/// Parses an HTML character reference after its `&`. Knows only the names that escaping functions produce.
 fn parse_html_reference(text: &[u8]) -> Option<(usize, DecodedEscape)> {
     let end = memchr::memchr(b';', text)?;
     let name = &text[..end];

@@ -1,6 +1,6 @@
-//! Header lines: what may be one, and which are the host's own.
+//! Header validation, and the headers that only the host may set.
 
-/// Headers that say how a message is framed, or where it goes; a gate's own are left out.
+/// Headers that frame or route a message. The host drops them from a gate's request.
 const FRAMING_HEADERS: [&str; 11] = [
     "accept-encoding",
     "connection",
@@ -15,27 +15,26 @@ const FRAMING_HEADERS: [&str; 11] = [
     "upgrade",
 ];
 
-/// Headers that a browser does not carry to another origin, for they speak to the first one alone.
+/// Headers that a browser drops on a redirect to another origin.
 const CREDENTIAL_HEADERS: [&str; 2] = ["authorization", "cookie"];
 
-/// Whether a header frames the message, so that only the client may write it.
+/// Returns true for headers that only the HTTP client may set.
 pub fn is_framing(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FRAMING_HEADERS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
-/// Whether a header must not follow a redirect to another origin.
 pub fn is_credential_header(name: &str) -> bool {
     CREDENTIAL_HEADERS.iter().any(|personal| personal.eq_ignore_ascii_case(name))
 }
 
-/// Whether this is a field name (a token, RFC 9110 section 5.6.2) of at most 256 bytes.
+/// Returns true for a field name (a token, RFC 9110 section 5.6.2) of at most 256 bytes.
 pub fn is_name(name: &str) -> bool {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     (1..=256).contains(&name.len()) && name.bytes().all(token)
 }
 
-/// Whether this is a field value (RFC 9110 section 5.5): no control characters but the tab.
+/// Returns true for a field value (RFC 9110 section 5.5): no control characters except tab.
 pub fn is_value(value: &[u8]) -> bool {
     value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f))
 }

@@ -1,4 +1,4 @@
-//! What a line under `[gates.<name>.http]` names: `[scheme://]host[:port]`, and whether a URL is meant by it.
+//! Host patterns in `[gates.<name>.http]`: `[scheme://][*.]host[:port]`.
 
 use std::fmt;
 
@@ -6,18 +6,17 @@ use url::{Host, Url};
 
 use crate::names::quoted;
 
-/// One place on the network, or every subdomain of one name.
+/// A host and port, or all subdomains of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     scheme: HttpScheme,
-    /// Whether names that end in a dot and the host are meant, instead of the host.
+    /// True if the pattern matches subdomains of `host`, but not `host` itself.
     subdomains: bool,
-    /// A name is in lower case, punycode, without a trailing dot.
+    /// Domains are lower-case punycode without a trailing dot.
     host: Host,
     port: u16,
 }
 
-/// The schemes there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HttpScheme {
     Http,
@@ -34,17 +33,17 @@ impl HttpScheme {
 }
 
 impl HostPattern {
-    /// Reads a key of presets.toml; the error says what is wrong and how one is written.
+    /// Parses a key of presets.toml. The error names the fault and shows a valid key.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |why: &str| {
             let shown = quoted(text, 100);
-            Err(format!("'{shown}' {why}; write for example \"api.example.com\" or \"*.example.com\""))
+            Err(format!("'{shown}' {why}; write a host such as \"api.example.com\" or \"*.example.com\""))
         };
         let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
         if !["http", "https"].contains(&scheme) {
             return bad("has a scheme that is neither http nor https");
         }
-        // What a URL would skip in silence is a mistake here.
+        // A URL parser drops some of these characters silently; here they are errors.
         if rest.contains(|c: char| c.is_whitespace() || c.is_control() || "/\\?#@".contains(c)) {
             return bad("is not a host");
         }
@@ -53,23 +52,23 @@ impl HostPattern {
             None => (false, rest),
         };
         if host.contains('*') {
-            return bad("has a star in a place where none may be");
+            return bad("has a `*` that is not a leading `*.`");
         }
         match Url::parse(&format!("{scheme}://{host}/")).ok().and_then(|url| Self::from_url(&url)) {
             None => bad("is not a host"),
             Some(key) if below && !matches!(key.host, Host::Domain(_)) => {
-                bad("is an address, which has no subdomains")
+                bad("is an IP address, which has no subdomains")
             }
             Some(key) => Ok(Self { subdomains: below, ..key }),
         }
     }
 
-    /// The key that names exactly the host of a URL that somebody typed.
+    /// Returns the pattern that matches exactly the host of `url`.
     pub fn parse_url(url: &str) -> Option<Self> {
         Self::from_url(&Url::parse(url).ok()?)
     }
 
-    /// The key that names exactly the host of this URL, if it is one of http or https.
+    /// Returns the pattern that matches exactly the host of `url`. `None` if its scheme is not http or https.
     pub fn from_url(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
             "http" => HttpScheme::Http,
@@ -89,8 +88,7 @@ impl HostPattern {
         Some(Self { scheme, subdomains: false, host, port: url.port().unwrap_or(scheme.default_port()) })
     }
 
-    /// How well this key fits the host that another one names exactly: the longer the better. None where it
-    /// does not fit.
+    /// Returns how specifically this pattern matches the exact host `exact`; higher wins. `None` if it does not match.
     pub(super) fn match_length(&self, exact: &Self) -> Option<usize> {
         if self.scheme != exact.scheme || self.port != exact.port {
             return None;
@@ -104,7 +102,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether the key names an address, or this machine: then nobody can be led there by a name.
+    /// Returns true for an IP address or localhost. DNS cannot redirect these, so private addresses are allowed.
     pub(super) fn is_fixed_address(&self) -> bool {
         match &self.host {
             Host::Domain(name) => !self.subdomains && name == "localhost",
@@ -118,7 +116,7 @@ impl fmt::Display for HostPattern {
         let scheme = if self.scheme == HttpScheme::Http { "http://" } else { "" };
         write!(f, "{scheme}{}", if self.subdomains { "*." } else { "" })?;
         match &self.host {
-            // The crate writes an IPv4 address within in hexadecimal.
+            // `Host` prints the embedded IPv4 address in hexadecimal.
             Host::Ipv6(address) => write!(f, "[{address}]")?,
             host => write!(f, "{host}")?,
         }

@@ -1,7 +1,7 @@
-//! What a gate may ask the network for: rules made of presets.toml, and nothing that opens a socket.
+//! HTTP access rules for gates, from presets.toml. Nothing here opens a socket.
 //!
-//! A URL is read once, by the WHATWG rules, and what was read is what is compared and connected to: no
-//! second reading could come to another host.
+//! A URL is parsed once, by the WHATWG rules. The rules compare the parsed URL and the client connects to the same one,
+//! so a second parser cannot arrive at another host.
 
 pub mod address;
 mod escapes;

@@ -1,5 +1,7 @@
-//! Takes secrets out of what comes back. It keeps an honest server's echo from a gate; a server that wants
-//! to tell its own credential to a gate can always say it in other words.
+//! Removes secrets from responses.
+//!
+//! This protects against servers that echo a request. A malicious server can always reveal its own credential in an
+//! encoding that is not searched.
 
 use std::{fmt, ops::Range};
 
@@ -9,30 +11,28 @@ use super::{escapes::UnescapedText, secret::Secret};
 
 const REDACTION_MARK: &[u8] = b"[redacted]";
 
-/// A shorter secret is looked for in headers alone: in a body it would be found by chance.
+/// Minimum length of a secret that is searched for in bodies. Shorter ones would match by chance.
 const MIN_BODY_SECRET: usize = 8;
 
-/// A shorter value is no secret at all.
 const MIN_SECRET: usize = 4;
 
-/// Layers of escapes that are looked under: JSON in HTML in a URL.
+/// Layers of escapes that are decoded, such as JSON in HTML in a URL.
 const MAX_ESCAPE_LAYERS: usize = 3;
 
-/// Bytes that are looked at under their escapes at once; what is found there is remembered with eight bytes for
-/// each.
+/// Bytes that are unescaped at a time. Each takes eight more bytes for its offset.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// The most bytes that one byte becomes by all its escapes, as a rule.
+/// Maximum bytes that all layers of escapes usually make of one byte.
 const MAX_ESCAPE_GROWTH: usize = 24;
 
-/// Finds the secrets of a gate's rules, also escaped for JSON, HTML and URLs.
+/// A redactor for the secrets of a gate's rules, also when escaped for JSON, HTML or URLs.
 #[derive(Clone, Default)]
 pub struct Redactor {
     needles: Vec<Finder<'static>>,
 }
 
 impl Redactor {
-    /// Looks for these, and for every long word of them: `Bearer abc` may come back without `Bearer`.
+    /// Creates a redactor for `secrets` and each long word in them, because `Bearer abc` may return as `abc`.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut needles: Vec<Vec<u8>> = Vec::new();
         for secret in secrets {
@@ -40,7 +40,7 @@ impl Redactor {
             let words = secret.reveal().split_whitespace().filter(|word| word.len() >= MIN_BODY_SECRET);
             for value in whole.chain(words).filter(|value| value.len() >= MIN_SECRET) {
                 needles.push(value.into());
-                // What looks like an escape in the secret itself is gone where layers were taken off.
+                // The secret may itself contain escapes, which are gone from unescaped text.
                 let mut inner = UnescapedText::from_bytes(value.as_bytes());
                 let layers = (0..MAX_ESCAPE_LAYERS).take_while(|_| inner.unescape_layer()).count();
                 if layers > 0 && inner.bytes.len() >= MIN_SECRET {
@@ -53,19 +53,17 @@ impl Redactor {
         Self { needles: needles.iter().map(|needle| Finder::new(needle).into_owned()).collect() }
     }
 
-    /// Returns one that finds this secret as well.
     pub fn with_secret(&self, secret: &Secret) -> Self {
         let mut needles = self.needles.clone();
         needles.extend(Self::new([secret]).needles);
         Self { needles }
     }
 
-    /// A header's value without secrets.
     pub fn redact_header(&self, value: Vec<u8>) -> Vec<u8> {
         self.redact(value, MIN_SECRET)
     }
 
-    /// Whether the name of a header says a secret; on their way names lose their capitals.
+    /// Returns true if a header name contains a secret. Ignores case, because HTTP lowercases names.
     pub fn name_has_secret(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         self.needles.iter().any(|needle| {
@@ -74,12 +72,10 @@ impl Redactor {
         })
     }
 
-    /// A body without secrets.
     pub fn redact_body(&self, body: Vec<u8>) -> Vec<u8> {
         self.redact(body, MIN_BODY_SECRET)
     }
 
-    /// An address or a message without secrets.
     pub fn redact_text(&self, text: String) -> String {
         let bytes = self.redact(text.into_bytes(), MIN_BODY_SECRET);
         String::from_utf8(bytes)
@@ -90,7 +86,7 @@ impl Redactor {
         let needles: Vec<_> = self.needles.iter().filter(|needle| needle.needle().len() >= min).collect();
         let Some(longest) = needles.iter().map(|needle| needle.needle().len()).max() else { return text };
         let mut found = Vec::new();
-        // Windows overlap by what the longest secret may be escaped to.
+        // Windows overlap by the escaped length of the longest secret.
         let overlap = longest * MAX_ESCAPE_GROWTH;
         let mut from = 0;
         loop {
@@ -108,7 +104,6 @@ impl Redactor {
         let mut clean = Vec::with_capacity(text.len());
         let mut done = 0;
         for Range { start, end } in found {
-            // Of those that overlap, one stands for all.
             if start >= done {
                 clean.extend_from_slice(&text[done..start]);
                 clean.extend_from_slice(REDACTION_MARK);
@@ -120,7 +115,7 @@ impl Redactor {
     }
 }
 
-/// Finds secrets in a piece that begins at `from` of the whole, layer by layer.
+/// Finds secrets in `piece`, which starts at offset `from` of the text, in each layer of escapes.
 fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec<Range<usize>>) {
     for needle in needles {
         let length = needle.needle().len();
@@ -144,8 +139,9 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec
     }
 }
 
-/// Whether escapes in a piece can spell a secret. Most backslashes of JSON stand before `n` or `"`, and most secrets have
-/// neither.
+/// Returns true if escapes in `piece` could spell a secret.
+///
+/// Most backslashes in JSON precede `n` or `"`, and most secrets contain neither.
 fn may_hide(needles: &[&Finder<'static>], piece: &[u8]) -> bool {
     if memchr::memchr2(b'%', b'&', piece).is_some() {
         return true;

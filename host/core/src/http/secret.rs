@@ -1,21 +1,19 @@
-//! Values that only the server they are meant for may see, and the text in presets.toml that asks for them.
+//! Secret values, and the templates in presets.toml that refer to them.
 
 use std::{fmt, sync::Arc};
 
 use super::header;
 use crate::names::quoted;
 
-/// A value that shows itself in no message and no log.
+/// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps a value.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself, for the request that carries it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -27,49 +25,45 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A piece of a header's value as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SecretTemplatePart {
     Text(String),
     Variable(String),
 }
 
-/// A header's value as it is typed: `Bearer ${WEATHER_TOKEN}`.
+/// A header value with variables, such as `Bearer ${WEATHER_TOKEN}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretTemplate(Vec<SecretTemplatePart>);
 
-/// A template with the environment filled in.
 #[derive(Debug, Clone)]
 pub struct FilledTemplate {
-    /// The header's value, or what keeps it from being one: `needs the environment variable X, which is
-    /// not set`.
+    /// The value, or the reason that it cannot be set: `needs the environment variable X, which is not set`.
     pub value: Result<Secret, String>,
-    /// The parts that must not come back.
+    /// Parts to redact from responses.
     pub secrets: Vec<Secret>,
 }
 
 impl SecretTemplate {
-    /// Reads a header's value; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !header::is_value(text.as_bytes()) {
-            return Err("a header's value has no line breaks and no control characters".into());
+            return Err("a header value must not contain line breaks or control characters".into());
         }
         Self::parse_text(text)
     }
 
-    /// Reads any text with variables in it; the error says what is wrong with it.
+    /// Parses any text with variables. The error describes the fault.
     pub fn parse_text(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else {
-                return Err("'${' is not closed; a variable is written ${NAME}".into());
+                return Err("'${' is not closed; write variables as ${NAME}".into());
             };
             let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(letter)
             {
                 let shown = quoted(name, 64);
-                return Err(format!("'{shown}' is not the name of a variable; one is written ${{NAME}}"));
+                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}"));
             }
             pieces.push(SecretTemplatePart::Text(before.to_owned()));
             pieces.push(SecretTemplatePart::Variable(name.to_owned()));
@@ -79,7 +73,7 @@ impl SecretTemplate {
         Ok(Self(pieces))
     }
 
-    /// Puts the values of variables in, whatever is in them. The error is the first variable that is not set.
+    /// Expands the variables without checking their values. The error is the first variable that is not set.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<Secret>) -> Result<String, &str> {
         let mut value = String::new();
         for piece in &self.0 {
@@ -93,7 +87,6 @@ impl SecretTemplate {
         Ok(value)
     }
 
-    /// The variables that it names, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             SecretTemplatePart::Variable(variable) => Some(variable.as_str()),
@@ -101,8 +94,9 @@ impl SecretTemplate {
         })
     }
 
-    /// Puts the values of variables in. A header of this name whose value stands in presets.toml itself
-    /// is taken for a secret where the name says so.
+    /// Expands the variables for the header `name`.
+    ///
+    /// A value without variables is a secret if `name` suggests a credential.
     pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
         let mut value = String::new();
         let mut secrets = Vec::new();
@@ -116,8 +110,8 @@ impl SecretTemplate {
                     }
                     Some(_) => {
                         let why = format!(
-                            "cannot hold the value of the environment variable {variable}: a line break or \
-                             control character is in it"
+                            "cannot hold the value of the environment variable {variable}: it contains a line break \
+                            or control character"
                         );
                         return FilledTemplate { value: Err(why), secrets: Vec::new() };
                     }
@@ -135,13 +129,13 @@ impl SecretTemplate {
     }
 }
 
-/// Whether a header or variable of this name is likely to carry a credential.
+/// Returns true if a header or variable name suggests a credential.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
 }
 
-/// The beginnings of tokens of well-known issuers.
+/// Prefixes of tokens from well-known issuers.
 const TOKEN_PREFIXES: [&str; 12] = [
     "sk-",
     "ghp_",
@@ -157,7 +151,6 @@ const TOKEN_PREFIXES: [&str; 12] = [
     "lin_api_",
 ];
 
-/// True if a value has the form of a token of a well-known issuer.
 pub fn is_token(value: &str) -> bool {
     value.len() >= 16
         && !value.contains(char::is_whitespace)
@@ -190,7 +183,10 @@ mod tests {
         let fill =
             |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
         assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
-        assert_eq!(fill("${BROKEN}").map_err(|why| why.contains("BROKEN: a line break")), Err(true));
+        assert_eq!(
+            fill("${BROKEN}").map_err(|why| why.contains("BROKEN: it contains a line break")),
+            Err(true)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whatever a URL looks like, it leads only where a rule says.
+//! Tests that a URL in any spelling reaches only hosts that a rule names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -80,7 +80,7 @@ fn what_is_not_named_is_denied() {
 #[test]
 fn a_denial_says_which_line_to_add() {
     let denied = rules().check("http://Other.example:81/x").expect_err("denied");
-    assert_eq!(denied.message, "Gate 'weather' may not reach http://other.example:81.");
+    assert_eq!(denied.message, "gate 'weather' may not reach http://other.example:81");
     assert_eq!(
         denied.hint.as_deref(),
         Some("To allow it, add \"http://other.example:81\" = {} under [gates.weather.http] in presets.toml.")
@@ -122,7 +122,7 @@ fn a_header_without_its_variable_is_a_fault_of_its_host_alone() {
     assert_eq!(rules.problems(), [message]);
 }
 
-/// A host that is put together to look like one that is allowed.
+/// Generates hosts that resemble an allowed one.
 fn hosts() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("api.example.com".to_owned()),
@@ -179,7 +179,7 @@ proptest! {
         for form in forms {
             prop_assert!(!is_public(form.into()), "{form}");
         }
-        // No spelling of it is taken for something that a rule names.
+        // Another spelling of the address must not match a rule by accident.
         for spelled in [format!("{v4}"), format!("{}", v4.to_bits()), format!("{:#x}", v4.to_bits()), format!("{:#o}", v4.to_bits()).replace("0o", "0"), format!("[{}]", forms[0])] {
             let rules = rules();
             let checked = rules.check(&format!("http://{spelled}:8080/"));

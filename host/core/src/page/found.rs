@@ -1,80 +1,69 @@
-//! What is asked of the pages, and what comes back.
+//! Search filters and search results.
 
 use serde::{Deserialize, Serialize};
 
 use super::{KnowledgePage, PageType};
 
-/// What a search is narrowed to; empty lists narrow nothing.
+/// Search filters. An empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageFilters {
-    /// Only pages of these types.
     pub page_types: Vec<PageType>,
-    /// Only pages with any of these domains (case ignored, `_` as space).
+    /// Domains. A page must have at least one of them. Ignores case and treats `_` as a space.
     pub domains: Vec<String>,
-    /// Only hits with at least this score, 0 to 1.
     pub min_score: Option<f64>,
 }
 
-/// How well a page answers the question that found it, best first. Unlike scores it may be compared across searches.
+/// How well a page matches a query, best first. Unlike scores, comparable across searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchQuality {
-    /// The question names the page.
     Names,
-    /// It is about what was asked.
     Good,
-    /// It shares something with the question.
     Weak,
-    /// It is the nearest there is and says nothing about what was asked.
+    /// The page is the nearest, but unrelated to the query.
     Nothing,
 }
 
-/// One page that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageHit {
-    /// The page; its neighbours are those that exist, sorted.
+    /// The page, with its existing neighbors, sorted.
     #[serde(flatten)]
     pub page: KnowledgePage,
-    /// 0 to 1, comparable within one search: half is the share of the best by words, half that of the best by
-    /// meaning; 1 for a page that the query names. Without a model the best hit has 1.
+    /// Score from 0 to 1, comparable within one search.
+    ///
+    /// Half is the keyword score relative to the best hit, half the vector score relative to the best hit. A page that
+    /// the query names has 1. Without a model, the best hit has 1.
     pub score: f64,
-    /// How well it answers, whatever the other hits.
     pub fit: MatchQuality,
 }
 
-/// A domain that a search was narrowed to and that no page has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownDomain {
-    /// As it was asked for.
     pub domain: String,
-    /// At most three domains that come nearest, nearest first.
+    /// Up to three similar domains, nearest first.
     pub nearest: Vec<String>,
 }
 
-/// What a search found, best first; the same query gives the same order.
+/// Search results, best first. The order is deterministic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageSearchResult {
-    /// At most as many as were asked for.
     pub hits: Vec<PageHit>,
-    /// Words of the query that occur in no page.
+    /// Query terms that occur in no page.
     pub unmatched_terms: Vec<String>,
-    /// Domains of the filters that no page has.
     pub unknown_domains: Vec<UnknownDomain>,
-    /// What the caller should know of how it was found: that the model did not answer, or that pages still
-    /// wait for their vectors. None where nothing was left out.
+    /// A limitation of this search, such as a model that did not answer or pages without vectors yet. `None` if the
+    /// search was complete.
     pub note: Option<String>,
 }
 
-/// A page, or what comes near.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PageLookup {
-    /// The page, and where it was asked for by a title, the ids of the others with that title, sorted.
     Found {
-        /// The page that is meant: of several with one title the first by id.
+        /// The page. If several share the title, the first by id.
         page: Box<KnowledgePage>,
-        /// Ids of the others.
+        /// Ids of other pages with the same title, sorted. Empty if the lookup was by id.
         namesakes: Vec<String>,
     },
-    /// At most three titles that come nearest, nearest first.
+    /// Up to three similar titles, nearest first.
     Missing(Vec<String>),
 }

@@ -1,20 +1,20 @@
-//! How pages are linked: what a page declares, and what is seen from either end.
+//! Links between pages, as declared and as seen from either end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// A link as a page declares it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PageLink {
-    /// One of [`EDGES`].
+    /// Edge type, from [`EDGES`].
     pub edge: String,
-    /// Id of the target, `Type/Name`.
+    /// Target id, `Type/Name`.
     pub target: String,
 }
 
-/// The edges a page may declare. `used_by` and `required_by` are kept as the inverse of
-/// `uses_heuristic` and `requires_env`; the others are kept as declared.
+/// Edge types that a page may declare.
+///
+/// `used_by` and `required_by` are stored as the inverse `uses_heuristic` and `requires_env`; the others as declared.
 pub const EDGES: [&str; 11] = [
     "step",
     "implements",
@@ -29,23 +29,20 @@ pub const EDGES: [&str; 11] = [
     "related",
 ];
 
-/// A page at the other end of a link.
+/// A linked page, seen from the other end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PageNeighbor {
-    /// The edge, as it is kept.
     pub edge: String,
-    /// Whether the page that was asked for is where the edge starts.
+    /// True if the edge starts at the page that was looked up.
     pub outgoing: bool,
-    /// Id of the other page.
     pub id: String,
-    /// Title of the other page.
     pub title: String,
 }
 
 impl PageNeighbor {
-    /// The neighbours of a page, sorted, each pair of pages once for what their edge means: an edge and its inverse say
-    /// one thing, and so do two pages that name each other as related. What starts at the page that was asked for is
-    /// kept.
+    /// Returns sorted neighbors without duplicates.
+    ///
+    /// An edge and its inverse are duplicates, and so are mutual `related` edges. Prefers outgoing edges.
     pub fn deduplicate(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut once: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
         let mut others = BTreeSet::new();

@@ -1,13 +1,13 @@
-//! Admits calls of tools that the caller's preset exposes. A hidden tool is as unknown as one that
-//! does not exist, and the suggestion names only tools that are not hidden. A call that a tool makes may do
-//! no more than that tool declares.
+//! Admits calls to tools that the preset exposes.
+//!
+//! A hidden tool gets the same fault as an unknown one, and suggestions name only visible tools. A nested call must not
+//! exceed the declared effect of the calling tool.
 
 use async_trait::async_trait;
 
 use super::{Next, Stage};
 use crate::{call::Call, outcome::Outcome};
 
-/// See the module.
 pub struct AdmitStage;
 
 #[async_trait]

@@ -1,7 +1,7 @@
-//! Has a person approve a call, where the preset says so: the client shows who wants to run what with which arguments. What is
-//! asked for stands still, the deadline too. Where nobody can be asked, or somebody says no, nothing runs.
+//! Asks the user to approve a call if the preset requires it.
 //!
-//! It stands after *validate*: what is approved is what the tool gets.
+//! The deadline is paused until the answer. Nothing runs if the user declines or cannot be asked. This stage follows
+//! *validate*, so the user sees the arguments that the tool gets.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -13,21 +13,19 @@ use crate::{
     approval::{ApprovalKey, ApprovalScope, ApprovalStore},
     call::{Call, CallContext},
     catalog::ToolEntry,
-    hidden_chars,
     hash::sha256_hex,
-    lock,
+    hidden_chars, lock,
     outcome::{Fault, Outcome},
     question::ClientQuestion,
 };
 
-/// Characters of the arguments that a person is shown: a screen. Of longer ones the beginning and the end.
+/// Maximum characters of arguments in the question: one screen. Longer arguments are cut in the middle.
 const MAX_SHOWN_ARGUMENTS: usize = 2_400;
 const SHOWN_TAIL: usize = 400;
 
-/// See the module.
 #[derive(Default)]
 pub struct ApproveStage {
-    /// What holds beyond a session.
+    /// Approvals that outlive a session.
     approved: ApprovalStore,
 }
 
@@ -48,7 +46,7 @@ impl Stage for ApproveStage {
 }
 
 impl ApproveStage {
-    /// Passes a call that is approved, and asks for the approval where there is none yet.
+    /// Returns if the call is approved, and asks the user if it is not.
     async fn ensure_approved(
         &self,
         context: &CallContext,
@@ -66,7 +64,7 @@ impl ApproveStage {
         if is_approved() {
             return Ok(());
         }
-        // One question after the other: the answer to one may be that to the next.
+        // One question at a time: the answer may also apply to the next call.
         let _turn = context.call_tree.approval_lock.lock().await;
         if is_approved() {
             return Ok(());
@@ -93,16 +91,20 @@ impl ApproveStage {
     }
 }
 
-/// Asks, and says whether it may run. A fault where there is nobody to ask, or no answer.
+/// Asks the user. Returns true if the call is allowed.
 async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
     let (tool, preset) = (&entry.name, &context.catalog.preset);
     let abilities = context.client.profile();
     if !abilities.forms {
-        let why =
-            if abilities.protocol.is_empty() { "no MCP client calls it" } else { "the client has no forms" };
-        return Err(Fault::denied(format!("'{tool}' needs the approval of a person, and {why}.")).hint(format!(
-            "Call it from a client that declares the capability elicitation.form, or have somebody change \
-             [presets.{preset}.approve] in presets.toml."
+        let why = if abilities.protocol.is_empty() {
+            "the caller is not an MCP client"
+        } else {
+            "the client does not \
+            support forms"
+        };
+        return Err(Fault::denied(format!("'{tool}' requires user approval, but {why}")).hint(format!(
+            "Call it from a client with the capability elicitation.form, or change [presets.{preset}.approve] in \
+            presets.toml."
         )));
     }
     let question = ClientQuestion::approval(&message)?;
@@ -111,17 +113,17 @@ async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Resul
     match member("action").and_then(Value::as_str) {
         Some("accept") => Ok(member("content").is_some_and(|form| form["allow"] == true)),
         Some("decline") => Ok(false),
-        _ => Err(Fault::denied(format!("A person was asked whether '{tool}' may run, and did not answer."))
-            .hint("Call it again when somebody is there to answer.")),
+        _ => Err(Fault::denied(format!("the user was asked whether '{tool}' may run, and did not answer"))
+            .hint("Retry when a user can approve the call.")),
     }
 }
 
 fn declined_fault(entry: &ToolEntry) -> Fault {
-    Fault::denied(format!("A person was asked whether '{}' may run, and declined.", entry.name))
-        .hint("Ask them what to do instead; do not try it another way.")
+    Fault::denied(format!("the user was asked whether '{}' may run, and declined", entry.name))
+        .hint("Ask the user what to do instead. Do not try another way.")
 }
 
-/// What a person is asked: first the tool and what it may do, then the arguments, which are JSON and so one line.
+/// Returns the question. The arguments are one line of JSON.
 fn message(
     context: &CallContext,
     entry: &ToolEntry,
@@ -146,12 +148,12 @@ fn message(
         }
     };
     format!(
-        "May '{tool}' run ({of}, {effect}{by})? An approval holds {holds}.\nArguments: {}",
+        "May '{tool}' run ({of}, {effect}{by})? Approval applies {holds}.\nArguments: {}",
         display_arguments(&arguments.to_string())
     )
 }
 
-/// JSON as far as a person is shown it, with characters that nobody sees written as JSON may write them.
+/// Shortens JSON for display, and escapes hidden characters as JSON does.
 fn display_arguments(json: &str) -> String {
     let mut units = [0; 2];
     let mut text = String::new();
@@ -173,7 +175,6 @@ fn display_arguments(json: &str) -> String {
     format!("{beginning} [… {left_out} characters are not shown; SHA-256 of all {digest}… …] {end}")
 }
 
-/// The form of the question.
 pub(crate) fn form() -> Value {
     json!({
         "type": "object",

@@ -1,9 +1,8 @@
-//! Has filters change what is on its way to the client: shorten it, as a rule. Only replies of a client's own call; what a
-//! tool gets from one that it calls is whole. Errors are left as they are, and so is what is short anyway.
+//! Applies filters, which usually shorten replies, to the client's own calls. Nested calls get whole replies.
 //!
-//! A filter is somebody's code and a short form a convenience, so whatever goes wrong with it leaves the reply as the tool
-//! gave it, with a line in the log. It has its own time, which ends before that of the call. Clients get neither an output
-//! schema nor structured data of tools that a filter is attached to, shortened or not: a short form has none.
+//! Errors and short replies stay as they are. Filters are untrusted and optional: if one fails, the client gets the
+//! original reply. Clients see no output schema or structured data of tools with filters, because a shortened reply has
+//! no structured data.
 
 use std::{
     sync::{
@@ -32,19 +31,18 @@ use crate::{
     tool::SourceId,
 };
 
-/// Bytes of text below which no filter is asked: what it says in place of a reply takes as much.
+/// Minimum bytes of text for a filter to run. A filter's own text takes as much.
 const MIN_TEXT_BYTES: usize = 1_024;
 
-/// What is left of the call's time for sending the reply when a filter has to be done.
+/// Time reserved to send the reply after the filter's deadline.
 const REPLY_TIME_RESERVE: Duration = Duration::from_millis(250);
 
-/// Bytes of text that are hashed on a thread that serves requests.
+/// Maximum bytes of text to hash on a thread that serves requests.
 const MAX_INLINE_HASH_BYTES: usize = 64 << 10;
 
-/// Lines about filters that fail.
 static FAILURE_LOG_LIMIT: LogLimit = LogLimit::new();
 
-/// What makes two pieces of work the same: who asks which filter with what, and the SHA-256 of arguments and reply.
+/// The identity of filter work: equal keys share one run. `content` is the SHA-256 of arguments and reply.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct FilterKey {
     principal: Principal,
@@ -56,10 +54,9 @@ struct FilterKey {
     content: String,
 }
 
-/// What is left of the reply: another one, or the same where it is none.
+/// The filtered reply. `None` if the filter leaves the reply as it is.
 type FilterResult = Result<Option<Arc<Reply>>, Fault>;
 
-/// See the module.
 #[derive(Default)]
 pub struct CompactStage {
     running: SingleFlight<FilterKey, FilterResult>,
@@ -87,7 +84,6 @@ impl Stage for CompactStage {
 }
 
 impl CompactStage {
-    /// What a filter makes of a reply, or the reply itself.
     async fn apply_filter(
         &self,
         call: &Call,
@@ -100,7 +96,7 @@ impl CompactStage {
         match filtered.and_then(|new| new.map(|new| check_reply(&reply, new)).transpose()) {
             Ok(Some(new)) => {
                 let new = Arc::unwrap_or_clone(new);
-                // What is for programs is not shortened.
+                // `_meta` is for programs, so filters do not shorten it.
                 Reply { meta: new.meta.or_else(|| reply.meta.clone()), ..new }
             }
             Ok(None) => Arc::unwrap_or_clone(reply),
@@ -121,7 +117,7 @@ impl CompactStage {
         let own = Instant::now() + filter.source.time_limit();
         let deadline =
             call.deadline().instant().checked_sub(REPLY_TIME_RESERVE).map_or(own, |most| most.min(own));
-        let late = || Fault::new(FaultKind::TimedOut, "There was no time left for it.");
+        let late = || Fault::new(FaultKind::TimedOut, "the filter exceeded its deadline");
         if deadline <= Instant::now() {
             return Err(late());
         }
@@ -146,7 +142,7 @@ impl CompactStage {
         };
         let source = Arc::clone(&filter.source);
         let begin = || async move { Ok(source.filter(asked).await?.map(Arc::new)) };
-        // Whoever joins late has what is left of its own time.
+        // A caller that joins a run late keeps its own deadline.
         timeout_at(deadline, self.running.run(work, begin)).await.unwrap_or_else(|_| Err(late()))
     }
 
@@ -157,13 +153,12 @@ impl CompactStage {
             let why = names::quoted(&fault.in_one_line(), 300);
             tracing::warn!(
                 call = %call.context.id, %tool, failures, left_out,
-                "{} failed as a filter, the reply stays as it is: {why}", filter.source.id()
+                "{} failed as a filter, the reply is unchanged: {why}", filter.source.id()
             );
         }
     }
 }
 
-/// SHA-256 of a reply and the arguments that it came from.
 async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fault> {
     let (reply, arguments) = (Arc::clone(reply), Arc::clone(arguments));
     let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
@@ -172,10 +167,10 @@ async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fa
         return Ok(work());
     }
     let hashed = tokio::task::spawn_blocking(work).await;
-    hashed.map_err(|_| Fault::internal("The reply could not be hashed."))
+    hashed.map_err(|_| Fault::internal("cannot hash the reply"))
 }
 
-/// Bytes of the text of a reply, or of its data where it has no text.
+/// Returns the bytes of text in a reply, or of its structured data if it has no content.
 fn text_bytes(reply: &Reply) -> usize {
     let text = |block: &ContentPart| match block {
         ContentPart::Text(text) => text.len(),
@@ -186,9 +181,9 @@ fn text_bytes(reply: &Reply) -> usize {
     reply.content.iter().map(text).sum::<usize>() + data.map_or(0, json::encoded_len)
 }
 
-/// A reply that may stand for another one: it says something, calls itself no error, and has all that is no text.
+/// Checks that a filtered reply is not an error, has content, and retains all content that is not text.
 fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
-    let broken = |why: &str| Err(Fault::internal(format!("It gave a reply that {why}.")));
+    let broken = |why: &str| Err(Fault::internal(format!("it returned a reply that {why}")));
     if new.is_error {
         return broken("is an error");
     }
@@ -197,7 +192,7 @@ fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
     }
     let mut rest = new.content.iter();
     if !raw.content.iter().filter(|block| !is_text(block)).all(|block| rest.any(|kept| kept == block)) {
-        return broken("lacks what is no text");
+        return broken("lacks non-text content");
     }
     Ok(new)
 }
@@ -209,7 +204,7 @@ fn is_text(block: &ContentPart) -> bool {
     )
 }
 
-/// The same without data; what was said by data alone is said as text.
+/// Removes the structured data. If the reply has no content, the data becomes text.
 fn without_data(mut reply: Reply) -> Reply {
     if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
         reply.content.push(ContentPart::Text(data.to_string()));

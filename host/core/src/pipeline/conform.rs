@@ -1,5 +1,4 @@
-//! Checks the data of a reply against the output schema that the tool declares. Whoever lists a tool with
-//! one has promised it to every client.
+//! Checks structured replies against the output schema that the tool declares to clients.
 
 use std::sync::Arc;
 
@@ -15,7 +14,6 @@ use crate::{
     schema::{Schema, StepBudget, ValidationError, too_many_steps},
 };
 
-/// See the module.
 pub struct ConformStage;
 
 #[async_trait]
@@ -28,13 +26,14 @@ impl Stage for ConformStage {
         let Some(structured) = reply.structured.take() else {
             return Err(contract_fault(
                 entry,
-                "has no structured data, though the tool declares a schema of it",
+                "has no structured data, but the tool declares an output schema",
             ));
         };
         let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
             schema.check_with_budget(value, "member", steps)
         };
-        let (structured, checked) = check_threads::check(&entry.id.source, schema, structured, true, check).await?;
+        let (structured, checked) =
+            check_threads::check(&entry.id.source, schema, structured, true, check).await?;
         checked.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => {
                 contract_fault(entry, &format!("does not match its output schema: {why}"))
@@ -48,13 +47,10 @@ impl Stage for ConformStage {
 }
 
 fn contract_fault(entry: &ToolEntry, why: &str) -> Fault {
-    let (source, tool) = (entry.id.source.to_string(), &entry.id.name);
-    let mut letters = source.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase()).into_iter();
-    let source: String = first.chain(letters).collect();
+    let (source, tool) = (&entry.id.source, &entry.id.name);
     let why = names::quoted(why.trim_end_matches('.'), 300);
-    Fault::internal(format!("{source} broke the contract: the reply of '{tool}' {why}."))
-        .hint(format!("This is a bug in {}.", entry.id.source))
+    Fault::internal(format!("{source} broke the contract: the reply of '{tool}' {why}"))
+        .hint(format!("This is a bug in {source}."))
 }
 
 #[cfg(test)]
@@ -89,7 +85,7 @@ mod tests {
             "on a thread for checks"
         );
         let broken = |why: &str| {
-            Err((FaultKind::Internal, format!("Gate 'x' broke the contract: the reply of 'strict' {why}.")))
+            Err((FaultKind::Internal, format!("gate 'x' broke the contract: the reply of 'strict' {why}")))
         };
         assert_eq!(
             outcome("strict", json!({"structured": {"n": "one"}})).await,
@@ -101,7 +97,7 @@ mod tests {
         );
         assert_eq!(
             outcome("strict", json!({})).await,
-            broken("has no structured data, though the tool declares a schema of it")
+            broken("has no structured data, but the tool declares an output schema")
         );
         assert_eq!(
             outcome("strict", json!({"is_error": true})).await,

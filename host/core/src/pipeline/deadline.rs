@@ -1,5 +1,7 @@
-//! Ends a call when its time is up or its client has given up. Dropping the rest of the pipeline frees
-//! whatever it held; the sandbox ends a busy loop by its own deadline, at the same moment.
+//! Ends a call at its deadline or when the client cancels it.
+//!
+//! Dropping the rest of the pipeline frees its resources. The sandbox interrupts busy loops by its own deadline at the
+//! same moment.
 
 use std::sync::Arc;
 
@@ -12,7 +14,6 @@ use crate::{
     tool::SourceId,
 };
 
-/// See the module.
 pub struct DeadlineStage;
 
 #[async_trait]
@@ -35,26 +36,25 @@ fn timed_out(context: &CallContext) -> Fault {
     let (tool, limit) = (&context.name, context.time_limit().as_secs_f32());
     let source = context.entry().ok().map(|entry| &entry.id.source);
     let silent = match source {
-        Some(SourceId::Server(server)) => format!(" Server '{server}' did not answer."),
+        Some(SourceId::Server(server)) => format!("; server '{server}' did not answer"),
         _ => String::new(),
     };
     let (message, hint) = match (context.shortened_by(), source) {
         (Some(outer), _) => {
             let seconds = (context.started.elapsed().as_secs_f32() * 10.0).round() / 10.0;
             let message =
-                format!("'{tool}' was stopped after {seconds} s, shortly before {outer} runs out of time.");
-            let hint = format!("raise {} in presets.toml, or the timeout of the call.", key(outer));
+                format!("'{tool}' was stopped after {seconds} s, shortly before {outer} runs out of time");
+            let hint = format!("raise {} in presets.toml, or the call's timeout.", key(outer));
             (message, hint)
         }
         (None, source) => {
             let key = source.map_or_else(|| "limits.time".to_owned(), key);
-            (format!("'{tool}' was stopped after {limit} s."), format!("raise {key} in presets.toml."))
+            (format!("'{tool}' was stopped after {limit} s"), format!("raise {key} in presets.toml."))
         }
     };
-    Fault::new(FaultKind::TimedOut, message + &silent).hint(format!("Ask for less at once, or {hint}"))
+    Fault::new(FaultKind::TimedOut, message + &silent).hint(format!("Request less data, or {hint}"))
 }
 
-/// Returns the key of presets.toml that limits the time of a source's calls.
 fn key(source: &SourceId) -> String {
     match source {
         SourceId::Gate(gate) => format!("limits.time of [gates.{gate}]"),
@@ -63,7 +63,7 @@ fn key(source: &SourceId) -> String {
 }
 
 fn cancelled(tool: &str) -> Fault {
-    let mut fault = Fault::new(FaultKind::TimedOut, format!("'{tool}' was cancelled by the client."));
+    let mut fault = Fault::new(FaultKind::TimedOut, format!("'{tool}' was cancelled by the client"));
     fault.retryable = false;
     fault
 }

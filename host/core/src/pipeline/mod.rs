@@ -4,16 +4,20 @@
 //! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
-//! *respond* is outermost and words the faults of requests as JSON. *observe* comes before all that works, so nothing
-//! goes unseen. *admit* comes before all that depends on the tool: a message about a schema would tell that a hidden
-//! tool exists. *deadline* comes before all that takes time: checking arguments and replies counts as running does.
-//! *splice* comes before *validate*, which checks the arguments as the tool gets them. *workflow* lets a call through
-//! only in its turn, and *approve* shows the arguments to a person. *compact* comes after *conform* on the way back,
-//! so what it shortens is what the tool promised. *rescue* has the reply of a tool that has run if the tool that
-//! passes it on fails. *conform* is next to the source, so that no stage works on a reply that breaks its promise.
-//! Later stages (suggest, cache, retry, breaker) have their places between *compact* and *conform*, a retry with a
-//! limit for each attempt ([`Call::attempt`]). The list itself is where the host is composed, because stages need
-//! what only that place knows.
+//! The order matters:
+//!
+//! - *respond* is outermost: it turns the faults of all stages into JSON for tools that take requests.
+//! - *observe* precedes all work, so that every call is recorded.
+//! - *admit* precedes everything that depends on the tool: an error about a schema would reveal a hidden tool.
+//! - *deadline* precedes everything that takes time, including checks of arguments and replies.
+//! - *splice* precedes *validate*, which checks the arguments as the tool gets them.
+//! - *workflow* precedes *approve*, so that users approve only calls that may run.
+//! - *compact* handles replies after *conform*, so it shortens checked data.
+//! - *rescue* returns the reply of a nested call if the tool that forwards it fails.
+//! - *conform* is next to the source, so that no stage handles an invalid reply.
+//!
+//! Future stages (suggest, cache, retry, breaker) belong between *compact* and *conform*; a retry limits each attempt
+//! with [`Call::attempt`]. The host's composition root builds the list, because stages need its services.
 
 mod admit;
 mod approve;
@@ -57,10 +61,8 @@ use crate::{
     outcome::Outcome,
 };
 
-/// One step of the pipeline.
 #[async_trait]
 pub trait Stage: Send + Sync {
-    /// Does its part and hands the call on, or ends it.
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome;
 }
 
@@ -71,7 +73,7 @@ pub struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// Runs what is left: the next stage, or the source itself.
+    /// Runs the next stage, or the source after the last one.
     pub async fn run(self, call: &mut Call) -> Outcome {
         if let [stage, rest @ ..] = self.stages {
             return stage.run(call, Next { stages: rest }).await;
@@ -84,11 +86,11 @@ impl Next<'_> {
     }
 }
 
-/// Counts the time in the source when it is dropped, so that a call that is stopped there counts too.
+/// Adds the time in the source when dropped, so that stopped calls count too.
 struct SourceTimer<'a> {
     context: &'a CallContext,
     since: Instant,
-    /// How long the call had waited for its client by then.
+    /// Time that the call had waited for its client before the source ran.
     waited: Duration,
 }
 
@@ -100,18 +102,15 @@ impl Drop for SourceTimer<'_> {
     }
 }
 
-/// The list of stages.
 pub struct Pipeline {
     stages: Vec<Arc<dyn Stage>>,
 }
 
 impl Pipeline {
-    /// These stages, outermost first.
     pub fn new(stages: Vec<Arc<dyn Stage>>) -> Self {
         Self { stages }
     }
 
-    /// Takes a call through the stages and its outcome back.
     pub(crate) async fn run(&self, call: &mut Call) -> Outcome {
         Next { stages: &self.stages }.run(call).await
     }

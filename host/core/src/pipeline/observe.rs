@@ -1,6 +1,6 @@
-//! Keeps books of every call: hands a record to each observer when the call is over. The log is one of them, with
-//! a line for each call where the operator asks for lines of calls, and one span around it at level debug.
-//! Observers see sizes and kinds, never arguments or results, and of a call that failed a short text without secrets.
+//! Passes a record of every finished call to observers.
+//!
+//! Observers see sizes and kinds, never arguments or results, and a short error text without secrets.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,38 +17,29 @@ use crate::{
     outcome::{FaultKind, Outcome},
 };
 
-/// What the lines of calls go by in filters of the log, at level info.
+/// Log target of call lines, at level info.
 pub const CALL_LOG_TARGET: &str = "calls";
 
-/// Lines about tools that are unknown.
 static UNKNOWN_TOOL_LOG_LIMIT: LogLimit = LogLimit::new();
 
-/// What is known of a call that is over.
 pub struct CallRecord<'a> {
-    /// The call; its tool may be an unknown one.
+    /// The call. Its tool may be unknown.
     pub context: &'a CallContext,
-    /// How long it took, without what its client took to answer questions.
+    /// Duration, without time spent waiting for the client's answers.
     pub duration: Duration,
-    /// How it ended.
     pub ending: CallEnding,
-    /// Bytes of its arguments as JSON text.
     pub bytes_in: usize,
-    /// Bytes of the reply's text and media, or of the fault's message.
     pub bytes_out: usize,
-    /// Those of them that are text.
+    /// The part of `bytes_out` that is text.
     pub text_bytes_out: usize,
-    /// The error: one line, bounded, without what looks like a secret. `None` if the call did not fail or said nothing.
+    /// One line, bounded, without secrets. `None` if the call succeeded or its error has no text.
     pub error: Option<String>,
 }
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallEnding {
-    /// With a reply.
     Replied,
-    /// With a reply that says that it is an error.
     ErrorReply,
-    /// With a fault.
     Fault(FaultKind),
 }
 
@@ -61,7 +52,6 @@ impl CallEnding {
         }
     }
 
-    /// In a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Replied => "ok",
@@ -71,18 +61,16 @@ impl CallEnding {
     }
 }
 
-/// Is told of every call that is over. It must not block.
 pub trait CallObserver: Send + Sync {
-    /// Whether it wants the call that begins now. Where no observer does, nothing is measured.
+    /// Returns true if the observer wants the next call. If no observer does, nothing is measured.
     fn is_on(&self) -> bool {
         true
     }
 
-    /// Takes the record of a call.
+    /// Handles the record of a call. Must not block.
     fn observe(&self, record: &CallRecord<'_>);
 }
 
-/// Writes a line for each call.
 pub struct CallLog;
 
 impl CallObserver for CallLog {
@@ -101,13 +89,11 @@ impl CallObserver for CallLog {
     }
 }
 
-/// See the module.
 pub struct ObserveStage {
     observers: Vec<Box<dyn CallObserver>>,
 }
 
 impl ObserveStage {
-    /// Tells these.
     pub fn new(observers: Vec<Box<dyn CallObserver>>) -> Self {
         Self { observers }
     }

@@ -1,6 +1,7 @@
-//! Keeps the reply of a tool that has run: where the tool that passes it on fails afterwards, because the filter that it
-//! applies runs out of memory, of stack or of time, the reply comes whole. It is inside of *compact*, which shortens it as any
-//! other.
+//! Returns the reply of a nested call, unfiltered, if the tool that forwards it fails afterwards.
+//!
+//! A forwarding tool can fail while it applies a filter, by lack of memory, stack or time. This stage is inside
+//! *compact*, which shortens the rescued reply.
 
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use crate::{
     outcome::{FaultKind, Outcome},
 };
 
-/// See the module.
 pub struct RescueStage;
 
 #[async_trait]
@@ -46,7 +46,7 @@ mod tests {
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 
-    /// Fails as a gate does whose filter takes too much, after the call that it passes on; `kind` by its arguments.
+    /// Makes the outer call fail after its nested call, in the way that the argument `fails` names.
     struct Exhausts;
 
     #[async_trait]

@@ -1,5 +1,6 @@
-//! Words the faults of requests as their callers expect every answer: one JSON object. It is outermost, so that the stages see
-//! a fault as a fault, whichever of them finds it, and the caller sees JSON.
+//! Returns faults of tools that take requests as a JSON object, like their other answers.
+//!
+//! The stage is outermost: other stages see a fault, and the caller sees JSON.
 
 use std::sync::Arc;
 
@@ -13,7 +14,6 @@ use crate::{
     workflow::takes_requests,
 };
 
-/// See the module.
 pub struct RespondStage;
 
 #[async_trait]

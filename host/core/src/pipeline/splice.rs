@@ -1,13 +1,14 @@
-//! Puts parts of artifacts where the arguments say so, so that data moves from one tool to another without passing through
-//! a model. `{"$artifact": "art-…"}` anywhere in the arguments becomes the text of the artifact;
+//! Replaces artifact markers in arguments, so that data moves between tools without passing through a model.
 //!
-//! - with `"pointer": "/items/3"` (RFC 6901) the JSON value there,
-//! - with `"range": [812, 1040]` these lines, counted from 1, both included,
-//! - with `"as": "json"` the JSON that the text or the lines are, and with `"as": "text"` the value at the pointer as text.
+//! `{"$artifact": "art-…"}` anywhere in the arguments becomes the text of the artifact. Options:
 //!
-//! Only in a client's own call, and only what belongs to whoever calls. What was put in is not looked through again. All that
-//! comes after sees the arguments as they are then; what is logged and counted is what the client sent. A tool whose schema
-//! has a property `$artifact` of its own gets its arguments as they are.
+//! - `"pointer": "/items/3"` (RFC 6901) selects a JSON value.
+//! - `"range": [812, 1040]` selects lines, counted from 1, inclusive.
+//! - `"as": "json"` parses the selected text as JSON; `"as": "text"` keeps a selected value as text.
+//!
+//! Only a client's own call is spliced, and only with the caller's artifacts. Inserted data is not searched for
+//! markers. Later stages see the new arguments; logs and counts use the original ones. A tool whose schema defines
+//! `$artifact` gets its arguments unchanged.
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
@@ -29,19 +30,18 @@ use crate::{
     ports::{ArtifactService, artifacts::ID_PREFIX},
 };
 
-/// The most parts of artifacts in the arguments of one call.
+/// Maximum markers in the arguments of one call.
 const MAX_PARTS: usize = 64;
 
-/// The most bytes of arguments as JSON text after splicing.
+/// Maximum bytes of spliced arguments as JSON text.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Bytes of memory that the JSON values of all parts may take.
+/// Maximum bytes of memory for all parsed values.
 const MAX_MEMORY: usize = 64 << 20;
 
-/// Bytes that are read as JSON on a thread that serves requests.
+/// Maximum bytes to parse as JSON on a thread that serves requests.
 const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
-/// See the module.
 pub struct SpliceStage {
     artifacts: Arc<dyn ArtifactService>,
 }
@@ -61,7 +61,6 @@ impl Stage for SpliceStage {
 }
 
 impl SpliceStage {
-    /// Takes parts from here.
     pub fn new(artifacts: Arc<dyn ArtifactService>) -> Self {
         Self { artifacts }
     }
@@ -76,7 +75,7 @@ impl SpliceStage {
         if markers.len() > MAX_PARTS {
             let count = markers.len();
             return Err(Fault::invalid(format!(
-                "The arguments have {count} parts of artifacts; the most is {MAX_PARTS}."
+                "arguments have {count} artifact markers; the limit is {MAX_PARTS}"
             )));
         }
         let texts = self.read_texts(owner, &markers, json::encoded_len(&sent)).await?;
@@ -96,7 +95,7 @@ impl SpliceStage {
         Ok(())
     }
 
-    /// The texts of all parts, which together with the rest are no larger than they may be.
+    /// Reads the text of all markers. Fails if these texts and the `rest` bytes exceed [`MAX_BYTES`].
     async fn read_texts(
         &self,
         owner: &Principal,
@@ -121,7 +120,7 @@ impl SpliceStage {
     }
 }
 
-/// Whether arguments can have parts of artifacts. Some clients send arguments as a string that holds them.
+/// Returns true if the arguments, or arguments sent as a JSON string, may contain markers.
 fn may_have_markers(arguments: &Value) -> bool {
     match arguments {
         Value::String(text) => text.contains(MARKER),
@@ -137,7 +136,7 @@ fn has_markers(value: &Value) -> bool {
     }
 }
 
-/// Arguments that came as a string are read here; a mistake in them is told where arguments are checked.
+/// Parses arguments that are a JSON string. Leaves invalid JSON to *validate*.
 async fn parse_arguments(arguments: &Value) -> Result<Value, Fault> {
     let Value::String(text) = arguments else { return Ok(arguments.clone()) };
     let text = text.clone();
@@ -148,24 +147,22 @@ async fn parse_arguments(arguments: &Value) -> Result<Value, Fault> {
 
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Fault::internal("The parts of artifacts could not be put in."))
+    done.map_err(|_| Fault::internal("cannot insert artifacts into the arguments"))
 }
 
 fn too_large() -> Fault {
-    Fault::exhausted(format!(
-        "With the parts of artifacts the arguments would be more than {MAX_BYTES} bytes."
-    ))
-    .hint("Take less: a pointer to a value, or a range of lines.")
+    Fault::exhausted(format!("arguments with artifacts inserted would exceed the limit of {MAX_BYTES} bytes"))
+        .hint("Insert less: set \"pointer\" to select a value, or \"range\" to select lines.")
 }
 
-/// The same for one that never was, one whose time is up, and one of somebody else.
+/// Returns the same fault for an artifact that never existed, has expired, or belongs to another user.
 fn unknown_artifact(id: &str) -> Fault {
     let shown = names::quoted(id, 80);
-    let fault = Fault::not_found(format!("There is no artifact '{shown}', or not any more."));
+    let fault = Fault::not_found(format!("artifact '{shown}' not found or expired"));
     if id.starts_with(ID_PREFIX) {
-        return fault.hint("Call the tool again that it is the result of, and use the new id.");
+        return fault.hint("Call the tool that produced it again, and use the new id.");
     }
-    fault.hint(format!("Ids of artifacts begin with '{ID_PREFIX}'."))
+    fault.hint(format!("Artifact ids begin with '{ID_PREFIX}'."))
 }
 
 #[cfg(test)]

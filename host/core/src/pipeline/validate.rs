@@ -1,7 +1,6 @@
-//! Checks arguments against the tool's schema before any gate runs, and says what would be right.
-//! A client that sends the arguments as a JSON string gets them parsed.
+//! Checks arguments against the tool's schema before the tool runs. The fault describes valid arguments.
 //!
-//! What is soon done is done here. What is not (see [`crate::checks`]) begins anew on a thread for checks.
+//! Arguments in a JSON string are parsed. Long checks restart on another thread; see [`crate::check_threads`].
 
 use std::sync::Arc;
 
@@ -16,13 +15,12 @@ use crate::{
     schema::{Schema, StepBudget, ValidationError, kind_of, too_many_steps},
 };
 
-/// A longer schema costs the client more tokens than it helps; tools/list has it.
+/// Maximum bytes of a schema in a hint. Longer schemas cost the client more tokens than they save.
 const MAX_SHOWN_SCHEMA: usize = 4096;
 
-/// A longer text is not parsed on a thread that serves requests.
+/// Maximum bytes to parse as JSON on a thread that serves requests.
 const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
-/// See the module.
 pub struct ValidateStage;
 
 #[async_trait]
@@ -38,7 +36,7 @@ impl Stage for ValidateStage {
         settled.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => invalid_arguments(&why, schema),
             ValidationError::Stopped(_) => {
-                Fault::invalid(format!("Invalid arguments: they {}.", too_many_steps()))
+                Fault::invalid(format!("invalid arguments: they {}", too_many_steps()))
             }
         })?;
         call.arguments = arguments;
@@ -46,8 +44,9 @@ impl Stage for ValidateStage {
     }
 }
 
-/// Makes arguments what the gate is given: an object that matches the schema. Where the check was stopped
-/// they still are what they were, or the same without nulls.
+/// Makes the arguments an object that matches the schema.
+///
+/// If the check stops early, the arguments are unchanged except that nulls may be gone.
 fn coerce_arguments(
     schema: &Schema,
     arguments: &mut Value,
@@ -60,7 +59,7 @@ fn coerce_arguments(
         Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
         other => return other,
     };
-    // Many clients write null for what they do not set.
+    // Many clients send null for arguments that are not set.
     let Some(members) = arguments.as_object_mut() else { return Err(refusal) };
     let given = members.len();
     members.retain(|_, value| !value.is_null());
@@ -73,7 +72,7 @@ fn coerce_arguments(
     }
 }
 
-/// Arguments that are no object yet: none at all, or an object in a string.
+/// Converts missing arguments, or an object in a string, to an object.
 fn to_object(value: &Value) -> Result<Value, String> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
@@ -89,7 +88,7 @@ fn to_object(value: &Value) -> Result<Value, String> {
 }
 
 fn invalid_arguments(why: &str, schema: &Schema) -> Fault {
-    let fault = Fault::invalid(format!("Invalid arguments: {why}"));
+    let fault = Fault::invalid(format!("invalid arguments: {why}"));
     let shown = serde_json::to_string(&**schema.source()).unwrap_or_default();
     if shown.len() > MAX_SHOWN_SCHEMA {
         return fault.hint("The tool's schema is in tools/list.");

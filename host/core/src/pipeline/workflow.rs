@@ -1,8 +1,7 @@
-//! Lets a call through when the steps before it are done, and leaves the mark of its own: see [`crate::workflow`]. It stands
-//! before *approve*, so that a person is not asked about a call that may not run yet, and after *validate*.
+//! Lets a call through if its previous workflow steps are done, and marks its own step. See [`crate::workflow`].
 //!
-//! A request is checked before anything runs for it, by its intent and the effect that it states. What it calls is checked
-//! again by what the tool may do, as is every call without a request: through `call_tool`, from a script, or directly.
+//! The stage follows *validate* and precedes *approve*. A request is checked before anything runs, by its declared
+//! intent and effect. Nested calls are checked by the called tool's effect, as are all calls without a request.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -22,32 +21,27 @@ use crate::{
     workflow::{WorkflowStep, intent_of, steps_for, takes_requests},
 };
 
-/// See the module.
 pub struct WorkflowStage {
     marks: Arc<dyn WorkflowMarks>,
 }
 
-/// What decides about the steps of a call.
 struct StepContext<'a> {
     intent: Intent,
-    /// The request that names the project, if the call is one or serves one.
+    /// The request, if the call is one or is nested in one. It may name the project.
     claim: Option<&'a Arc<RequestClaim>>,
-    /// True if nothing is changed, so that no mark is left.
+    /// True for a dry run, which leaves no mark.
     rehearsal: bool,
-    /// True if the answer is a JSON object with `meta`.
+    /// True if the reply is a JSON object with `meta`.
     is_request: bool,
 }
 
-/// The directory of a project as it was named, and who named it.
 type ProjectRoot = (String, &'static str);
 
 impl WorkflowStage {
-    /// Creates the stage. `marks` is where they are looked for and left.
     pub fn new(marks: Arc<dyn WorkflowMarks>) -> Self {
         Self { marks }
     }
 
-    /// Returns the project if every mark is there that these steps require.
     async fn require_marks(
         &self,
         context: &CallContext,
@@ -79,13 +73,13 @@ impl WorkflowStage {
         Ok(project)
     }
 
-    /// The working directory of whoever called. `None` if it is not on this machine, or not where projects may be.
+    /// Returns the caller's working directory. `None` if it is on another machine, or outside the step's roots.
     async fn working_directory(&self, context: &CallContext, step: &WorkflowStep) -> Option<PathBuf> {
         let directory = context.working_directory.as_ref()?.to_str()?;
         self.marks.project("the working directory", directory, &step.roots).await.ok()
     }
 
-    /// Leaves the marks of these steps. The answer to a request names them, and those that could not be left.
+    /// Creates marks, and adds their names and failures to the reply.
     async fn write_marks(
         &self,
         steps: &[&WorkflowStep],
@@ -98,7 +92,7 @@ impl WorkflowStage {
             let Some(file) = step.produces.as_ref().map(|mark| step.mark_file(mark)) else { continue };
             match self.marks.create(project, &file).await {
                 Ok(()) => left.push(file),
-                Err(fault) => failed.push(format!("the mark {file} was not left: {}", fault.in_one_line())),
+                Err(fault) => failed.push(format!("cannot create the mark {file}: {}", fault.in_one_line())),
             }
         }
         if is_request && add_marks_to_meta(reply, &left, &failed) {
@@ -137,7 +131,7 @@ impl Stage for WorkflowStage {
     }
 }
 
-/// Returns what decides about a call. `None` if the calls that it makes, or the request that it serves, are checked instead.
+/// Returns the step context of a call. `None` if its nested calls, or the request that it serves, are checked instead.
 fn turn<'a>(
     context: &'a CallContext,
     entry: &ToolEntry,
@@ -162,7 +156,7 @@ fn turn<'a>(
     Some(StepContext { intent, claim: outer, rehearsal, is_request: false })
 }
 
-/// The directory of the project: the request names it, or the preset, or the client has only one.
+/// Returns the project directory from the request, the preset or the client's only root, in this order.
 async fn project_root(
     context: &CallContext,
     claim: Option<&Arc<RequestClaim>>,
@@ -181,16 +175,15 @@ async fn project_root(
 }
 
 fn no_project(context: &CallContext, turn: &StepContext<'_>, step: &WorkflowStep) -> Fault {
-    let why = format!("The workflow '{}' has to know the project.", step.workflow);
+    let why = format!("workflow '{}' requires a project directory", step.workflow);
     let fault = if turn.is_request { Fault::invalid(why) } else { Fault::denied(why) };
     let preset = &context.catalog.preset;
     fault.hint(format!(
-        "Name its directory: context.project_root in a request, or project = \"DIR\" under [presets.{preset}] in presets.toml."
+        "Set context.project_root in the request, or project = \"DIR\" under [presets.{preset}] in presets.toml."
     ))
 }
 
-/// Names marks in the `meta` of an answer. Returns false if the answer is not the object that it was, because it is told in
-/// short.
+/// Adds marks to the `meta` of an answer. Returns false if the reply is not a JSON object with `meta`.
 fn add_marks_to_meta(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
     let Some(ContentPart::Text(text)) = reply.content.first_mut() else { return false };
     let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
@@ -210,11 +203,11 @@ fn add_marks_to_meta(reply: &mut Reply, left: &[String], failed: &[String]) -> b
 fn missing_mark(step: &WorkflowStep, all: &[WorkflowStep], mark: &str, file: &str) -> Fault {
     let name = step.mark_file(mark);
     let how = match all.iter().find(|one| one.produces_file(&name) && !one.intents.is_empty()) {
-        Some(one) => format!("A request with the intent {} that succeeds leaves it.", one.intents_in_words()),
-        None => format!("Whoever does that step makes the file {file}."),
+        Some(one) => format!("A successful request with the intent {} creates it.", one.intents_in_words()),
+        None => format!("The file {file} must be created outside the workflow when that step is done."),
     };
     let workflow = &step.workflow;
-    Fault::denied(format!("The workflow '{workflow}' lacks the mark '{mark}' ({file}); nothing was run."))
+    Fault::denied(format!("workflow '{workflow}' requires the mark '{mark}' ({file}); nothing was run"))
         .hint(how)
 }
 

@@ -1,5 +1,6 @@
-//! Artifacts: texts that were too large to show, kept whole for a while. Each belongs to a principal, and no
-//! method gives one principal what another one keeps.
+//! Artifacts: large texts that are stored for a limited time.
+//!
+//! Each belongs to a principal, and no method gives a principal access to another's artifacts.
 
 use std::time::Duration;
 
@@ -9,140 +10,116 @@ use serde::{Deserialize, Serialize};
 pub use crate::page::MatchQuality;
 use crate::{call::Principal, outcome::Fault};
 
-/// What ids begin with.
+/// Prefix of artifact ids.
 pub const ID_PREFIX: &str = "art-";
 
-/// A text to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArtifactDraft {
-    /// The text itself.
     pub text: String,
-    /// Its media type.
     pub mime_type: String,
-    /// The tool that it is the result of, as the client calls it.
+    /// The exposed name of the tool that produced the text.
     pub tool: Option<String>,
-    /// Whose tool that is: a gate or a server.
+    /// The gate or server of that tool.
     pub source: Option<String>,
-    /// The preset that it came through.
     pub preset: String,
-    /// What stands in it, in short. Searches go by it.
+    /// A summary of the text, used by searches.
     pub summary: Option<String>,
-    /// In any order, each once or more.
     pub tags: Vec<String>,
-    /// How long it is kept; none for as long as the store is set to.
+    /// Time to live. `None` for the store's default.
     pub ttl: Option<Duration>,
 }
 
-/// What is known of an artifact. Times are milliseconds since 1970-01-01T00:00:00Z.
+/// Metadata of an artifact. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// [`ID_PREFIX`] and the first hexadecimal digits of the SHA-256 of the text: 12 of them, more where two texts of
-    /// one principal share those.
+    /// [`ID_PREFIX`] and the first 12 hexadecimal digits of the text's SHA-256. More digits if two texts of one
+    /// principal collide.
     pub id: String,
-    /// Bytes of the text.
     pub size: u64,
-    /// Its lines.
     pub lines: u64,
-    /// Its media type.
     pub mime_type: String,
-    /// The tool that it is the result of.
     pub tool: Option<String>,
-    /// Whose tool that is.
     pub source: Option<String>,
-    /// The preset that it came through.
     pub preset: String,
-    /// What stands in it, in short.
     pub summary: Option<String>,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     pub tags: Vec<String>,
-    /// When it was first kept.
     pub created: u64,
-    /// When it is gone; none where it is pinned.
+    /// When it expires. `None` if it is pinned.
     pub expires: Option<u64>,
 }
 
-/// Which part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ArtifactPart {
-    /// All of it.
     Whole,
     /// Characters (Unicode scalar values).
     Characters(TextRange),
-    /// Lines, without the end of the last one.
+    /// Lines, without the line ending of the last one.
     Lines(TextRange),
-    /// The value at a JSON pointer (RFC 6901), as it stands in the text.
+    /// The value at a JSON pointer (RFC 6901), as written in the text.
     Pointer(String),
 }
 
-/// So many units from an offset, which counts from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TextRange {
-    /// Units before it.
+    /// Zero-based start.
     pub offset: u64,
-    /// The most units in it.
     pub count: u64,
 }
 
-/// A part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArtifactSlice {
-    /// The part.
     pub text: String,
-    /// What there is in all, in the unit that was asked in; characters for a pointer and for the whole.
+    /// Total size in the requested unit; characters for a pointer or the whole text.
     pub total: u64,
-    /// Where the next piece begins, where there is one.
+    /// Offset of the next slice. `None` at the end.
     pub next: Option<u64>,
 }
 
-/// What a list of artifacts goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArtifactFilter {
-    /// All of them.
     pub tags: Vec<String>,
-    /// Words that summary, tool, source or tags hold, all of them, whatever their case. Empty for any.
+    /// Words that the summary, tool, source or tags must contain, ignoring case. Empty matches all.
     pub words: String,
 }
 
-/// An artifact that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArtifactHit {
-    /// Which one.
     pub artifact: Artifact,
-    /// 0 to 1, comparable within one search.
+    /// Score from 0 to 1, comparable within one search.
     pub score: f64,
-    /// How well its summary answers, whatever the other hits.
     pub fit: MatchQuality,
 }
 
-/// What changes about an artifact.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArtifactChanges {
-    /// Another summary.
     pub summary: Option<String>,
-    /// Further tags.
     pub add_tags: Vec<String>,
-    /// Whether it stays until it is deleted; taken back, its time begins anew.
+    /// True to store it until it is deleted. False restarts its time to live.
     pub pinned: Option<bool>,
 }
 
-/// A store of artifacts. What is past its time is gone for every method at once, on disk with the next sweep. A store
-/// that cannot be reached is an `unavailable` fault that names it; an unknown id, one of somebody else, and one past its
-/// time are the same `not-found`.
+/// A store of artifacts.
+///
+/// Expired artifacts are invisible immediately, and leave the disk with the next sweep. If the store is unreachable,
+/// methods fail with `unavailable` and its name. Unknown, foreign and expired ids all give the same `not-found`.
 #[async_trait]
 pub trait ArtifactService: Send + Sync {
-    /// Keeps a text. The same text of the same principal again is the same artifact: its time begins anew, tags are
-    /// added, and tool, source and summary are the new ones where they are given. `exhausted`, and nothing is kept, where all
-    /// artifacts would then be more than the cap, or the disk is full.
+    /// Stores a text.
+    ///
+    /// If the principal already stored the same text, this restarts its time to live, adds the tags, and replaces tool,
+    /// source and summary if given. Fails with `exhausted` if the store's size limit is reached or the disk is full.
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault>;
 
-    /// What is known of each, in the order of the ids.
+    /// Returns the metadata of each id, in order.
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
 
-    /// A part of the text. A pointer to nothing is a `not-found` fault that says how far it leads; one into
-    /// what is no JSON is `invalid-arguments`.
+    /// Reads a part of the text.
+    ///
+    /// Fails with `not-found` if the pointer leads nowhere; the fault names the part of the pointer that exists. Fails
+    /// with `invalid-arguments` if the text is not JSON.
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault>;
 
-    /// Those that match, newest first.
     async fn recent(
         &self,
         owner: &Principal,
@@ -150,12 +127,11 @@ pub trait ArtifactService: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault>;
 
-    /// Those whose summaries answer a question best.
+    /// Searches summaries.
     async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault>;
 
-    /// Changes what is known of an artifact.
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault>;
 
-    /// Deletes an artifact; false where there was none.
+    /// Deletes an artifact. Returns false if it does not exist.
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault>;
 }

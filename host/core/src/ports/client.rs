@@ -1,4 +1,4 @@
-//! The client at the other end of a call: what it can do, and the way to ask it something while the call runs.
+//! The client of a call: its capabilities, and questions to it while the call runs.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::{
     question::{ClientQuestion, QuestionKind},
 };
 
-/// How much a message to the client matters, as RFC 5424 has it.
+/// Severity of a log message to the client, as in RFC 5424.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the words are those of the RFC")]
@@ -25,68 +25,61 @@ pub enum MessageLevel {
     Emergency,
 }
 
-/// What a client says it can do.
+/// Capabilities that a client declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientProfile {
-    /// As it calls itself; empty where it does not say.
+    /// Its declared name, or empty.
     pub name: String,
-    /// Its version, in its own words.
     pub version: String,
-    /// The version of the protocol that it speaks; empty where it speaks none.
+    /// MCP version. Empty if the caller is not an MCP client.
     pub protocol: String,
-    /// Whether it can show a person a form.
     pub forms: bool,
-    /// Whether it can show a person an address to open.
     pub urls: bool,
-    /// Whether it lets its model be asked.
     pub sampling: bool,
-    /// Whether it says which directories it works in.
     pub roots: bool,
-    /// What it wants to be told of; none where it wants no messages.
+    /// Minimum level of log messages. `None` if it wants none.
     pub messages: Option<MessageLevel>,
 }
 
 impl ClientProfile {
-    /// Whether it can be asked anything.
     pub fn can_answer(&self) -> bool {
         self.forms || self.urls || self.sampling || self.roots
     }
 }
 
-/// The client of one call.
 #[async_trait]
 pub trait CallingClient: Send + Sync {
-    /// What it can do.
     fn profile(&self) -> ClientProfile;
 
-    /// The same for all calls that run now for the same person at the same client; none where nobody knows.
+    /// Returns an id shared by concurrent calls of the same user and client. `None` if unknown.
     fn identity(&self) -> Option<usize> {
         None
     }
 
-    /// What was approved in its session; none where it has none.
+    /// Returns the approvals of the client's session. `None` without a session.
     fn approvals(&self) -> Option<&ApprovalStore> {
         None
     }
 
-    /// Asks, and waits for as long as it takes: an answer to each question, as the protocol has it, in their order. Asked
-    /// only what the client can do. Dropping the future takes the questions back.
+    /// Asks questions that the client supports, and waits without a limit.
+    ///
+    /// Returns an answer per question, in order, as MCP defines them. Dropping the future withdraws the questions.
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault>;
 
-    /// Asks for the directories that it works in, as `file:` addresses. Empty if it does not say. Dropping the future takes
-    /// the question back.
+    /// Asks for the client's working directories as `file:` URLs. Empty if it lists none. Dropping the future withdraws
+    /// the question.
     async fn roots(&self) -> Result<Vec<String>, Fault> {
         Ok(Vec::new())
     }
 
-    /// Takes note that a call wanted to ask what the client cannot be asked.
+    /// Records that a call needed a question that the client does not support.
     fn record_missing_capability(&self, _: QuestionKind) {}
 
-    /// Tells the client something, in the name of `logger`. Never blocks; may drop messages.
+    /// Sends a log message in the name of `logger`. Never blocks, and may drop messages.
     fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value);
 }
 
-/// Nobody: whoever called can be asked nothing.
+/// The client of calls that do not come from an MCP client. Cannot be asked anything.
 pub struct NoClient;
 
 #[async_trait]
@@ -96,7 +89,7 @@ impl CallingClient for NoClient {
     }
 
     async fn ask(&self, _: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        Err(Fault::denied("Whoever made this call cannot be asked anything."))
+        Err(Fault::denied("the caller cannot answer questions"))
     }
 
     fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}

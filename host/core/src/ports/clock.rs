@@ -1,7 +1,7 @@
 //! The wall clock, injected so that tests and replays can set it.
 
-/// Tells the time of day. Deadlines do not use it: they run on the monotonic timer of the runtime.
+/// The time of day. Deadlines use the runtime's monotonic timer instead.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since 1970-01-01T00:00:00Z.
+    /// Returns milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> u64;
 }

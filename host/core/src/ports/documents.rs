@@ -1,5 +1,6 @@
-//! Repositories of documents as the host sees them: what gates search and read ([`DocumentReader`]), and what indexing
-//! writes ([`DocumentStore`]). Engines implement both; nothing here opens a file.
+//! Document repositories: [`DocumentReader`] for searching and reading, [`DocumentStore`] for indexing.
+//!
+//! Engines implement both. Nothing here opens a file.
 
 use std::time::Duration;
 
@@ -9,104 +10,88 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Fault;
 pub use crate::page::MatchQuality;
 
-/// A folder or checkout that was indexed.
+/// An indexed directory or git checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// Stays the same for as long as the repository does.
     pub id: String,
-    /// What tools call it; unique.
+    /// Unique name, used by tools.
     pub name: String,
-    /// Where it comes from, without credentials.
+    /// Origin, without credentials.
     pub url: Option<String>,
-    /// The commit that was indexed, where it is a git checkout.
+    /// The indexed commit. `None` if it is not a git checkout.
     pub commit: Option<String>,
-    /// What it is, in a word or two.
     pub kind: Option<String>,
-    /// Documents in it.
     pub file_count: u32,
-    /// What is in it and how to search it, as markdown; none where it was not asked for or is not written yet.
+    /// Markdown about the contents and how to search them. `None` if not requested or not written yet.
     pub navigation_guide: Option<String>,
     /// RFC 3339, in UTC.
     pub created_at: Option<String>,
-    /// As `created_at`.
     pub updated_at: Option<String>,
 }
 
-/// What a search goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchMode {
-    /// The words of the query.
+    /// Matches the words of the query.
     Text,
-    /// What the query means.
+    /// Matches the meaning of the query.
     Semantic,
 }
 
-/// Lines of a document, from 1, both included.
+/// Lines of a document, counted from 1, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRange {
-    /// The first.
     pub first: u32,
-    /// The last.
     pub last: u32,
 }
 
-/// One document that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DocumentHit {
-    /// Within its repository, with `/`.
+    /// Path within the repository, with `/`.
     pub path: String,
-    /// 0 to 1, comparable within one search.
     pub score: f64,
-    /// How well it answers, whatever the other hits.
     pub fit: MatchQuality,
     /// Tokens (o200k_base) of the whole document.
     pub tokens: u32,
-    /// Where in it the best answer stands, where that is known.
     pub best: Option<LineRange>,
 }
 
-/// What a search of documents found, best first; the same query gives the same order.
+/// Search results, best first. The order is deterministic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DocumentSearchResult {
-    /// At most as many as were asked for.
     pub hits: Vec<DocumentHit>,
-    /// Words of the query that occur in no document of the repository.
+    /// Query terms that occur in no document of the repository.
     pub unmatched_terms: Vec<String>,
-    /// What the caller should know of how these were found.
     pub note: Option<String>,
 }
 
-/// A document, or a part of one, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
-    /// Name of the repository, as it is spelled there.
     pub repository: String,
-    /// Within the repository.
     pub path: String,
-    /// The lines that were asked for.
     pub text: String,
-    /// Which lines those are; both 0 where it has none.
+    /// The range of `text`. Both 0 if it is empty.
     pub lines: LineRange,
-    /// Lines of the whole document.
     pub total_lines: u32,
-    /// Tokens (o200k_base) of the whole document.
     pub total_tokens: u32,
-    /// What the text was made of, where it is not the file itself (`HTML`, `notebook`); lines are those of the text.
+    /// The source format if the text was converted (`HTML`, `notebook`). Lines refer to the text.
     pub made_from: Option<String>,
 }
 
-/// Repositories of documents. Every method faults with `unavailable` and the engine's name and address when the engine
-/// cannot be reached; "nothing found" is never a fault.
+/// Document repositories.
+///
+/// Methods fail with `unavailable` and the engine's name and address if it is unreachable. An empty result is never a
+/// fault.
 #[async_trait]
 pub trait DocumentReader: Send + Sync {
-    /// Every repository, by name; without `guides`, their navigation guides are left out.
+    /// Returns all repositories, by name. Includes navigation guides if `guides` is set.
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault>;
 
     /// Finds documents. Any text is a valid query; `limit` is at least 1.
     ///
     /// # Errors
-    /// `not-found` with the nearest names where there is no such repository.
+    ///
+    /// `not-found` with similar names if the repository does not exist.
     async fn search(
         &self,
         repository: &str,
@@ -115,86 +100,74 @@ pub trait DocumentReader: Send + Sync {
         limit: usize,
     ) -> Result<DocumentSearchResult, Fault>;
 
-    /// A document, whole or only these lines of it.
+    /// Reads a document or a range of its lines.
     ///
     /// # Errors
-    /// `not-found` with the nearest names where there is no such repository or path; `invalid-arguments` where the
-    /// lines begin beyond the end, or end before they begin.
+    ///
+    /// `not-found` with similar names if the repository or path does not exist; `invalid-arguments` if the range starts
+    /// after the last line or ends before it starts.
     async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault>;
 }
 
-/// A repository as indexing knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepositoryState {
-    /// What everybody sees.
     pub repository: Repository,
-    /// The folder it was read from, absolute; none where another program keeps it.
+    /// The absolute source directory. `None` if another program manages the repository.
     pub root: Option<String>,
     /// Files added, changed and removed since the navigation guide was written.
     pub changed_since_guide: u32,
 }
 
-/// What is known of a stored file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHead {
-    /// Within the repository, with `/`.
     pub path: String,
-    /// SHA-256 of the file's bytes and of how they were read, in hex: another reading has another one.
+    /// Hexadecimal SHA-256 of the file's bytes and of the conversion. Changes if either does.
     pub hash: String,
 }
 
-/// A part of a document that is searched by meaning.
+/// A part of a document with its own vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentChunk {
-    /// Bytes of the document's text: from, and up to.
+    /// Start in the text, in bytes.
     pub start: usize,
-    /// As `start`.
+    /// End in the text, in bytes, exclusive.
     pub end: usize,
-    /// Its lines.
     pub lines: LineRange,
-    /// The headings that lead to it, outermost first, parted by ` > `; empty where there are none.
+    /// Enclosing headings, outermost first, joined by ` > `. Empty if there are none.
     pub heading: String,
 }
 
-/// A file to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// What it is called, and the version of it.
     pub head: FileHead,
-    /// Its text.
     pub text: String,
-    /// What the text was made of, where it is not the file itself.
     pub made_from: Option<String>,
-    /// Its headings, or the names it defines: the words that tell what it is about.
+    /// Headings or defined names: words that describe the file.
     pub headings: Vec<String>,
-    /// Lines of the text.
     pub lines: u32,
-    /// Tokens (o200k_base) of the text.
     pub tokens: u32,
-    /// In the order of the text.
     pub chunks: Vec<DocumentChunk>,
 }
 
-/// Where indexing keeps what it read. Each method is all or nothing, so a run that is killed goes on where it was; two
-/// runs at once end with what the last one read. Faults as [`DocumentReader`] does; `denied` where the database belongs to
-/// another program and is only read.
+/// A store for indexed documents.
+///
+/// Each method is atomic, so an interrupted run resumes. If two runs overlap, the last write wins. Faults are those of
+/// [`DocumentReader`], and `denied` if the database belongs to another program and is read-only.
 #[async_trait]
 pub trait DocumentStore: DocumentReader {
-    /// A repository, with its guide; none where there is none of this name.
+    /// Returns a repository with its guide. `None` if the name is unknown.
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault>;
 
-    /// Stores what is known of a repository; makes one of a new name. Its id, its dates and its number of files are the store's.
+    /// Creates or updates a repository's metadata. The store sets id, dates and file count.
     async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault>;
 
-    /// Every file of a repository, by path.
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault>;
 
-    /// Stores files in the place of their older selves, and removes others.
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault>;
 
-    /// Removes a repository with all that is kept of it; false where there is none of this name.
+    /// Removes a repository and its contents. Returns false if the name is unknown.
     async fn remove(&self, repository: &str) -> Result<bool, Fault>;
 
-    /// Waits until what is stored has its vectors; false where that fails or takes longer than this.
+    /// Waits until stored chunks have vectors. Returns false on failure or after `limit`.
     async fn wait_for_vectors(&self, limit: Duration) -> bool;
 }

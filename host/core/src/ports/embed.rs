@@ -1,34 +1,34 @@
-//! Making vectors of texts.
+//! Text embedding.
 
 use async_trait::async_trait;
 
 use crate::outcome::Fault;
 
-/// What a text is embedded for; some models embed the two sides of a search differently.
+/// Purpose of an embedding. Some models embed queries and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EmbeddingPurpose {
-    /// What is looked for.
     Query,
-    /// What is to be found.
     Document,
 }
 
-/// A vector of unit length, or none where the model has nothing to say about a text (no token of it is
-/// known). None means "no dense score", never "similar to everything".
+/// A vector of unit length. `None` if the model knows no token of the text.
+///
+/// `None` means "no dense score", never "similar to everything".
 pub type EmbeddingVector = Option<Vec<f32>>;
 
-/// A model that embeds texts.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// `provider/model`, for example `local/ghse-256`. Vectors of different names are not comparable, so a
-    /// store keeps the name, and the dimension that it saw, beside them.
+    /// Returns `provider/model`, such as `local/ghse-256`.
+    ///
+    /// Vectors of different models are not comparable, so a store records this name and the dimension with them.
     fn model(&self) -> &str;
 
-    /// One vector for each text, in their order; all have the same dimension.
+    /// Embeds each text, in order. All vectors have the same dimension.
     ///
     /// # Errors
-    /// `unavailable`, `timed-out`, `denied` (the key) or `exhausted` (the quota), naming the provider and its
-    /// address. All or nothing.
+    ///
+    /// `unavailable`, `timed-out`, `denied` (invalid key) or `exhausted` (quota), with the provider and its address.
+    /// One error fails the whole batch.
     async fn embed(&self, texts: &[String], purpose: EmbeddingPurpose)
     -> Result<Vec<EmbeddingVector>, Fault>;
 }

@@ -1,5 +1,4 @@
-//! Sending a gate's requests to the network. The rules come along with every request; a client that
-//! implements [`HttpFetcher`] has no others.
+//! HTTP requests of gates. Each request carries its rules; an [`HttpFetcher`] has no others.
 
 use std::fmt;
 
@@ -12,79 +11,72 @@ use crate::{
     outcome::Fault,
 };
 
-/// The most bytes of a request's body.
+/// Maximum bytes of a request body.
 pub const MAX_REQUEST_BODY: usize = 4 << 20;
 
-/// The most bytes of a request's headers, names and values together.
+/// Maximum bytes of request headers, names and values together.
 pub const MAX_REQUEST_HEADERS: usize = 64 << 10;
 
-/// The most bytes of a response's body: half of what may be copied to a guest at once.
+/// Maximum bytes of a response body: half of what can be copied to a guest in one call.
 pub const MAX_RESPONSE_BODY: usize = 8 << 20;
 
-/// The most bytes of a response's headers, names and values together.
+/// Maximum bytes of response headers, names and values together.
 pub const MAX_RESPONSE_HEADERS: usize = 64 << 10;
 
-/// What is done about a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectMode {
-    /// Followed, each hop under the same rules.
+    /// Follow them, checking each hop against the rules.
     Follow,
-    /// Given back as it is; who follows it sends a new request.
+    /// Return them to the gate, which can send a new request.
     Return,
 }
 
-/// One request of a gate.
+/// A request of a gate. Method, URL and headers are unchecked.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// GET, POST, …, not checked yet.
     pub method: String,
-    /// Absolute, not checked yet.
     pub url: String,
-    /// Name and value of each line, not checked yet.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// The body, if there is one.
     pub body: Option<Vec<u8>>,
-    /// What is done about a redirect.
     pub redirects: RedirectMode,
-    /// When it has to be over.
     pub deadline: Instant,
-    /// What the body of the answer is to fit in.
+    /// Budget for the response body.
     pub budget: ByteBudget,
 }
 
-/// What came back, without the secrets of the rules.
+/// A response, with the secrets of the rules redacted.
 pub struct HttpResponse {
     /// 100 to 999.
     pub status: u16,
-    /// Where it came from.
+    /// The final URL, after redirects.
     pub url: String,
-    /// Name, in lower case, and value of each line.
+    /// Lower-case names and values.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// The body, whole.
     pub body: Vec<u8>,
-    /// What the body takes of the budget, for as long as somebody keeps it.
+    /// Budget reserved for the body. Drop it with the body.
     pub reservation: ByteReservation,
 }
 
 impl fmt::Debug for HttpRequest {
-    /// Shows neither headers nor body: they are not for the log.
+    /// Omits URL, headers and body, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpRequest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for HttpResponse {
-    /// Shows neither headers nor body: they are not for the log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpResponse").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-/// The way to the network.
 #[async_trait]
 pub trait HttpFetcher: Send + Sync {
-    /// Sends one request under these rules, hop by hop. Any status is an answer; a fault is `denied` where
-    /// a rule forbids it, `unavailable` where the server cannot be reached, `timed-out` where it is too
-    /// slow, `exhausted` where the answer is too large.
+    /// Sends a request and follows redirects under `rules`. Any status is a success.
+    ///
+    /// # Errors
+    ///
+    /// `denied` if a rule forbids it, `unavailable` if the server is unreachable, `timed-out` after the deadline, and
+    /// `exhausted` if the response is too large.
     async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault>;
 }

@@ -1,5 +1,4 @@
-//! The knowledge graph as the host sees it. Engines implement [`KnowledgeGraph`]; its nouns are in
-//! [`crate::page`].
+//! The knowledge graph. Engines implement [`KnowledgeGraph`]; its types are in [`crate::page`].
 
 use std::path::PathBuf;
 
@@ -8,22 +7,23 @@ use async_trait::async_trait;
 use crate::outcome::Fault;
 pub use crate::page::*;
 
-/// How to index a folder.
+/// Options for indexing a wiki directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexOptions {
-    /// Remove every stored page first, from wherever it came.
+    /// True to remove all stored pages first, from any source.
     pub clear_existing: bool,
-    /// Remove them even where no folder brings them back; without it, such pages are a fault that names them.
+    /// True to remove them even if no directory can restore them. Otherwise such pages cause a fault that names them.
     pub accept_loss: bool,
-    /// Write an index file here afterwards.
     pub persist_path: Option<PathBuf>,
 }
 
-/// Hears how far a long indexing run has come: (pages done, pages in all).
+/// A callback for indexing progress: (pages done, total pages).
 pub type OnPageProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
-/// The knowledge graph. Every method faults with `unavailable` and the engine's name and address when
-/// the engine cannot be reached; "nothing found" is never a fault.
+/// The knowledge graph.
+///
+/// Methods fail with `unavailable` and the engine's name and address if it is unreachable. An empty result is never a
+/// fault.
 #[async_trait]
 pub trait KnowledgeGraph: Send + Sync {
     /// Finds pages. Any text is a valid query; `limit` is at least 1.
@@ -34,16 +34,16 @@ pub trait KnowledgeGraph: Send + Sync {
         limit: usize,
     ) -> Result<PageSearchResult, Fault>;
 
-    /// One page by id or title; `_` and space are the same.
+    /// Looks up a page by id or title. `_` matches a space.
     async fn page(&self, id_or_title: &str) -> Result<PageLookup, Fault>;
 
-    /// Pages one link away; empty where there is no such page.
+    /// Returns pages one link away. Empty if the page does not exist.
     async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault>;
 
-    /// Writes pages, all or none.
+    /// Writes pages atomically.
     async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
 
-    /// Changes a page and the wiki file it came from; with `stamp` its date becomes now.
+    /// Changes a page and its wiki file. `stamp` sets its date to now.
     async fn patch(
         &self,
         id: &str,
@@ -52,8 +52,7 @@ pub trait KnowledgeGraph: Send + Sync {
         stamp: bool,
     ) -> Result<PatchReport, Fault>;
 
-    /// Makes the stored pages of a wiki folder equal to the folder. All or nothing: a failure in the
-    /// middle leaves the pages as they were.
+    /// Makes the stored pages of a wiki directory equal to the directory. Atomic: a failure changes nothing.
     async fn index(
         &self,
         root: Option<PathBuf>,
@@ -64,7 +63,6 @@ pub trait KnowledgeGraph: Send + Sync {
     /// Reports what [`KnowledgeGraph::upsert`] would do, and changes nothing.
     async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
 
-    /// Reports what [`KnowledgeGraph::patch`] would do, and changes nothing.
     async fn preview_patch(
         &self,
         id: &str,
@@ -73,7 +71,7 @@ pub trait KnowledgeGraph: Send + Sync {
         stamp: bool,
     ) -> Result<PatchReport, Fault>;
 
-    /// Reports what [`KnowledgeGraph::index`] would do: reads the folder, and changes nothing.
+    /// Reports what [`KnowledgeGraph::index`] would do. Reads the directory, and changes nothing.
     async fn preview_index(
         &self,
         root: Option<PathBuf>,
@@ -81,6 +79,5 @@ pub trait KnowledgeGraph: Send + Sync {
         progress: OnPageProgress<'_>,
     ) -> Result<IndexReport, Fault>;
 
-    /// Counts.
     async fn stats(&self) -> Result<EngineStatistics, Fault>;
 }

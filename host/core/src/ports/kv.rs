@@ -1,34 +1,33 @@
-//! What a gate keeps: bytes under names, private to the gate.
+//! Key-value storage, private to each gate.
 
 use async_trait::async_trait;
 
 use crate::outcome::Fault;
 
-/// The most bytes of a key as gates have it; it has at least one, and no NUL.
+/// Maximum bytes of a key from a gate. A key has at least one byte, and no NUL.
 pub const MAX_KEY: usize = 512;
 
-/// The most bytes of a key as a store has it: with the mark of whose it is, where the gate does not share it.
+/// Maximum bytes of a stored key, with the owner prefix of keys that the gate does not share.
 pub const MAX_STORED_KEY: usize = MAX_KEY + 41;
 
-/// The most bytes of a value.
+/// Maximum bytes of a value.
 pub const MAX_VALUE: usize = 1 << 20;
 
-/// The most keys of one gate.
 pub const MAX_KEYS: u64 = 10_000;
 
-/// The most keys that one listing gives.
 pub const MAX_LISTED: usize = 1_000;
 
-/// A store of bytes under names. Each gate has names of its own, by the gate's name in presets.toml. What
-/// is past its time is gone for every method. Faults are `unavailable` and name the store where it cannot be
-/// reached; an invalid key is `invalid-arguments`.
+/// A key-value store with a namespace per gate, by the gate's name in presets.toml.
+///
+/// Expired keys are invisible to all methods. Methods fail with `unavailable` and the store's name if it is
+/// unreachable, and with `invalid-arguments` if the key is invalid.
 #[async_trait]
 pub trait KvStore: Send + Sync {
-    /// The value under this key.
     async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault>;
 
-    /// Sets the value, for `ttl_ms` milliseconds where that is given. `exhausted`, and nothing changes, where
-    /// keys and values of the gate would then be more than `quota` bytes, or more than [`MAX_KEYS`].
+    /// Sets a value, which expires after `ttl_ms` milliseconds if given.
+    ///
+    /// Fails with `exhausted` if the gate's keys and values would exceed `quota` bytes or [`MAX_KEYS`].
     async fn set(
         &self,
         gate: &str,
@@ -38,8 +37,10 @@ pub trait KvStore: Send + Sync {
         quota: u64,
     ) -> Result<(), Fault>;
 
-    /// Adds to the number under this key, in one step, and gives the sum. A missing key counts as 0; a value that is no
-    /// number in decimal digits is `invalid-arguments`, as is a sum that fits no `i64`. Otherwise as [`Kv::set`].
+    /// Atomically adds `delta` to a number and returns the sum. A missing key counts as 0.
+    ///
+    /// Fails with `invalid-arguments` if the value is not a decimal integer or the sum overflows `i64`. Otherwise like
+    /// [`KvStore::set`].
     async fn add(
         &self,
         gate: &str,
@@ -49,9 +50,9 @@ pub trait KvStore: Send + Sync {
         quota: u64,
     ) -> Result<i64, Fault>;
 
-    /// Removes the key; false where there was none.
+    /// Deletes a key. Returns false if it was not set.
     async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault>;
 
-    /// The keys that begin with `prefix`, sorted by their bytes, at most [`MAX_LISTED`].
+    /// Returns keys that start with `prefix`, sorted by bytes, at most [`MAX_LISTED`].
     async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault>;
 }

@@ -1,4 +1,4 @@
-//! Marks of workflows: files in the folder of a project.
+//! Workflow marks: files in a project directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,18 @@ use async_trait::async_trait;
 
 use crate::outcome::Fault;
 
-/// Where marks are. What lies outside of the allowed folders is `denied`; what is no folder is `invalid-arguments`.
+/// Access to marks. Paths outside the allowed directories are `denied`; a path that is not a directory is
+/// `invalid-arguments`.
 #[async_trait]
 pub trait WorkflowMarks: Send + Sync {
-    /// The folder of a project as it really is: absolute, without links, in or below one of those that are allowed. `origin`
-    /// says, for messages, who named it.
+    /// Returns the canonical project directory if it is in one of the `allowed` directories.
+    ///
+    /// `origin` names the source of `root` in messages.
     async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault>;
 
-    /// Whether this file is there; what is no plain file is none.
+    /// Returns true if the file exists and is a regular file.
     async fn exists(&self, project: &Path, file: &str) -> Result<bool, Fault>;
 
-    /// Makes this file, unless it is there. It follows no link.
+    /// Creates the file if it does not exist. Follows no symbolic links.
     async fn create(&self, project: &Path, file: &str) -> Result<(), Fault>;
 }

@@ -1,5 +1,6 @@
-//! What the host needs from outside, as traits. Engines, models and clocks live in other crates and
-//! meet the capabilities here; nothing in this folder opens a file or a socket.
+//! Ports: traits for services that other crates implement, such as engines, models and clocks.
+//!
+//! Nothing in this module opens a file or a socket.
 
 pub mod artifacts;
 pub mod client;

@@ -1,47 +1,20 @@
-//! Why a preset cannot be used.
+//! Errors of presets.
 
-/// Why a preset cannot be used. The texts are for people.
+/// An error in a preset. The texts are for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PresetError {
-    /// There is no such preset.
-    #[error("Unknown preset '{name}'.{known}")]
+    #[error("unknown preset '{name}'.{known}")]
     Unknown {
-        /// What was asked for.
         name: String,
-        /// ` Did you mean …? There are: …`, all names sorted.
+        /// Begins with a space: ` Did you mean …? There are: …`.
         known: String,
     },
-    /// A preset extends one that does not exist.
     #[error("preset '{preset}' extends '{name}', which does not exist.{known}")]
-    UnknownBase {
-        /// The preset that says so.
-        preset: String,
-        /// What it names.
-        name: String,
-        /// ` Did you mean …? There are: …`, all names sorted.
-        known: String,
-    },
-    /// Presets extend each other in a circle.
-    #[error("presets extend each other in a circle: {}", .0.join(" -> "))]
+    UnknownBase { preset: String, name: String, known: String },
+    #[error("presets extend each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
-    /// A preset has replies filtered by a gate that it has not.
     #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
-    UnknownFilter {
-        /// The preset.
-        preset: String,
-        /// The gate.
-        gate: String,
-    },
-    /// An entry that should be a glob is none.
+    UnknownFilter { preset: String, gate: String },
     #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {why}")]
-    BadGlob {
-        /// The preset.
-        preset: String,
-        /// Where it stands.
-        list: String,
-        /// The entry.
-        glob: String,
-        /// Why.
-        why: String,
-    },
+    BadGlob { preset: String, list: String, glob: String, why: String },
 }

@@ -1,10 +1,10 @@
-//! What a preset extends is laid under it.
+//! Merges presets with the presets that they extend.
 
 use std::collections::BTreeMap;
 
 use super::{Preset, PresetError, suggest_presets};
 
-/// Lays the lines of a preset, after those of what it extends, over what is there.
+/// Merges the preset `name` into `into`, after the presets that it extends.
 pub(super) fn merge(
     presets: &BTreeMap<String, Preset>,
     name: &str,

@@ -1,5 +1,6 @@
-//! Asks the client of a call, and holds servers to a number of questions: they need no grant, so a call of one of their tools
-//! must not become a flood of forms, or of requests to a model that its owner pays for.
+//! Asks the client of a call, with limits for servers.
+//!
+//! Servers need no grant to ask, so the limits protect against a flood of forms or of paid model requests.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -24,10 +25,10 @@ use crate::{
     tool::SourceId,
 };
 
-/// The longest that a client may take to say in which directories it works.
+/// Maximum time for a client to list its working directories.
 const MAX_ROOTS_WAIT: Duration = Duration::from_secs(30);
 
-/// Questions that the server of one call has asked.
+/// Number of questions that the server of one call has asked.
 #[derive(Debug, Default)]
 pub(crate) struct QuestionCount {
     to_model: AtomicU32,
@@ -46,7 +47,7 @@ impl QuestionCount {
             if more > 0 && count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
                 let server = sentence_subject(server);
                 return Err(Fault::exhausted(format!(
-                    "{server} may ask {whom} {MAX_QUESTIONS_PER_CALL} times in one call."
+                    "{server} may ask {whom} at most {MAX_QUESTIONS_PER_CALL} times in one call"
                 )));
             }
         }
@@ -55,13 +56,15 @@ impl QuestionCount {
 }
 
 impl CallContext {
-    /// Asks the client of this call, and gives an answer to each question in their order. The time of the call stands still
-    /// meanwhile. `denied` where the client cannot be asked that, `timed-out` where nobody answers.
+    /// Asks the client, and returns an answer per question, in order. Pauses the call's deadline.
+    ///
+    /// # Errors
+    ///
+    /// `denied` if the client does not support the question, `timed-out` if no answer arrives in time, and `exhausted`
+    /// if a server has asked too often.
     pub async fn ask_client(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         if questions.is_empty() || questions.len() > MAX_QUESTIONS_AT_ONCE {
-            return Err(Fault::invalid(format!(
-                "1 to {MAX_QUESTIONS_AT_ONCE} questions can be asked at once."
-            )));
+            return Err(Fault::invalid(format!("expected 1 to {MAX_QUESTIONS_AT_ONCE} questions")));
         }
         let abilities = self.client.profile();
         if let Some(question) = questions.iter().find(|question| !question.kind.is_supported(&abilities)) {
@@ -88,13 +91,16 @@ impl CallContext {
         }
         let answers = answers?;
         if answers.len() != questions.len() {
-            return Err(Fault::internal("The client answered another number of questions."));
+            return Err(Fault::internal(
+                "the client's number of answers differs from the number of questions",
+            ));
         }
         questions.iter().zip(answers).map(|(question, answer)| question.check_answer(answer)).collect()
     }
 
-    /// Passes questions of a server within its limits. Those to the user wait for their turn, so that none is open when an
-    /// earlier one is declined.
+    /// Checks the limits of a server's questions. `None` for questions to the model only.
+    ///
+    /// Questions to the user wait for the returned lock, so a declined question prevents the next one.
     async fn admit_questions(
         &self,
         server: &SourceId,
@@ -109,7 +115,7 @@ impl CallContext {
         Ok(turn)
     }
 
-    /// Asks the client for the directories that it works in, while the deadline stands still. Empty if it does not say.
+    /// Asks for the client's working directories, and pauses the deadline. Empty if the client does not list any.
     pub async fn client_roots(&self) -> Result<Vec<String>, Fault> {
         if !self.client.profile().roots {
             return Ok(Vec::new());
@@ -117,12 +123,10 @@ impl CallContext {
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
         let until = pause.until.min(Instant::now() + MAX_ROOTS_WAIT);
         let asked = timeout_at(until, self.client.roots()).await;
-        asked.unwrap_or_else(|_| {
-            Err(Fault::unavailable("The client did not say which directories it works in."))
-        })
+        asked.unwrap_or_else(|_| Err(Fault::unavailable("the client did not list its roots in time")))
     }
 
-    /// Tells the client something, in the name of a gate or server, where it wants to hear of it.
+    /// Sends a log message in the name of a gate or server if the client wants its level.
     pub fn notify_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
         let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
         if wanted && bounds::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
@@ -138,21 +142,20 @@ impl ClientQuestion {
     }
 }
 
-/// Returns the fault of a question that comes after one that was declined.
 pub(super) fn declined_fault(asker: &SourceId) -> Fault {
     let asker = sentence_subject(asker);
-    Fault::denied(format!("{asker} asked in this call and was declined, so it may ask nothing more in it."))
+    Fault::denied(format!("{asker} asked a question that was declined, so it may not ask again in this call"))
         .hint("Ask the user what to do instead.")
 }
 
 fn unsupported_fault(abilities: &ClientProfile, kind: QuestionKind) -> Fault {
     let client = match (abilities.protocol.is_empty(), abilities.name.is_empty()) {
-        (true, _) => "Whoever made this call is no MCP client and".to_owned(),
-        (false, true) => "The client".to_owned(),
-        (false, false) => format!("The client '{}'", names::quoted(&abilities.name, 64)),
+        (true, _) => "the caller is not an MCP client and".to_owned(),
+        (false, true) => "the client".to_owned(),
+        (false, false) => format!("the client '{}'", names::quoted(&abilities.name, 64)),
     };
-    Fault::denied(format!("{client} cannot {kind}.")).hint(format!(
-        "Call the tool from a client that declares the capability {}, or give it what it asks for as arguments.",
+    Fault::denied(format!("{client} cannot {kind}")).hint(format!(
+        "Call the tool from a client with the capability {}, or pass the answer as arguments.",
         kind.capability()
     ))
 }
@@ -162,7 +165,7 @@ fn unanswered_fault(tool: &str) -> Fault {
     let tool = names::quoted(tool, 64);
     Fault::new(
         FaultKind::TimedOut,
-        format!("'{tool}' asked a question that nobody answered in {minutes} min."),
+        format!("'{tool}' asked a question, and no answer arrived within {minutes} min"),
     )
-    .hint("Call the tool again when somebody is there to answer.")
+    .hint("Retry when a user can answer.")
 }

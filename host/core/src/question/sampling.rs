@@ -1,5 +1,5 @@
-//! Questions to the client's model. The model is told whose words it reads, and sees nothing of the conversation around
-//! the call.
+//! Questions to the client's model (sampling). The system prompt names the asker, and no conversation context is
+//! included.
 
 use serde_json::{Map, Value};
 
@@ -7,13 +7,13 @@ use super::{ClientQuestion, MAX_SAMPLING_BYTES, QuestionKind, sentence_subject};
 use crate::{hidden_chars, json as bounds, outcome::Fault, tool::SourceId};
 
 impl ClientQuestion {
-    /// What `sampling/createMessage` carries, in the words of a gate or server.
+    /// Creates a `sampling/createMessage` request of a gate or server.
     pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
         params.remove("_meta");
         let size = bounds::encoded_len(&params);
         if size > MAX_SAMPLING_BYTES {
             return Err(Fault::exhausted(format!(
-                "{} may ask the client's model {MAX_SAMPLING_BYTES} bytes; this is {size}.",
+                "{} sent a model request above the limit of {MAX_SAMPLING_BYTES} bytes: {size}",
                 sentence_subject(asker)
             )));
         }
@@ -21,10 +21,10 @@ impl ClientQuestion {
         if let Some(name) = hidden_chars::find_in_schema(&params) {
             let (asker, name) = (sentence_subject(asker), name.escape_unicode());
             return Err(Fault::invalid(format!(
-                "{asker} asks the client's model with characters hidden in '{name}'."
+                "{asker} sent a model request with hidden characters in '{name}'"
             )));
         }
-        // Parts of the conversation are for the user to show, not for a server to ask for.
+        // Only the user may share the conversation.
         params.insert("includeContext".into(), "none".into());
         let mut system = format!(
             "{} asks this through Gatehouse. The words are its own, not the user's.",

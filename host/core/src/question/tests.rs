@@ -1,4 +1,4 @@
-//! What may be asked, in whose name, and which answers fit.
+//! Tests of questions and answers.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -108,7 +108,7 @@ fn an_answer_has_to_fit_its_question() {
     assert!(sampling.check_answer(Map::new()).is_err());
 }
 
-/// What a model is told after the name of who asks.
+/// The text after the asker's name in the system prompt.
 const ASKS: &str = "asks this through Gatehouse. The words are its own, not the user's.";
 
 #[test]
@@ -128,7 +128,7 @@ fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
     assert!(ClientQuestion::url(&gate(), "Open this.", "https://x.example/\u{1b}", "1").is_err());
 }
 
-/// Thinks for a minute, or for ever.
+/// A client that answers after a minute, or never.
 struct Person {
     forms: bool,
     answers: bool,
@@ -190,13 +190,13 @@ async fn nobody_is_waited_for_for_ever_and_only_who_can_answer_is_asked() {
     let question = form(count()).expect("a question");
     let call = call_from(&Person::new(true, false)).await;
     let fault = call.ask_client(std::slice::from_ref(&question)).await.expect_err("nobody answers");
-    assert_eq!(fault.message, "'buy' asked a question that nobody answered in 10 min.");
+    assert_eq!(fault.message, "'buy' asked a question, and no answer arrived within 10 min");
     let again = call.ask_client(std::slice::from_ref(&question)).await;
     assert_eq!(again.expect_err("no time left").kind, FaultKind::TimedOut);
 
     let call = call_from(&Person::new(false, true)).await;
     let fault = call.ask_client(&[question]).await.expect_err("it cannot");
-    assert_eq!(fault.message, "The client 'desk' cannot show a form to the user.");
+    assert_eq!(fault.message, "the client 'desk' cannot show a form to the user");
     assert!(fault.hint.is_some_and(|hint| hint.contains("elicitation.form")));
 }
 
@@ -210,7 +210,7 @@ async fn a_client_is_told_what_it_wants_to_hear() {
     assert_eq!(*crate::lock(&person.told), [(MessageLevel::Error, "shop".to_owned())]);
 }
 
-/// Answers each question the same way, and counts.
+/// A client that gives each question the same answer, and counts questions.
 struct Desk {
     answer: Result<Value, Fault>,
     asked: Mutex<usize>,
@@ -229,7 +229,6 @@ impl CallingClient for Desk {
 
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
         *crate::lock(&self.asked) += questions.len();
-        // Others run meanwhile.
         tokio::task::yield_now().await;
         questions.iter().map(|_| self.answer.clone().map(object)).collect()
     }
@@ -237,7 +236,7 @@ impl CallingClient for Desk {
     fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
 }
 
-/// How many of so many questions of each kind reach the client, and the last fault.
+/// Asks twice the limit of questions. Returns the number that reach the client, and the last fault.
 async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>) -> (usize, String) {
     let source = Fixture::new(gate(), vec![tool("buy", None)]);
     let desk = Arc::new(Desk { answer, asked: Mutex::default() });
@@ -262,12 +261,12 @@ async fn a_server_asks_so_often_in_a_call_and_no_more_after_a_no() {
     let (limit, accepted) =
         (MAX_QUESTIONS_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));
     let (asked, why) = reached(&server, false, Ok(accepted.clone())).await;
-    assert_eq!((asked, &*why), (limit, "Server 's' may ask the user 16 times in one call."));
+    assert_eq!((asked, &*why), (limit, "Server 's' may ask the user at most 16 times in one call"));
     let (asked, why) = reached(&server, true, Ok(json!({"content": {}}))).await;
-    assert_eq!((asked, &*why), (limit, "Server 's' may ask the client's model 16 times in one call."));
+    assert_eq!((asked, &*why), (limit, "Server 's' may ask the client's model at most 16 times in one call"));
     let (asked, why) = reached(&server, false, Ok(json!({"action": "decline"}))).await;
     assert_eq!(asked, 1, "questions that come together wait for their turn");
-    assert_eq!(why, "Server 's' asked in this call and was declined, so it may ask nothing more in it.");
-    // A gate has a grant, and limits of its own.
+    assert_eq!(why, "Server 's' asked a question that was declined, so it may not ask again in this call");
+    // Gates have a grant with its own limits.
     assert_eq!(reached(&gate(), false, Ok(accepted)).await, (2 * limit, String::new()));
 }

@@ -1,5 +1,4 @@
-//! The keywords that hold no schema, read into what is evaluated. One whose value is not what it has to be
-//! refuses the schema.
+//! Parses keywords without subschemas. An invalid keyword makes the schema invalid.
 
 use serde_json::{Number, Value};
 
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::names::quoted;
 
-/// A keyword that holds no schema and no pattern.
+/// Parses a keyword without subschemas or patterns. `None` for annotations and unknown keywords.
 pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, String> {
     Ok(Some(match keyword {
         "type" => Keyword::Type(types(value)?),
@@ -21,7 +20,7 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
         "exclusiveMaximum" => Keyword::Number(BoundKind::LessThan, number(value)?),
         "multipleOf" => match number(value)? {
             step if super::number::float(&step) > 0.0 => Keyword::Number(BoundKind::MultipleOf, step),
-            _ => return Err("has a multipleOf that is not above 0".into()),
+            _ => return Err("has a multipleOf that is not greater than 0".into()),
         },
         "minLength" => size(BoundKind::AtLeast, CountedPart::Character, value)?,
         "maxLength" => size(BoundKind::AtMost, CountedPart::Character, value)?,
@@ -44,20 +43,19 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
     }))
 }
 
-/// The types of JSON Schema, for messages.
 const TYPE_LIST: &str = "array, boolean, integer, null, number, object and string";
 
 fn types(value: &Value) -> Result<TypeSet, String> {
     let named = |value: &Value| {
         let unknown = || match value.as_str() {
-            Some(name) => format!("has the type '{}'; the types are {TYPE_LIST}", quoted(name, 64)),
-            None => type_mismatch(value, "a type of JSON Schema"),
+            Some(name) => format!("has the unknown type '{}'; the types are {TYPE_LIST}", quoted(name, 64)),
+            None => type_mismatch(value, "a JSON Schema type"),
         };
         value.as_str().and_then(TypeSet::from_name).ok_or_else(unknown)
     };
     match value {
         Value::Array(many) => {
-            let (first, rest) = many.split_first().ok_or("has an empty list where a type belongs")?;
+            let (first, rest) = many.split_first().ok_or("has an empty list of types")?;
             rest.iter().try_fold(named(first)?, |all, one| Ok(all.union(named(one)?)))
         }
         one => named(one),
@@ -75,7 +73,7 @@ fn number(value: &Value) -> Result<Number, String> {
 pub(super) fn count(value: &Value) -> Result<u64, String> {
     let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
     let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
-    count.ok_or_else(|| type_mismatch(value, "a whole number from 0"))
+    count.ok_or_else(|| type_mismatch(value, "a non-negative integer"))
 }
 
 pub(super) fn text(value: &Value) -> Result<&str, String> {
@@ -91,5 +89,5 @@ pub(super) fn array(value: &Value) -> Result<&Vec<Value>, String> {
 }
 
 pub(super) fn type_mismatch(value: &Value, expected: &str) -> String {
-    format!("has {} where {expected} belongs", kind_of(value))
+    format!("has {} instead of {expected}", kind_of(value))
 }

@@ -1,4 +1,4 @@
-//! `anyOf`, `oneOf` and `if`: keywords that try several schemas, of which some must not match.
+//! `anyOf`, `oneOf` and `if`: keywords whose subschemas need not all match.
 
 use serde_json::Value;
 
@@ -24,13 +24,15 @@ impl SchemaChecker<'_, '_, '_> {
         for branch in branches {
             matched += usize::from(self.matches(*branch, value)?);
             if matched == 2 {
-                return self.fail(|| "matches two of the forms that exclude each other".into());
+                return self
+                    .fail(|| "matches more than one of the alternatives, but only one is allowed".into());
             }
         }
         if matched == 1 { Ok(()) } else { self.explain_no_match(branches, value) }
     }
 
-    /// Why a value matches none of several schemas. Where its type leaves one of them, that one says why.
+    /// Explains why no branch matches. If only one branch allows the value's type, reports the violation of that
+    /// branch.
     fn explain_no_match(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
         if self.tries > 0 {
             return Err(CheckError::Invalid(Violation::default()));
@@ -46,7 +48,7 @@ impl SchemaChecker<'_, '_, '_> {
                 self.fail(|| format!("must be {words}, got {}", kind_of(value)))
             }
             [(branch, _)] => self.schema(*branch, value),
-            _ => self.fail(|| "matches none of the forms that it may have".into()),
+            _ => self.fail(|| "matches none of the allowed alternatives".into()),
         }
     }
 

@@ -1,5 +1,6 @@
-//! Checks a value by a schema that was read: every keyword of every schema that applies, each step paid for.
-//! It goes as deep as the schema does, and ends at the first mistake.
+//! Checks a value against a schema. Each step is paid from a [`StepBudget`].
+//!
+//! The recursion is as deep as the schema, and stops at the first violation.
 
 use std::cmp::Ordering;
 
@@ -18,7 +19,6 @@ use super::{
 };
 use crate::names;
 
-/// Why a check ended before all keywords were seen to hold.
 #[derive(Debug)]
 pub(super) enum CheckError {
     Invalid(Violation),
@@ -34,7 +34,7 @@ impl From<CheckInterrupt> for CheckError {
 pub(super) struct SchemaChecker<'t, 'e, 'a> {
     pub(super) tree: &'t SchemaTree,
     pub(super) steps: &'e mut StepBudget<'a>,
-    /// In how many tries it is whose mistakes nobody will read.
+    /// Depth of nested trial matches. Their violations are discarded, so no text is built for them.
     pub(super) tries: u32,
 }
 
@@ -52,7 +52,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         })
     }
 
-    /// Whether a value matches a schema, where no matter is made of it if it does not.
+    /// Returns whether a value matches a schema, without a violation.
     pub(super) fn matches(&mut self, id: SchemaNodeId, value: &Value) -> Result<bool, CheckInterrupt> {
         self.tries += 1;
         let checked = self.schema(id, value);
@@ -64,7 +64,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         }
     }
 
-    /// The mistake, in words only if somebody reads them.
+    /// Returns a violation. Builds its text only outside trial matches.
     pub(super) fn fail(&self, words: impl FnOnce() -> String) -> Result<(), CheckError> {
         Err(CheckError::Invalid(if self.tries == 0 { Violation::new(words()) } else { Violation::default() }))
     }
@@ -112,7 +112,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             }
             (Keyword::UniqueItems, Value::Array(items)) => {
                 let holds = are_unique(items, self.steps)?;
-                self.ensure(holds, || "must not have the same item twice".into())
+                self.ensure(holds, || "must not have duplicate items".into())
             }
             (Keyword::Items(keyword), Value::Array(items)) => self.items(keyword, items),
             (Keyword::Contains(keyword), Value::Array(items)) => self.contains(keyword, items),
@@ -125,7 +125,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             Keyword::OneOf(branches) => self.one_of(branches, value),
             Keyword::Not(ruled_out) => {
                 let matched = self.matches(*ruled_out, value)?;
-                self.ensure(!matched, || "is one of the values that are ruled out".into())
+                self.ensure(!matched, || "is an excluded value".into())
             }
             Keyword::If(keyword) => self.condition(keyword, value),
             Keyword::UnevaluatedItems(rest) => self.unevaluated_items(id, *rest, value),
@@ -155,7 +155,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         };
         let holds = if bound == BoundKind::AtLeast { size >= limit } else { size <= limit };
         let (bound, s) = (bound.as_str(), if limit == 1 { "" } else { "s" });
-        // What is there is worth a word only where it is more than anybody would count.
+        // Show the actual size only if it is too large to count by eye.
         self.ensure(holds, || {
             let got = if size > limit { format!(", got {size}") } else { String::new() };
             format!("must have {bound} {limit} {part}{s}{got}")
@@ -178,7 +178,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         }
         self.ensure(found >= keyword.least && keyword.most.is_none_or(|most| found <= most), || {
             let most = keyword.most.map(|most| format!(", at most {most}")).unwrap_or_default();
-            format!("has {found} items of the kind asked for; needed are at least {}{most}", keyword.least)
+            format!("has {found} matching items; expected at least {}{most}", keyword.least)
         })
     }
 

@@ -1,5 +1,4 @@
-//! The keywords that hold schemas, read into what is evaluated. A keyword that is neither here nor among
-//! the assertions is an annotation.
+//! Parses keywords with subschemas. Keywords that are unknown here and in [`super::assertions`] are annotations.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +9,6 @@ use super::{
     read::SchemaReader,
 };
 
-/// Keywords that are read together with others.
 const GROUPED_KEYWORDS: [&str; 10] = [
     "properties",
     "patternProperties",
@@ -46,7 +44,7 @@ impl<'a> SchemaReader<'a> {
         Ok(keywords)
     }
 
-    /// Reads what stands one step further; where that fails, the path still leads there.
+    /// Parses a value one step deeper in the path. On failure, the path still leads to it.
     fn with_path<T>(
         &mut self,
         step: impl Into<String>,
@@ -58,7 +56,7 @@ impl<'a> SchemaReader<'a> {
         Ok(value)
     }
 
-    /// A keyword that stands alone and holds schemas.
+    /// Parses a keyword with subschemas that does not depend on other keywords.
     fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, String> {
         Ok(match pointer::subschema_shape(keyword) {
             SubschemaShape::Schema => {
@@ -82,7 +80,7 @@ impl<'a> SchemaReader<'a> {
             }
             SubschemaShape::Map => {
                 let map = self.map(value)?;
-                // Definitions are read, and counted where they are referred to.
+                // Definitions are parsed here, and counted at each reference.
                 (keyword == "dependentSchemas").then_some(Keyword::DependentSchemas(map))
             }
             SubschemaShape::Either | SubschemaShape::Other => None,
@@ -127,11 +125,13 @@ impl<'a> SchemaReader<'a> {
         Ok(said.then_some(Keyword::Members(members)))
     }
 
-    /// `prefixItems` and `items`, which earlier drafts call `items` and `additionalItems`.
+    /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
     fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
         let tuple = object.get("items").is_some_and(Value::is_array);
         if tuple && object.contains_key("prefixItems") {
-            return Err("has both prefixItems and a list of items, which are one thing in two drafts".into());
+            return Err(
+                "has both prefixItems and a list of items, which mean the same in different drafts".into()
+            );
         }
         let (first, rest) = if tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
         let ids = match object.get(first) {
@@ -156,7 +156,7 @@ impl<'a> SchemaReader<'a> {
         Ok(condition.map(|condition| Keyword::If(Box::new(IfKeyword { condition, then, otherwise }))))
     }
 
-    /// What `dependentRequired` and `dependentSchemas` were called before they were two.
+    /// Parses `dependencies`, now split into `dependentRequired` and `dependentSchemas`.
     fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], String> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         for (name, needs) in value.as_object().ok_or_else(|| type_mismatch(value, "an object"))? {

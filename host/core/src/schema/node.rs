@@ -1,4 +1,4 @@
-//! A schema as it was read: what is evaluated, and all that is. References are already followed.
+//! A parsed schema, with references resolved.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,11 +6,10 @@ use serde_json::{Number, Value};
 
 use super::pattern::SchemaPattern;
 
-/// Where a schema stands among those that were read.
+/// Index in [`SchemaTree::nodes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SchemaNodeId(pub(super) u32);
 
-/// A whole schema.
 #[derive(Debug)]
 pub(super) struct SchemaTree {
     pub(super) nodes: Vec<SchemaNode>,
@@ -23,19 +22,18 @@ impl SchemaTree {
     }
 }
 
-/// One schema within: all its keywords must hold.
+/// A schema or subschema. All its keywords must hold.
 #[derive(Debug, Default)]
 pub(super) struct SchemaNode {
-    /// The cheap ones first, and those last that ask what the others have seen.
+    /// Sorted by [`Keyword::rank`].
     pub(super) keywords: Vec<Keyword>,
-    /// How many schemas it is with those below it, one for each way that leads to it.
+    /// Number of schemas in this subtree, counting shared ones once per path.
     pub(super) weight: u64,
-    /// How many levels of schemas are below it, and itself.
+    /// Height of this subtree, including itself.
     pub(super) height: u32,
 }
 
 impl SchemaNode {
-    /// The members that it names, if it says something about members.
     pub(super) fn members(&self) -> Option<&MembersKeyword> {
         self.keywords.iter().find_map(|keyword| match keyword {
             Keyword::Members(members) => Some(members),
@@ -55,7 +53,6 @@ impl SchemaNode {
     }
 }
 
-/// One thing that a schema demands.
 #[derive(Debug)]
 pub(super) enum Keyword {
     /// The schema `false`.
@@ -84,7 +81,7 @@ pub(super) enum Keyword {
 }
 
 impl Keyword {
-    /// The schemas that are evaluated with it.
+    /// Returns the direct subschemas.
     pub(super) fn schemas(&self) -> Vec<SchemaNodeId> {
         match self {
             Self::Members(MembersKeyword { named, matching, others }) => {
@@ -105,7 +102,7 @@ impl Keyword {
         }
     }
 
-    /// Its place in the order in which keywords are looked at.
+    /// Returns the evaluation order: cheap keywords first, and `unevaluated…` last, because they depend on the others.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Never | Self::Type(_) => 0,
@@ -122,7 +119,7 @@ impl Keyword {
     }
 }
 
-/// What a number must be to the one that a keyword has.
+/// Relation of a number to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BoundKind {
     AtLeast,
@@ -144,16 +141,14 @@ impl BoundKind {
     }
 }
 
-/// How many parts a value must have.
+/// A limit on the size of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SizeLimit {
-    /// `AtLeast` or `AtMost`.
     pub(super) bound: BoundKind,
     pub(super) part: CountedPart,
     pub(super) limit: u64,
 }
 
-/// What is counted: of a string, of an array, of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedPart {
     Character,
@@ -161,7 +156,7 @@ pub(super) enum CountedPart {
     Member,
 }
 
-/// `properties`, `patternProperties` and `additionalProperties`, which look at each other.
+/// `properties`, `patternProperties` and `additionalProperties`, which depend on each other.
 #[derive(Debug, Default)]
 pub(super) struct MembersKeyword {
     pub(super) named: HashMap<String, SchemaNodeId>,
@@ -169,7 +164,6 @@ pub(super) struct MembersKeyword {
     pub(super) others: Option<SchemaNodeId>,
 }
 
-/// `prefixItems` and `items`.
 #[derive(Debug)]
 pub(super) struct ItemsKeyword {
     pub(super) first: Vec<SchemaNodeId>,
@@ -184,7 +178,6 @@ pub(super) struct ContainsKeyword {
     pub(super) most: Option<u64>,
 }
 
-/// `if`, `then` and `else`.
 #[derive(Debug)]
 pub(super) struct IfKeyword {
     pub(super) condition: SchemaNodeId,
@@ -192,11 +185,9 @@ pub(super) struct IfKeyword {
     pub(super) otherwise: Option<SchemaNodeId>,
 }
 
-/// A set of the types of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TypeSet(u8);
 
-/// In the order in which a message names them.
 const TYPE_NAMES: [(&str, &str); 7] = [
     ("string", "a string"),
     ("integer", "an integer"),

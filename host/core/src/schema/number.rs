@@ -1,10 +1,10 @@
-//! Numbers as JSON Schema compares them: by their value, however they are written.
+//! Compares numbers by value, as JSON Schema requires.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// Two numbers by their value; 1 is 1.0. Exact, also where one is an integer that a float cannot hold.
+/// Compares two numbers by value; 1 equals 1.0. Exact even for integers that a float cannot represent.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     match (integer(one), integer(other)) {
         (Some(one), Some(other)) => one.cmp(&other),
@@ -14,29 +14,29 @@ pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     }
 }
 
-/// Whether it has no fraction.
 pub(super) fn is_integer(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
 
-/// The number as it is written, if that is without fraction and exponent.
+/// Returns the value if it is written without fraction and exponent.
 fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
-/// JSON has neither infinities nor NaN.
+/// Converts to a float. JSON has no infinities or NaN.
 pub(super) fn float(number: &Number) -> f64 {
-    // There is one zero.
+    // Adding 0.0 turns -0.0 into 0.0.
     number.as_f64().unwrap_or_default() + 0.0
 }
 
-/// An integer with a float. Where rounding makes them equal, the float is an integer, and that is compared.
+/// Compares an integer with a float. If the rounded integer is equal, the float is an integer, so compares integers.
 fn to_float(integer: i128, other: f64) -> Ordering {
     (integer as f64).total_cmp(&other).then_with(|| integer.cmp(&(other as i128)))
 }
 
-/// Whether a number is a whole multiple of a step above zero, in decimal as people wrote both: 19.99 is one
-/// of 0.01, though no float is.
+/// Returns true if `number` is a multiple of `step`, which is above zero.
+///
+/// Computes in decimal: 19.99 is a multiple of 0.01, although the floats are not.
 pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
     if let (Some(number), Some(step)) = (integer(number), integer(step)) {
         return number.checked_rem(step) == Some(0);
@@ -46,7 +46,7 @@ pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
         return true;
     }
     match u32::try_from(exponent - below) {
-        // digits × 10^shift modulo by; both factors stay below 2^64.
+        // digits × 10^shift modulo by. Both factors stay below 2^64.
         Ok(shift) => (0..shift).fold(digits % by, |rest, _| rest * 10 % by) == 0,
         Err(_) => {
             let scale = u32::try_from(below - exponent).ok().and_then(|shift| 10_u128.checked_pow(shift));
@@ -55,7 +55,7 @@ pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
     }
 }
 
-/// The shortest decimal that stands for a number, as digits × 10^exponent, without its sign.
+/// Returns the shortest decimal form of a number as digits and exponent of ten, without its sign.
 fn decimal(number: &Number) -> (u128, i32) {
     if let Some(integer) = integer(number) {
         return (integer.unsigned_abs(), 0);

@@ -1,5 +1,4 @@
-//! Held against the library that others validate by: for any schema and value, what is read here says the
-//! same, and takes no more steps than it was given.
+//! Property tests against the `jsonschema` crate: same verdicts, within the step budget.
 
 use jsonschema::{Draft, PatternOptions};
 use proptest::prelude::*;
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Values of few kinds, so that schemas and values meet.
+/// Generates values of few kinds, so that schemas often match.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -42,7 +41,6 @@ fn kind() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// One keyword that holds no schema.
 fn assertion() -> impl Strategy<Value = (String, Value)> {
     let number = prop_oneof![(-2_i64..4).prop_map(Value::from), Just(json!(0.5)), Just(json!(2.0))];
     let step = prop::sample::select(vec![json!(2), json!(0.5), json!(0.1), json!(1)]);
@@ -76,7 +74,6 @@ fn assertion() -> impl Strategy<Value = (String, Value)> {
     ]
 }
 
-/// One keyword that holds schemas.
 fn applicator(
     inner: impl Strategy<Value = Value> + Clone + 'static,
 ) -> impl Strategy<Value = (String, Value)> {
@@ -105,7 +102,7 @@ fn applicator(
     ]
 }
 
-/// Schemas with a definition that they refer to now and then.
+/// Generates schemas that may refer to a definition.
 fn schema() -> impl Strategy<Value = Map<String, Value>> {
     let leaf = prop_oneof![
         1 => any::<bool>().prop_map(Value::from),
@@ -131,7 +128,6 @@ fn schema() -> impl Strategy<Value = Map<String, Value>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whether a value matches is no matter of taste.
     #[test]
     fn what_is_read_here_means_what_it_means_elsewhere(source in schema(), values in prop::collection::vec(value(), 8)) {
         let elsewhere = jsonschema::options()
@@ -146,7 +142,7 @@ proptest! {
         }
     }
 
-    /// A check never takes a step that was not paid for: with one step less than it needs, it is stopped.
+    /// A check that needs more steps than its budget is stopped.
     #[test]
     fn a_check_ends_with_its_steps(source in schema(), value in value()) {
         let schema = Schema::new(Arc::new(source));
@@ -161,7 +157,7 @@ proptest! {
         prop_assert_eq!(verdict(steps), full);
     }
 
-    /// Whatever a gate calls a schema, reading it gives an answer, soon and without a panic.
+    /// Any object is parsed or rejected, without a panic.
     #[test]
     fn anything_is_read_or_refused(source in members(value()), inner in schema()) {
         let mut source = source;

@@ -1,11 +1,9 @@
-//! Regular expressions of schemas, searched in steps that are counted.
+//! Regular expressions of schemas, with counted search steps.
 //!
-//! A gate writes the pattern and somebody else the text, so a search must end in time whatever both are. The
-//! pattern is compiled to an automaton of bounded size. Where its deterministic form is small, a byte of the
-//! text is one look into a table. Otherwise the states are followed side by side, which is linear in the text
-//! too, but a byte may cost as many steps as there are states: `[ab]*a[ab]{1900}c` has 1,900. Those are
-//! counted as they are taken, and the search can stop at any byte. It lacks look-around and back-references,
-//! which cannot be searched in such a way.
+//! Pattern and text are untrusted, so each search must end in bounded time. The pattern is compiled to an automaton of
+//! bounded size. If its DFA is small, each byte takes one table lookup. Otherwise an NFA simulation follows all states:
+//! `[ab]*a[ab]{1900}c` takes up to 1,900 steps per byte. The search can stop at any byte. Look-around and
+//! back-references do not allow linear search, so they are not supported.
 
 use regex_automata::{
     Input,
@@ -16,13 +14,13 @@ use regex_automata::{
 
 use super::step_budget::{CheckInterrupt, StepBudget};
 
-/// The most bytes of an automaton.
+/// Maximum bytes of an automaton.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 
-/// The most bytes of its deterministic form, and of what making that takes.
+/// Maximum bytes of a DFA, and of memory for its construction.
 const MAX_TABLE_BYTES: usize = 32 << 10;
 
-/// A compiled pattern. It matches where any part of a text does, as JSON Schema has it.
+/// A compiled pattern. As in JSON Schema, it may match any part of the text.
 #[derive(Debug)]
 pub(super) struct SchemaPattern {
     source: Box<str>,
@@ -31,12 +29,12 @@ pub(super) struct SchemaPattern {
 }
 
 impl SchemaPattern {
-    /// Compiles an expression of ECMA-262. The error says what is wrong with it.
+    /// Compiles an ECMA-262 expression. The error describes the fault.
     pub(super) fn new(source: &str) -> Result<Self, String> {
         let wrong =
             |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
         let translated = jsonschema_regex::to_rust_regex(source)
-            .map_err(|()| wrong("is no regular expression, or looks around or back"))?;
+            .map_err(|()| wrong("is not a regular expression, or uses look-around or back-references"))?;
         let config = thompson::Config::new()
             .nfa_size_limit(Some(MAX_AUTOMATON_BYTES))
             .which_captures(WhichCaptures::None);
@@ -46,7 +44,7 @@ impl SchemaPattern {
             .build(&translated);
         let states = states.map_err(|error| match error.size_limit() {
             Some(_) => wrong(&format!("compiles to more than {MAX_AUTOMATON_BYTES} bytes")),
-            None => wrong("is no regular expression, or looks around or back"),
+            None => wrong("is not a regular expression, or uses look-around or back-references"),
         })?;
         let config = dense::Config::new()
             .start_kind(StartKind::Unanchored)
@@ -56,21 +54,18 @@ impl SchemaPattern {
         Ok(Self { source: source.into(), states, table })
     }
 
-    /// As it was written.
     pub(super) fn source(&self) -> &str {
         &self.source
     }
 
-    /// How many bytes it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         self.states.memory_usage() + self.table.as_ref().map_or(0, dense::DFA::memory_usage)
     }
 
-    /// Whether a text matches.
     pub(super) fn is_match(&self, text: &str, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
         if let Some(table) = &self.table {
             steps.spend(1 + text.len() as u64 / 4)?;
-            // It gives up at bytes that the table has no way for, as Unicode word boundaries have it.
+            // The DFA gives up at non-ASCII bytes if the pattern has Unicode word boundaries.
             if let Ok(found) = table.try_search_fwd(&Input::new(text).earliest(true)) {
                 return Ok(found.is_some());
             }
@@ -80,10 +75,10 @@ impl SchemaPattern {
     }
 }
 
-/// Follows all states side by side.
+/// A simulation that follows all NFA states in parallel.
 struct NfaSearch<'p, 'e, 'a> {
     states: &'p NFA,
-    /// In which turn a state was last reached.
+    /// The last turn that reached each state.
     seen: Vec<usize>,
     turn: usize,
     steps: &'e mut StepBudget<'a>,
@@ -128,8 +123,7 @@ impl NfaSearch<'_, '_, '_> {
         Ok(false)
     }
 
-    /// Adds a state, and all that can be reached from it without a byte, to those that wait for one.
-    /// Whether one of them is the end of a match.
+    /// Adds a state, and all states reachable without a byte, to `waiting`. Returns true if one is a match.
     fn reach(
         &mut self,
         from: StateID,
@@ -210,9 +204,9 @@ mod tests {
     #[test]
     fn what_cannot_be_searched_in_linear_time_or_little_memory_is_refused() {
         for (pattern, why) in [
-            ("(?=a)b", "looks around"),
-            ("(a)\\1", "looks around or back"),
-            ("(", "no regular expression"),
+            ("(?=a)b", "uses look-around"),
+            ("(a)\\1", "uses look-around or back"),
+            ("(", "not a regular expression"),
             ("\\p{L}{500}", "more than 262144 bytes"),
             ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
         ] {
@@ -222,7 +216,6 @@ mod tests {
     }
 
     proptest! {
-        /// Both ways of searching say what the engine says that everybody uses.
         #[test]
         fn both_ways_agree_with_the_regex_crate(
             pattern in "(\\^)?([a-c]|\\[ab\\]|\\.|\\(a\\|bc\\)|\\(b\\|\\)|é|\\\\b)([*+?]|\\{1,3\\})?(a|\\[\\^b\\])?(\\$)?",

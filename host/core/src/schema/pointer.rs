@@ -1,4 +1,4 @@
-//! What a reference leads to: a schema below the root, by a JSON pointer in plain spelling.
+//! Resolves `$ref` JSON pointers to subschemas.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,12 @@ pub(super) enum SubschemaShape {
     Schema,
     List,
     Map,
-    /// A schema or, in earlier drafts, a list of them.
+    /// A schema or, in earlier drafts, a list of schemas.
     Either,
-    /// Data, or nothing that is known.
+    /// Data, or an unknown keyword.
     Other,
 }
 
-/// What stands below a keyword of JSON Schema.
 pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
     match keyword {
         "not"
@@ -33,13 +32,15 @@ pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
     }
 }
 
-/// The schema that a reference leads to. The error ends a sentence that names the reference.
+/// Returns the subschema that a reference points to. The error describes the fault of the reference.
 pub(super) fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
-    let path = reference.strip_prefix("#/").ok_or("which is not a part of it")?;
+    let path = reference
+        .strip_prefix("#/")
+        .ok_or("expected a JSON pointer from the root, such as '#/$defs/name'")?;
     if path.contains('%') {
-        return Err("which is not spelled plainly; write the name without '%'");
+        return Err("percent-encoding is not supported; write the name without '%'");
     }
-    const NO_SCHEMA: &str = "which is not a schema of it";
+    const NO_SCHEMA: &str = "there is no such subschema";
     let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
     let mut object = root;
     loop {

@@ -1,13 +1,12 @@
-//! Reads a schema, once, into the form that is evaluated. Nothing else in this host reads it.
+//! Parses a schema into the evaluated form. This is the only schema parser of the host.
 //!
-//! A gate writes its schemas itself. Two readers of one schema, one to weigh it and one to check by it, can be
-//! told different things: by a reference in percent-encoding, by a dialect or a base within, by definitions
-//! that one of them skips. So there is one, and what it reads is counted while it is read: every part is read,
-//! also what nobody refers to, and a reference stands for what it leads to. What it cannot read in one way only
-//! it refuses, and what it does not know (annotations, `format`) never takes part in a check.
+//! Gates are untrusted. Two parsers, one to measure a schema and one to check values, could disagree about
+//! percent-encoded references, nested dialects or skipped definitions. This parser therefore measures while it parses,
+//! reads even unused definitions, and counts a referenced schema at each reference. It rejects ambiguous schemas.
+//! Unknown keywords and `format` are annotations.
 //!
-//! It reads JSON Schema 2020-12, and the tuples and dependencies of earlier drafts, which generators still
-//! write. References lead from the root by a plain JSON pointer (`#/$defs/name`) to a schema, and in no circle.
+//! Supports JSON Schema 2020-12, and the tuples and dependencies of earlier drafts. A reference is a plain JSON pointer
+//! from the root (`#/$defs/name`) and must not be cyclic.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,19 +19,18 @@ use super::{
 };
 use crate::names::quoted;
 
-/// The most schemas that a schema may be made of, with every reference replaced by what it leads to.
+/// Maximum number of schemas in a schema, with references expanded.
 pub(super) const MAX_WEIGHT: u64 = 20_000;
 
-/// How deep schemas may be nested, references followed.
 pub(super) const MAX_HEIGHT: u32 = 64;
 
-/// How deep a way may lead while it is read; a reference is a step of its own.
+/// Maximum recursion depth of the parser. A reference is an extra level.
 const MAX_DEPTH: u32 = 2 * MAX_HEIGHT;
 
-/// The most patterns a schema may have.
+/// Maximum number of distinct patterns in a schema.
 const MAX_PATTERNS: usize = 64;
 
-/// The dialects that are read as 2020-12; where they differ from it is refused or means the same.
+/// Dialects that are read as 2020-12. Incompatible keywords are rejected.
 const DIALECTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
     "json-schema.org/draft/2019-09/schema",
@@ -41,14 +39,13 @@ const DIALECTS: [&str; 5] = [
     "json-schema.org/draft-04/schema",
 ];
 
-/// What reading a schema gave, and what it takes in memory.
 pub(super) struct ReadSchema {
     pub(super) tree: SchemaTree,
     /// Bytes of its compiled patterns.
     pub(super) pattern_bytes: usize,
 }
 
-/// Reads a schema. The error says, as the rest of a sentence about it, why it is refused and where.
+/// Parses a schema. The error completes a sentence about the schema.
 pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
     let mut reader = SchemaReader {
         root,
@@ -72,24 +69,23 @@ pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
 pub(super) struct SchemaReader<'a> {
     root: &'a Map<String, Value>,
     nodes: Vec<SchemaNode>,
-    /// What references lead to, by their text; none while it is being read.
+    /// Resolved references. `None` while one is being parsed, to detect cycles.
     known: HashMap<&'a str, Option<SchemaNodeId>>,
     patterns: HashMap<&'a str, Arc<SchemaPattern>>,
-    /// Names of the keywords and members on the way to what is being read.
+    /// Keywords and members on the path to the current value.
     pub(super) path: Vec<String>,
-    /// Schemas on that way, each reference a step of its own.
+    /// Current recursion depth. A reference is an extra level.
     depth: u32,
     dialect: Option<&'a str>,
 }
 
 impl<'a> SchemaReader<'a> {
-    /// Reads what stands where a schema belongs.
     pub(super) fn schema(&mut self, value: &'a Value) -> Result<SchemaNodeId, String> {
         match value {
             Value::Bool(true) => self.add(vec![]),
             Value::Bool(false) => self.add(vec![Keyword::Never]),
             Value::Object(object) => self.object(object),
-            other => Err(format!("has {} where a schema belongs", super::kind_of(other))),
+            other => Err(format!("has {} instead of a schema", super::kind_of(other))),
         }
     }
 
@@ -115,31 +111,33 @@ impl<'a> SchemaReader<'a> {
         self.add(keywords)
     }
 
-    /// Refuses what would give this place another base, dialect or name than the one it is read under.
+    /// Rejects keywords that change the base, dialect or identity of this subschema.
     fn identity(&self, object: &Map<String, Value>) -> Result<(), String> {
         const REBASING_KEYWORDS: [&str; 5] =
             ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
         if let Some(keyword) = REBASING_KEYWORDS.iter().find(|keyword| object.contains_key(**keyword)) {
             return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
         }
-        // A second name is harmless, as long as nothing refers to it: such a reference is none to a part of the schema.
+        // An anchor is harmless, because a reference to it is rejected.
         if object.get("$anchor").is_some_and(|name| !name.is_string()) {
             return Err("has an $anchor that is not a string".into());
         }
         if self.depth > 0 {
             if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {
-                return Err(format!("uses {keyword} within, which only its root may have"));
+                return Err(format!("uses {keyword} in a subschema, which only the root may have"));
             }
             let rebases = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
             if rebases && object.get("id").is_some_and(Value::is_string) {
-                return Err("uses id within, which changes in draft-04 what references mean".into());
+                return Err(
+                    "uses id in a subschema, which changes the meaning of references in draft-04".into()
+                );
             }
         } else if let Some(given) = object.get("$schema") {
             let named = given.as_str().unwrap_or_default().trim_end_matches('#');
             let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
             if !named.is_some_and(|named| DIALECTS.contains(&named)) {
                 let given = quoted(&given.to_string(), 80);
-                return Err(format!("is of the unknown dialect {given}; 2020-12 and draft-07 are known"));
+                return Err(format!("has the unknown dialect {given}; use 2020-12 or draft-07"));
             }
         }
         Ok(())
@@ -155,8 +153,8 @@ impl<'a> SchemaReader<'a> {
         if target == "#" {
             return Err("refers to itself through '#'".into());
         }
-        let found =
-            pointer::resolve(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
+        let found = pointer::resolve(self.root, target)
+            .map_err(|why| format!("has an invalid reference '{shown}': {why}"))?;
         self.known.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);

@@ -1,21 +1,18 @@
-//! How much a check may still do. Every part of a check pays for its steps here before it takes them, so a
-//! check ends after a known number of steps, and soon after nobody waits for it any more.
+//! Step budgets, which bound the time of a check. Each part of a check pays for its steps in advance.
 
-/// The steps of a check that runs where it was asked for: some tenths of a millisecond.
+/// Maximum steps of a check on the caller's thread: some tenths of a millisecond.
 const MAX_INLINE_STEPS: u64 = 50_000;
 
-/// The most steps that one check may take: about a second.
+/// Maximum steps of any check: about a second.
 pub(crate) const MAX_STEPS: u64 = 100_000_000;
 
-/// Steps between two looks at whether somebody still waits: less than a millisecond.
+/// Steps between two calls of `abandoned`: less than a millisecond.
 const STEPS_BETWEEN_POLLS: u64 = 1 << 16;
 
-/// Why a check ended without a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckInterrupt {
-    /// It took all the steps that it may.
     OutOfSteps,
-    /// Nobody waits for its verdict.
+    /// The caller stopped waiting.
     Abandoned,
 }
 
@@ -26,19 +23,17 @@ pub(crate) struct StepBudget<'a> {
 }
 
 impl StepBudget<'static> {
-    /// Of a check that must not take long.
     pub(crate) fn new_short() -> Self {
         Self::with_steps(MAX_INLINE_STEPS, &|| false)
     }
 
-    /// Of a check that may take long, and that somebody waits for.
     pub(crate) fn new_awaited() -> Self {
         Self::with_steps(MAX_STEPS, &|| false)
     }
 }
 
 impl<'a> StepBudget<'a> {
-    /// Of a check that may take long; `abandoned` says whether nobody waits for it any more.
+    /// Creates a budget for a long check. `abandoned` returns true once its caller has stopped waiting.
     pub(crate) fn new_long(abandoned: &'a dyn Fn() -> bool) -> Self {
         Self::with_steps(MAX_STEPS, abandoned)
     }

@@ -1,4 +1,4 @@
-//! What a schema refuses, and in which words; and which schemas are refused themselves.
+//! Tests of violations and their messages, and of rejected schemas.
 
 mod suite;
 
@@ -11,7 +11,6 @@ fn of(source: Value) -> Schema {
     Schema::new(Arc::new(source))
 }
 
-/// Why a schema is refused.
 fn refused(source: Value) -> String {
     Schema::measure(of(source).source()).expect_err("refused")
 }
@@ -76,9 +75,12 @@ fn alternatives_are_told_by_what_would_fit() {
     let wrong = |value: Value| schema.check(&value, "argument").expect_err("must be refused");
     assert_eq!(wrong(json!({"size": "x"})), "'size' must be an integer or null, got a string.");
     assert_eq!(wrong(json!({"size": 0})), "'size' must be at least 1, got 0.");
-    assert_eq!(wrong(json!({"way": "long"})), "'way' matches none of the forms that it may have.");
-    assert_eq!(wrong(json!({"way": "x"})), "'way' matches two of the forms that exclude each other.");
-    assert_eq!(wrong(json!({"not": "x"})), "'not' is one of the values that are ruled out.");
+    assert_eq!(wrong(json!({"way": "long"})), "'way' matches none of the allowed alternatives.");
+    assert_eq!(
+        wrong(json!({"way": "x"})),
+        "'way' matches more than one of the alternatives, but only one is allowed."
+    );
+    assert_eq!(wrong(json!({"not": "x"})), "'not' is an excluded value.");
 }
 
 #[test]
@@ -112,24 +114,21 @@ fn defaults_fill_only_what_is_missing() {
 #[test]
 fn a_broken_schema_says_so_and_where() {
     let told = of(json!({"type": 5})).check(&json!({}), "argument").expect_err("broken");
-    assert_eq!(
-        told,
-        "the schema is invalid: it has a number where a type of JSON Schema belongs (at 'type')."
-    );
+    assert_eq!(told, "the schema is invalid: it has a number instead of a JSON Schema type (at 'type').");
     for (broken, why) in [
-        (json!({"properties": 5}), "has a number where an object belongs (at 'properties')"),
+        (json!({"properties": 5}), "has a number instead of an object (at 'properties')"),
         (
             json!({"properties": {"a": {"type": "float"}}}),
-            "has the type 'float'; the types are array, boolean, integer",
+            "has the unknown type 'float'; the types are array, boolean, integer",
         ),
         (json!({"properties": {"a": {"type": "strin"}}}), "(at 'properties.a.type')"),
-        (json!({"anyOf": [true, 1]}), "has a number where a schema belongs (at 'anyOf.1')"),
-        (json!({"minLength": -1}), "has a number where a whole number from 0 belongs"),
-        (json!({"multipleOf": 0}), "multipleOf that is not above 0"),
-        (json!({"required": "a"}), "has a string where an array belongs"),
-        (json!({"description": 5}), "has a number where a string belongs"),
+        (json!({"anyOf": [true, 1]}), "has a number instead of a schema (at 'anyOf.1')"),
+        (json!({"minLength": -1}), "has a number instead of a non-negative integer"),
+        (json!({"multipleOf": 0}), "multipleOf that is not greater than 0"),
+        (json!({"required": "a"}), "has a string instead of an array"),
+        (json!({"description": 5}), "has a number instead of a string"),
         (json!({"$defs": {"unused": {"not": 7}}}), "(at '$defs.unused.not')"),
-        (json!({"pattern": "("}), "no regular expression"),
+        (json!({"pattern": "("}), "not a regular expression"),
         (json!({"items": [true], "prefixItems": [true]}), "both prefixItems and a list of items"),
     ] {
         let told = refused(broken);
@@ -142,20 +141,23 @@ fn what_can_be_read_in_two_ways_is_refused() {
     let with =
         |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
     for (inner, why) in [
-        (json!({"$ref": "#/$defs/%61"}), "which is not spelled plainly"),
-        (json!({"$ref": "#/%24defs/a"}), "which is not spelled plainly"),
-        (json!({"$ref": "#a"}), "which is not a part of it"),
-        (json!({"$ref": "https://example.org/schema"}), "which is not a part of it"),
-        (json!({"$ref": "#/$defs"}), "which is not a schema of it"),
-        (json!({"$ref": "#/$defs/b"}), "which is not a schema of it"),
-        (json!({"$ref": "#/properties/x/const", "const": {}}), "which is not a schema of it"),
+        (json!({"$ref": "#/$defs/%61"}), "percent-encoding is not supported"),
+        (json!({"$ref": "#/%24defs/a"}), "percent-encoding is not supported"),
+        (json!({"$ref": "#a"}), "expected a JSON pointer from the root"),
+        (json!({"$ref": "https://example.org/schema"}), "expected a JSON pointer from the root"),
+        (json!({"$ref": "#/$defs"}), "there is no such subschema"),
+        (json!({"$ref": "#/$defs/b"}), "there is no such subschema"),
+        (json!({"$ref": "#/properties/x/const", "const": {}}), "there is no such subschema"),
         (json!({"$ref": "#"}), "refers to itself"),
         (json!({"$ref": "#/properties/x"}), "refers to itself"),
         (json!({"$ref": 5}), "$ref that is not a string"),
-        (json!({"$id": "https://example.org/inner", "$defs": {"a": {}}}), "uses $id within"),
-        (json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "x"}), "uses $schema within"),
+        (json!({"$id": "https://example.org/inner", "$defs": {"a": {}}}), "uses $id in a subschema"),
+        (
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "x"}),
+            "uses $schema in a subschema",
+        ),
         (json!({"$anchor": 5}), "$anchor that is not a string"),
-        (json!({"$anchor": "b", "allOf": [{"$ref": "#b"}]}), "which is not a part of it"),
+        (json!({"$anchor": "b", "allOf": [{"$ref": "#b"}]}), "expected a JSON pointer from the root"),
         (json!({"$dynamicRef": "#a"}), "uses $dynamicRef"),
         (json!({"$recursiveRef": "#"}), "uses $recursiveRef"),
     ] {
@@ -164,7 +166,7 @@ fn what_can_be_read_in_two_ways_is_refused() {
     }
     let old =
         json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});
-    assert!(refused(old).contains("uses id within"));
+    assert!(refused(old).contains("uses id in a subschema"));
     assert!(refused(json!({"$schema": "https://example.org/mine"})).contains("unknown dialect"));
 }
 
@@ -202,7 +204,7 @@ fn what_a_schema_hides_is_weighed() {
     let schema = json!({"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": doubling});
     assert!(refused(schema).contains("too large"));
 
-    // Each definition is sixty levels deep and ends in the next one.
+    // Each definition is sixty levels deep and ends with a reference to the next.
     let mut hidden = Map::new();
     for level in 0..73 {
         let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
@@ -214,7 +216,7 @@ fn what_a_schema_hides_is_weighed() {
     schema["properties"] = json!({});
     assert!(refused(schema).contains("nested more than 64 levels deep"), "also what nobody refers to");
 
-    // The first way to a definition is short, and the one that counts is long.
+    // The first path to the definition is short; the second exceeds the limit.
     let long = (0..40).fold(json!({"$ref": "#/$defs/a"}), |inner, _| json!({"not": inner}));
     let deep = (0..40).fold(json!(true), |inner, _| json!({"not": inner}));
     let schema = json!({"properties": {"x": {"$ref": "#/$defs/a"}, "y": long}, "$defs": {"a": deep}});

@@ -1,5 +1,7 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: keywords about what no other keyword of the same schema has
-//! looked at, however deep in `allOf`, `anyOf` and the like that one stands.
+//! `unevaluatedProperties` and `unevaluatedItems`.
+//!
+//! They apply to parts that no other keyword of the same schema has evaluated, including keywords nested in `allOf`,
+//! `anyOf` or similar.
 
 use std::collections::HashSet;
 
@@ -11,12 +13,11 @@ use super::{
     step_budget::CheckInterrupt,
 };
 
-/// What keywords have looked at in one value.
 #[derive(Default)]
 struct EvaluatedParts<'v> {
     members: HashSet<&'v str>,
     all_members: bool,
-    /// So many items from the first on.
+    /// Number of evaluated items from the start.
     first: usize,
     items: HashSet<usize>,
     all_items: bool,
@@ -62,8 +63,10 @@ impl<'t> SchemaChecker<'t, '_, '_> {
         })
     }
 
-    /// Notes what a schema that a value matches looks at. `own` is set for the schema whose unevaluated keyword
-    /// asks; one of another schema below has looked at all there is.
+    /// Records the parts that a matching schema evaluates.
+    ///
+    /// `own` is true for the schema with the `unevaluated…` keyword that is being checked. Nested `unevaluated…`
+    /// keywords count as evaluating everything.
     fn mark_evaluated<'v>(
         &mut self,
         id: SchemaNodeId,

@@ -1,4 +1,4 @@
-//! Whether JSON values are the same, as JSON Schema has it: numbers by their value, members in any order.
+//! Equality of JSON values, as in JSON Schema: numbers by value, members in any order.
 
 use std::{
     cmp::Ordering,
@@ -13,7 +13,7 @@ use super::{
     step_budget::{CheckInterrupt, StepBudget},
 };
 
-/// Whether two values are the same; a step for each part that is compared.
+/// Returns whether two values are equal. Each compared part is a step.
 pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
     steps.spend(1)?;
     Ok(match (one, other) {
@@ -36,7 +36,6 @@ pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> R
     })
 }
 
-/// Whether no two of these values are the same.
 pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
     let keys = RandomState::new();
     let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
@@ -52,7 +51,7 @@ pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<
     Ok(true)
 }
 
-/// The same for values that are the same, and hardly ever for others.
+/// Returns a hash: the same for equal values.
 fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Result<u64, CheckInterrupt> {
     steps.spend(2)?;
     Ok(match value {
@@ -81,7 +80,7 @@ fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Resu
     })
 }
 
-/// Whether all pass, until one does not.
+/// Returns true if all parts pass. Stops at the first that does not.
 fn all<T>(
     mut parts: impl Iterator<Item = T>,
     mut passes: impl FnMut(T) -> Result<bool, CheckInterrupt>,

@@ -1,4 +1,4 @@
-//! What is wrong with a value, in words that help whoever sent it.
+//! Violations and their messages.
 
 use serde_json::Value;
 
@@ -9,22 +9,20 @@ use super::{
 };
 use crate::names;
 
-/// The most characters that a list of choices may take in a message.
+/// Maximum characters of a list of choices in a message.
 const MAX_CHOICES: usize = 400;
 
-/// One thing that is wrong, and where.
 #[derive(Debug, Default)]
 pub(super) struct Violation {
-    /// From the place to the root.
+    /// Path steps from the value up to the root.
     path: Vec<String>,
     kind: ViolationKind,
 }
 
 #[derive(Debug)]
 enum ViolationKind {
-    /// A member is not there.
     Missing(String),
-    /// Said of the place: "must be …".
+    /// A predicate about the value: "must be …".
     Mismatch(String),
 }
 
@@ -48,7 +46,7 @@ impl Violation {
         self
     }
 
-    /// The mistake as a sentence, `noun` being what to call a member ("argument", "parameter").
+    /// Returns the message. `noun` is the word for a member ("argument", "parameter").
     pub(super) fn into_message(mut self, noun: &str) -> String {
         self.path.reverse();
         let path = self.path.join(".");
@@ -67,8 +65,9 @@ impl Violation {
     }
 }
 
-/// The member that a schema closed to others does not know, as a sentence, if there is one. Said before
-/// all else: a wrong name explains more than what it leaves missing.
+/// Returns a message about the first unknown member of a closed schema, if there is one.
+///
+/// Report it before other violations: a misspelled name explains a missing one.
 pub(super) fn unknown_member(
     tree: &SchemaTree,
     value: &Value,
@@ -88,7 +87,7 @@ pub(super) fn unknown_member(
     )))
 }
 
-/// Where it is, from there to the root; its name; and the schema that does not know it.
+/// Path steps up to the root, the name, and the schema that does not define it.
 type UnknownMember<'v> = (Vec<String>, &'v str, SchemaNodeId);
 
 fn find_unknown<'v>(
@@ -134,7 +133,6 @@ fn find_unknown<'v>(
     Ok(None)
 }
 
-/// That a value is not one of those that there are to choose from.
 pub(super) fn not_a_choice(choices: &[Value], value: &Value) -> String {
     let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
     let near =
@@ -151,7 +149,6 @@ fn plain(choice: &Value) -> String {
     }
 }
 
-/// A value as a message shows it.
 pub(super) fn quoted_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{}'", names::quoted(text, 40)),

@@ -1,9 +1,8 @@
-//! Search by meaning: every row is looked at. Exact enough, nothing to build, gone at once when deleted; up to
-//! some 300,000 rows nothing else pays.
+//! Brute-force vector search: exact enough, no index to build, and deletions apply immediately. An index pays off only
+//! above about 300,000 rows.
 //!
-//! Vectors are kept as bytes with a scale each, in one block: 264 bytes a row of 256 dimensions, a quarter of
-//! what floats need. The best rows by bytes are then [rescored](cosine) with the floats, which live wherever
-//! the caller keeps them.
+//! Vectors are stored as scaled bytes: 264 bytes per row of 256 dimensions, a quarter of the float size. The caller
+//! stores the floats and [rescores](cosine) the best rows with them.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -12,50 +11,42 @@ use super::{
     dot::{DotProduct, LANE},
 };
 
-/// Rows of vectors, all of one dimension.
 #[derive(Debug, Clone)]
 pub struct VectorBlock {
     dimension: usize,
-    /// Bytes of a row: the dimension and zeros up to a multiple of [`LANE`].
+    /// Bytes per row: the dimension, padded with zeros to a multiple of [`LANE`].
     stride: usize,
     values: Vec<i8>,
-    /// What the bytes of a row are to be multiplied by.
     scales: Vec<f32>,
     dot: DotProduct,
 }
 
-/// A row and how near it is by its bytes; more is nearer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NearestRow {
-    /// Its number.
     pub row: usize,
-    /// The cosine to within some .003, where both vectors have unit length.
+    /// Cosine, within about .003 for vectors of unit length.
     pub cosine: f32,
 }
 
 impl VectorBlock {
-    /// No rows, for vectors of this dimension.
     pub fn new(dimension: usize) -> Self {
         let stride = dimension.div_ceil(LANE).max(1) * LANE;
         Self { dimension, stride, values: Vec::new(), scales: Vec::new(), dot: DotProduct::best() }
     }
 
-    /// The dimension of its vectors.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.scales.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.scales.is_empty()
     }
 
-    /// Adds a row; gives its number, or none where the vector has another dimension.
+    /// Adds a row and returns its number. `None` if the dimension differs.
     pub fn push(&mut self, vector: &[f32]) -> Option<usize> {
         if vector.len() != self.dimension {
             return None;
@@ -66,7 +57,7 @@ impl VectorBlock {
         Some(row)
     }
 
-    /// Puts a vector in the place of a row; false where there is no such row or the dimension is another.
+    /// Replaces a row. Returns `false` if the row does not exist or the dimension differs.
     pub fn set(&mut self, row: usize, vector: &[f32]) -> bool {
         if row >= self.len() || vector.len() != self.dimension {
             return false;
@@ -76,7 +67,8 @@ impl VectorBlock {
         true
     }
 
-    /// Adds the row of another block of the same dimension; gives its number, or none where there is no such row.
+    /// Copies a row of another block and returns its new number. `None` if the row does not exist or the dimension
+    /// differs.
     pub fn push_row(&mut self, other: &Self, row: usize) -> Option<usize> {
         if other.dimension != self.dimension || row >= other.len() {
             return None;
@@ -86,7 +78,7 @@ impl VectorBlock {
         Some(self.len() - 1)
     }
 
-    /// How near every row is to a vector by its bytes, in the order of rows; all 0 for a vector of another dimension.
+    /// Returns the approximate cosine of each row, in row order; all 0 if `query` has another dimension.
     pub fn cosines(&self, query: &[f32]) -> Vec<f32> {
         if query.len() != self.dimension {
             return vec![0.0; self.len()];
@@ -105,8 +97,7 @@ impl VectorBlock {
         cosines
     }
 
-    /// The rows nearest to a vector, at most `limit`, nearest first, ties by row. With `allowed` only rows in it
-    /// are looked at. Nothing is near a vector of another dimension.
+    /// Returns up to `limit` of the `allowed` rows, nearest first, ties by row. Empty if `query` has another dimension.
     pub fn nearest(&self, query: &[f32], allowed: Option<&RowSet>, limit: usize) -> Vec<NearestRow> {
         if query.len() != self.dimension || limit == 0 {
             return Vec::new();
@@ -114,8 +105,7 @@ impl VectorBlock {
         let mut bytes = vec![0; self.stride];
         let scale = quantize(query, &mut bytes);
         let wanted = |row| allowed.is_none_or(|rows| rows.contains(row));
-        // The worst on top: it makes room for what is better. Rows come in order, so of two that are equally
-        // near the first stays.
+        // The worst row is on top. Rows arrive in order, so of equally near rows the first stays.
         let mut best: BinaryHeap<Reverse<(OrderedFloat, Reverse<usize>)>> =
             BinaryHeap::with_capacity(limit.min(self.len()) + 1);
         self.dot.scan(&bytes, &self.values, wanted, |row, product| {
@@ -135,7 +125,6 @@ impl VectorBlock {
     }
 }
 
-/// Floats in their total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OrderedFloat(f32);
 
@@ -153,25 +142,24 @@ impl Ord for OrderedFloat {
     }
 }
 
-/// Writes a vector as bytes from -127 to 127; gives what they are to be multiplied by. Values that are no
-/// numbers become zero.
+/// Quantizes a vector to -127..=127 and returns the scale, which ignores values that are not finite.
 fn quantize(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector.iter().filter(|v| v.is_finite()).fold(0.0_f32, |largest, v| largest.max(v.abs()));
     let scale = largest / 127.0;
     for (byte, value) in bytes.iter_mut().zip(vector) {
-        // A conversion that would not fit gives the nearest that does, and zero for what is not a number.
+        // `as` saturates and turns NaN into 0.
         *byte = if scale > 0.0 { (value / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
     }
     scale
 }
 
-/// The cosine of two vectors of unit length, in full precision; none where their dimensions differ or it is no
-/// number.
+/// Returns the cosine of two unit vectors in full precision. `None` if the dimensions differ or the result is not
+/// finite.
 pub fn cosine(a: &[f32], b: &[f32]) -> Option<f32> {
     if a.len() != b.len() {
         return None;
     }
-    // Summed in one order, in double precision: the same on every machine.
+    // A fixed order in double precision gives the same result on every machine.
     let sum: f64 = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
     sum.is_finite().then_some(sum as f32)
 }

@@ -1,22 +1,19 @@
-//! The product of two rows of bytes: the inner loop of the scan, and the only unsafe code of this crate.
+//! Dot products of byte rows: the inner loop of the vector scan, and the only unsafe code in this crate.
 //!
-//! Integers add up to the same sum in any order, so the two ways give the same number, always. The fast one is
-//! chosen at run time: a build for plain x86-64 is four to seven times as slow.
+//! Both implementations return the same number. AVX2 is detected at run time; the portable code is four to seven times
+//! slower.
 
-/// Bytes that a row's length is a multiple of.
+/// Row lengths are a multiple of this number of bytes.
 pub(super) const LANE: usize = 32;
 
-/// How the products are made on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DotProduct {
-    /// 32 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     Portable,
 }
 
 impl DotProduct {
-    /// The best that this machine has.
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -25,8 +22,8 @@ impl DotProduct {
         Self::Portable
     }
 
-    /// Calls `hear` with the product of `query` and each row of `block` in turn, for the rows that `wanted` lets
-    /// through. Values are -127 to 127; both lengths are multiples of [`LANE`].
+    /// Calls `hear` with the number and dot product of each row of `block` that `wanted` accepts. Values must be in
+    /// -127..=127, and the row length a multiple of [`LANE`].
     pub(super) fn scan(
         self,
         query: &[i8],
@@ -48,7 +45,7 @@ fn portable(a: &[i8], b: &[i8]) -> i32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "vector instructions; what they need is checked right where they are called")]
+#[allow(unsafe_code, reason = "vector instructions; callers check for CPU support")]
 mod avx2 {
     use std::arch::x86_64::{
         __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm256_abs_epi8, _mm256_add_epi32,
@@ -58,10 +55,9 @@ mod avx2 {
 
     use super::LANE;
 
-    /// The product; called on machines with AVX2 only, see [`super::DotProduct::best`].
     #[inline]
     pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
-        // SAFETY: `DotProduct::Avx2` is made by `DotProduct::best` alone, after the processor said that it has AVX2.
+        // SAFETY: only `DotProduct::best` constructs `DotProduct::Avx2`, after it detected AVX2.
         unsafe { sum(a, b) }
     }
 
@@ -71,14 +67,14 @@ mod avx2 {
         let mut total = _mm256_setzero_si256();
         let ones = _mm256_set1_epi16(1);
         for (a, b) in a.chunks_exact(LANE).zip(b.chunks_exact(LANE)) {
-            // SAFETY: both chunks are 32 bytes long, and the load needs no alignment.
+            // SAFETY: both chunks are 32 bytes long, and the load is unaligned.
             let (a, b) = unsafe {
                 (
                     _mm256_loadu_si256(a.as_ptr().cast::<__m256i>()),
                     _mm256_loadu_si256(b.as_ptr().cast::<__m256i>()),
                 )
             };
-            // |a| times b with the sign of a. Pairs add up to 2 · 127 · 127 at most, which 16 bits hold.
+            // |a| times b with the sign of a. A pair adds up to 2 · 127 · 127 at most, which fits in 16 bits.
             let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
             total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, ones));
         }

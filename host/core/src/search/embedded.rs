@@ -1,21 +1,19 @@
-//! What of a document is embedded.
+//! Text that is embedded for a document.
 
 use crate::names::split_identifier;
 
-/// Letters of the long text that are embedded: what a page begins with says what it is about, and a vector of
-/// everything says nothing in particular. Of 0 to 10,000 letters, 600 to 1,000 found most on 84 questions; several
-/// vectors for the parts of a page, the nearest of them counting, found no more.
+/// The start of a page states its subject; the vector of a whole page is too general. Of limits from 0 to 10,000, 600
+/// to 1,000 did best on 84 questions. One vector per section did not improve results.
 const MAX_LONG_CHARS: usize = 1_000;
 
 const MAX_SHORT_CHARS: usize = 2_000;
 
 const MAX_NAME_CHARS: usize = 300;
 
-/// The number of the recipe: vectors of another one are made anew.
+/// Version of [`embedded_text`]. A change causes all vectors to be recomputed.
 pub const RECIPE: u32 = 1;
 
-/// The text that stands for a document: its name, as it is and with identifiers parted, its short text, its
-/// subjects and how its long text begins; at most some 4,000 letters. Whoever changes it raises [`RECIPE`].
+/// Builds the text to embed for a document, about 4,000 characters at most. Increment [`RECIPE`] if you change this.
 pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -> String {
     let name = beginning(name, MAX_NAME_CHARS).replace('_', " ");
     let parted = split_identifier(&name);

@@ -1,45 +1,40 @@
-//! How well a page answers a question, in absolute terms: scores are shares of the best and say nothing across
-//! searches, so a question about something else has a best hit too.
+//! Absolute quality of a match. Scores are relative to the best hit, so even an unrelated question has a top hit with a
+//! high score.
 //!
-//! Two things are looked at that mean the same in every search and on every engine: how many of the question's words
-//! the page holds, and how near it is by meaning.
+//! The quality combines two measures that are comparable across searches and engines: the share of the question's words
+//! that a page contains, and its cosine.
 
 use super::{NameMatch, SearchQuery};
 use crate::page::MatchQuality;
 
-/// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
-/// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
-/// question nine in ten are nearer than .2.
+/// Minimum cosine for a page without any word of the question. With the local model, unrelated questions reach .1 to
+/// .3, and nine in ten pages that answer a question exceed .2.
 const MIN_COSINE: f32 = 0.2;
 
-/// The same where no page holds any word of the question: it is likely to be about something else.
+/// The same if no page contains a word of the question, which is then probably unrelated.
 const MIN_COSINE_ALONE: f32 = 0.35;
 
-/// Whether a page that holds no word of the question is near enough to be a hit. `words_found` is whether any page
-/// that passes the filters holds one.
+/// Returns true if a page without any word of the question is a hit. `words_found` is true if any page that passes the
+/// filters contains a word.
 pub fn near_enough(cosine: f32, words_found: bool) -> bool {
     cosine >= if words_found { MIN_COSINE } else { MIN_COSINE_ALONE }
 }
 
-/// A question, prepared for many pages.
 #[derive(Debug, Clone)]
 pub struct FitScorer {
-    /// What the words begin with, in lower case.
     pub(super) stems: Vec<WordStem>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct WordStem {
     text: String,
-    /// Short ones are looked for as whole words, longer ones anywhere: inside identifiers too.
+    /// Short words match only whole words. Longer ones match anywhere, also inside identifiers.
     whole: bool,
 }
 
-/// Shorter words are looked for as whole words.
 const MIN_STEM_CHARS: usize = 5;
 
 impl FitScorer {
-    /// Prepares a question.
     pub fn new(question: &str) -> Self {
         let query = SearchQuery::new(question);
         let words = query.words.iter().map(|word| stem(word));
@@ -48,8 +43,8 @@ impl FitScorer {
         Self { stems: words.chain(stretches).collect() }
     }
 
-    /// How well a page or a document answers that holds these texts. `cosine` is how near it is; none where question or
-    /// page has no vector.
+    /// Rates how well a page with these texts answers the question. `cosine` is `None` if the question or the page has
+    /// no vector.
     pub fn fit(&self, name: NameMatch, cosine: Option<f32>, texts: &[&str]) -> MatchQuality {
         if name == NameMatch::Exact {
             return MatchQuality::Names;
@@ -61,7 +56,7 @@ impl FitScorer {
         }
     }
 
-    /// The share of the question's words that the texts hold; 0 where there are none.
+    /// Returns the share of the question's words that occur in the texts.
     fn word_share(&self, texts: &[&str]) -> f32 {
         if self.stems.is_empty() {
             return 0.0;
@@ -72,14 +67,12 @@ impl FitScorer {
     }
 }
 
-/// What the words count beside the cosine. With the two bounds below, of 60 questions about something else (30 asked of
-/// two wikis each) 57 have a best hit that fits nothing; of 104 that the wikis answer 6 do, and 72 have a good one.
+/// Weight of the word share relative to the cosine. With the two bounds below, 57 of 60 unrelated questions on two
+/// wikis have a best hit rated `Nothing`. Of 104 questions that the wikis answer, 6 are rated `Nothing` and 72 `Good`.
 const WORD_WEIGHT: f32 = 0.3;
 
-/// From here on a page is about what was asked.
 const MIN_GOOD_FIT: f32 = 0.5;
 
-/// From here on it shares something with the question.
 const MIN_WEAK_FIT: f32 = 0.4;
 
 fn by_both(held: f32, cosine: f32) -> MatchQuality {
@@ -98,7 +91,7 @@ fn by_words(held: f32) -> MatchQuality {
     }
 }
 
-/// What other forms of a word begin with too, roughly: an answer in words needs no more.
+/// Cuts a word to a prefix that its other forms share; rougher than [`super::stem`].
 fn stem(word: &str) -> WordStem {
     let word = word.to_lowercase();
     let letters = word.chars().count();
@@ -114,7 +107,7 @@ impl WordStem {
         self.positions(text).next().is_some()
     }
 
-    /// Where it begins in a text in lower case.
+    /// Yields byte offsets in lowercase text.
     pub(super) fn positions<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
         let stands = move |(at, found): &(usize, &str)| {
             if !self.whole {
@@ -123,7 +116,7 @@ impl WordStem {
             let before = text[..*at].chars().next_back();
             let mut after = text[*at + found.len()..].chars();
             let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-            // A plural is the same word.
+            // Accept a plural `s`.
             ends(before) && (ends(after.clone().next()) || (after.next() == Some('s') && ends(after.next())))
         };
         text.match_indices(self.text.as_str()).filter(stands).map(|(at, _)| at)

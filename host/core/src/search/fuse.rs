@@ -1,53 +1,42 @@
-//! One order out of two scores.
+//! Combines word and vector scores into one ranking.
 //!
-//! A score is `0.5 · bm25 / max bm25 + 0.5 · cos⁺ / max cos⁺`. The sum of shares beat reciprocal ranks on ten
-//! sets of queries (macro nDCG@10 .668 against .638), and is flat for weights from .4 to .6.
-//!
-//! A word that does not occur is a judgement: it counts as zero. A missing vector is not: where the question
-//! or a document has no vector, the share of the words stands alone.
+//! A score is `0.5 · bm25 / max bm25 + 0.5 · cos⁺ / max cos⁺`. This beat reciprocal rank fusion on ten query sets
+//! (macro nDCG@10 .668 against .638); weights from .4 to .6 perform alike. If the question or a document has no vector,
+//! only words count.
 
 use std::cmp::Ordering;
 
 use super::{NameMatch, near_enough};
 
-/// The weight of words; the rest is that of meaning.
 const WORD_WEIGHT: f64 = 0.5;
 
-/// The score of a candidate whose name begins with the question, where no candidate has words or meaning of it.
+/// Score of a name match if no candidate has a word or vector score.
 const NAME_ONLY_SCORE: f64 = 0.5;
 
-/// What is known of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredCandidate<K> {
-    /// What it is called; decides ties.
+    /// Breaks ties.
     pub key: K,
-    /// How its name answers the question.
     pub name: NameMatch,
-    /// Its score by words: any scale, more is better, 0 where no word of the question occurs.
+    /// Any scale, higher is better, 0 if no word of the question occurs.
     pub bm25: f64,
-    /// The cosine of question and candidate; none where one of them has no vector.
+    /// `None` if the question or the candidate has no vector.
     pub cosine: Option<f32>,
 }
 
-/// A candidate in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedCandidate<K> {
-    /// As it was given.
     pub key: K,
-    /// 0 to 1, never more than that of the candidate before it. 1 means the exact name, or the best by words
-    /// and by meaning at once. Comparable within one search only.
+    /// 0 to 1, descending. 1 means an exact name, or best by both words and meaning. Comparable within one search only.
     pub score: f64,
-    /// As it was given.
     pub name: NameMatch,
-    /// As it was given.
     pub cosine: Option<f32>,
 }
 
-/// Puts candidates in order, best first: those that the question names, those whose name begins with it, then
-/// the others by score; ties by key.
+/// Ranks candidates, best first: exact names, then name prefixes, then by score; ties by key.
 ///
-/// The candidates must hold the best by words and the best by meaning, since both scores are shares of the best.
-/// A score that is not a number counts as none.
+/// `candidates` must include the best by words and the best by meaning. A word score that is not finite counts as 0,
+/// and a NaN cosine as missing.
 pub fn fuse<K: Ord>(candidates: Vec<ScoredCandidate<K>>) -> Vec<RankedCandidate<K>> {
     let best_words = candidates.iter().map(|c| positive(c.bm25)).fold(0.0, f64::max);
     let best_cosine = candidates.iter().filter_map(|c| cosine(c.cosine)).fold(0.0, f64::max);
@@ -60,17 +49,17 @@ pub fn fuse<K: Ord>(candidates: Vec<ScoredCandidate<K>>) -> Vec<RankedCandidate<
     sort_ranked(candidates.into_iter().map(ranked).collect())
 }
 
-/// Puts what has its score already in the same order.
+/// Sorts candidates that already have a score into the same order.
 pub fn sort_ranked<K: Ord>(mut placed: Vec<RankedCandidate<K>>) -> Vec<RankedCandidate<K>> {
     placed.sort_by(|a, b| {
         a.name.cmp(&b.name).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.key.cmp(&b.key))
     });
-    // A name counts at least as much as everything that it is placed before.
+    // A name match scores at least as high as the candidates after it.
     let mut least = 0.0;
     for page in placed.iter_mut().rev() {
         page.score = match page.name {
             NameMatch::Exact => 1.0,
-            // Nothing but its name is known to answer.
+            // Only its name matches.
             name if name != NameMatch::No && page.score.max(least) == 0.0 => NAME_ONLY_SCORE,
             _ => page.score.max(least),
         };
@@ -79,8 +68,7 @@ pub fn sort_ranked<K: Ord>(mut placed: Vec<RankedCandidate<K>>) -> Vec<RankedCan
     placed
 }
 
-/// The candidates that answer the question at all: those that it names, that hold a word of it, or that are
-/// [near enough](near_enough) without one.
+/// Filters candidates that match by name, by a word, or by being [near enough](near_enough).
 pub fn matching_candidates<K>(candidates: Vec<ScoredCandidate<K>>) -> Vec<ScoredCandidate<K>> {
     let words_found = candidates.iter().any(|candidate| positive(candidate.bm25) > 0.0);
     let answers = |c: &ScoredCandidate<K>| {

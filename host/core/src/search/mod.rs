@@ -1,16 +1,12 @@
-//! Hybrid search, as one small library for everything that is searched: pages, documents, tools, artifacts.
+//! Hybrid search over pages, documents, tools and artifacts. Pure: does not access files, databases or models.
 //!
-//! Pure: no file, no database, no model. A store brings candidates with what it knows of them, and gets them
-//! back in order:
+//! 1. [`SearchQuery`] splits the question into words, and into [`grams`](script::grams) for scripts that the word index
+//!    does not cover.
+//! 2. The store applies filters, then scores documents by words (BM25) and by meaning ([`dense::VectorBlock`]).
+//! 3. [`fuse`] combines both scores; exact and prefix [names](name::NameQuery) come first.
+//! 4. [`near_enough`] and [`FitScorer`] decide which candidates are hits, and how well each answers.
 //!
-//! 1. [`SearchQuery`] takes the question apart into words, and into [`grams`](script::grams) for scripts that the word
-//!    index does not serve.
-//! 2. The store scores documents by words (BM25) and by meaning ([`dense::VectorBlock`]), filters first.
-//! 3. [`fuse`] puts both together, exact and prefix [names](name::NameQuery) first.
-//! 4. [`near_enough`] and [`FitScorer`] say what is a hit at all, and how well it answers.
-//!
-//! The same candidates give the same order on every run and every machine: sums are made in one order, ties
-//! are decided by the key.
+//! Results are deterministic across runs and machines: sums use a fixed order and keys break ties.
 
 pub mod dense;
 mod dot;
@@ -35,6 +31,6 @@ pub use row_set::RowSet;
 pub use stem::stem;
 pub use terms::{SearchQuery, for_each_term, variants};
 
-/// How many of the best by words, and of the best by meaning, are looked at closely where fewer are asked
-/// for. 50 rescored in full precision lose nothing against an exact scan of 1 M rows of 256 dimensions.
+/// Minimum number of candidates to score in full. Rescoring 50 in full precision loses nothing against an exact scan of
+/// 1 M rows of 256 dimensions.
 pub const MIN_CANDIDATE_POOL: usize = 50;

@@ -1,21 +1,17 @@
-//! Whether a question is a name. Case, `_`, `-`, spaces and dots make no difference: `read file`, `read_file`
-//! and `readFile` are one name.
+//! Matches questions against names, ignoring case, `_`, `-`, spaces and dots: `read file` matches `read_file` and
+//! `readFile`.
 
-/// The fewest letters of a question that may be the beginning of a name: shorter ones begin too many.
+/// Shorter prefixes match too many names.
 const MIN_PREFIX_CHARS: usize = 3;
 
-/// How a name answers a question, best first.
+/// How a name matches a question, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameMatch {
-    /// The question is the name.
     Exact,
-    /// The name begins with the question.
     Prefix,
-    /// Neither.
     No,
 }
 
-/// A question, seen as a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameQuery {
     key: String,
@@ -23,19 +19,17 @@ pub struct NameQuery {
 }
 
 impl NameQuery {
-    /// The question as a name.
     pub fn new(text: &str) -> Self {
         let key = name_key(text);
         let long_enough = key.chars().count() >= MIN_PREFIX_CHARS;
         Self { key, long_enough }
     }
 
-    /// How a name answers.
     pub fn matches(&self, name: &str) -> NameMatch {
         self.matches_key(&name_key(name))
     }
 
-    /// The same for a name in the form of [`name_key`].
+    /// Like [`matches`](Self::matches), for a [`name_key`].
     pub fn matches_key(&self, key: &str) -> NameMatch {
         if self.key.is_empty() {
             NameMatch::No
@@ -48,19 +42,19 @@ impl NameQuery {
         }
     }
 
-    /// The keys that answer, for stores that keep keys in order: from the first (which is the exact name) to
-    /// the second, which is not one of them. None where no name can answer.
+    /// Returns the half-open range of keys that match, for stores with ordered keys. The start is the exact name.
+    /// `None` if no name can match.
     pub fn range(&self) -> Option<(&str, String)> {
         if self.key.is_empty() {
             return None;
         }
-        // Without a prefix the range holds the exact name alone: no key holds this character.
+        // Keys never contain `\0`, so this range contains only the exact name.
         let end = if self.long_enough { char::MAX } else { '\0' };
         Some((&self.key, format!("{}{end}", self.key)))
     }
 }
 
-/// The form in which names are compared: letters, digits and whatever else is no separator, in lower case.
+/// Normalizes a name: lower case without whitespace, control characters, `_`, `-` and `.`.
 pub fn name_key(name: &str) -> String {
     let kept =
         name.chars().filter(|c| !(c.is_whitespace() || c.is_control() || matches!(c, '_' | '-' | '.')));

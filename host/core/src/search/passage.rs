@@ -1,27 +1,25 @@
-//! Where in a long text the words of a question stand closest together.
+//! Finds the lines of a long text that contain most of a question's words.
 
 use super::FitScorer;
 
-/// Lines that count as one place.
 const PASSAGE_LINES: usize = 12;
 
-/// Lines with a word that are looked at, for each word: beyond, a hostile text would cost lines times words.
+/// Limits the time that a hostile text can take, which would be lines times words.
 const MAX_LINES_PER_WORD: usize = 10_000;
 
-/// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Passage {
-    /// Its first line, from 1.
+    /// First line, from 1.
     pub first: u32,
-    /// Its last line; some ten lines later at most.
+    /// Inclusive; at most 11 lines after the first.
     pub last: u32,
-    /// The share of the question's words that it holds, above 0.
+    /// Share of the question's words that the passage contains, above 0.
     pub held: f32,
 }
 
 impl FitScorer {
-    /// The place that holds the most words of the question, the first of several; none where the text holds none.
-    /// Takes time in proportion to text and words.
+    /// Returns the first passage that contains most of the question's words. `None` if the text contains none of them.
+    /// Runs in linear time.
     pub fn best_passage(&self, text: &str) -> Option<Passage> {
         let text = text.to_lowercase();
         let mut found: Vec<(usize, usize)> = Vec::new();

@@ -1,13 +1,11 @@
-//! A set of rows, one bit each: what a filter lets through.
+//! A bit set of rows that pass a filter.
 
-/// Rows of a [`Block`](super::Block).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowSet {
     words: Vec<u64>,
 }
 
 impl RowSet {
-    /// Adds a row.
     pub fn insert(&mut self, row: usize) {
         if row / 64 >= self.words.len() {
             self.words.resize(row / 64 + 1, 0);
@@ -15,12 +13,10 @@ impl RowSet {
         self.words[row / 64] |= 1 << (row % 64);
     }
 
-    /// Whether a row is in it.
     pub fn contains(&self, row: usize) -> bool {
         self.words.get(row / 64).is_some_and(|word| word & (1 << (row % 64)) != 0)
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }

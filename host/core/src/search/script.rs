@@ -1,27 +1,23 @@
-//! Scripts other than Latin. The word index splits at spaces and stems English; what other scripts need are
-//! pieces of words.
+//! N-grams for scripts other than Latin, because the word index splits at spaces and stems English.
 //!
-//! Letters of Chinese, Japanese, Korean and the scripts of South East Asia are indexed in pairs: their words
-//! are mostly two letters long and nothing separates them. Other scripts (Cyrillic, Greek, Arabic, Devanagari
-//! and the rest) are indexed in threes, which finds a word in its other forms. The end of each run is indexed
-//! too, alone and with its neighbour, so that whatever is shorter than a piece is found as the beginning of one.
+//! Chinese, Japanese, Korean and South East Asian scripts use bigrams: their words are mostly two letters long and have
+//! no separators. Other scripts use trigrams, which also match inflected forms. The shorter n-grams at the end of each
+//! run are indexed too, so that a query shorter than an n-gram matches as a prefix.
 
 use std::borrow::Cow;
 
-/// The kind of script that a letter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScriptKind {
-    /// What the word index serves: Latin letters, digits, and all that is not a letter.
+    /// Covered by the word index: Latin letters, digits and everything that is not a letter.
     Words,
-    /// Written without spaces, or with words that grow by endings: pairs.
+    /// Written without spaces, or with inflected endings; indexed as bigrams.
     Pairs,
-    /// Alphabets: threes.
     Threes,
 }
 
 fn script_kind(c: char) -> ScriptKind {
     match c {
-        // ASCII, Latin-1 and the Latin extensions; IPA; full-width Latin; ª and º are among them.
+        // ASCII, Latin-1 and the Latin extensions, including ª and º; IPA; full-width Latin.
         '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => ScriptKind::Words,
         '\u{2C60}'..='\u{2C7F}'
         | '\u{A720}'..='\u{A7FF}'
@@ -48,13 +44,11 @@ fn script_kind(c: char) -> ScriptKind {
     }
 }
 
-/// Whether a text has letters that the word index does not serve.
 pub fn has_other(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| script_kind(c) != ScriptKind::Words)
 }
 
-/// The pieces of a text's letters in other scripts, in lower case with a space between them; empty where it
-/// has none. For an index that splits at ASCII spaces and nothing else.
+/// Returns the n-grams of the text in lower case, separated by spaces, for an index that splits at ASCII spaces only.
 pub fn grams(text: &str) -> String {
     let mut pieces = String::new();
     if text.is_ascii() {
@@ -72,20 +66,18 @@ pub fn grams(text: &str) -> String {
     pieces
 }
 
-/// A stretch of letters of one script that a question holds, and how it is looked for.
+/// Run of letters of one script in a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRun {
-    /// As it was written.
     pub text: String,
-    /// Its pieces, in lower case, each once. The index holds every one of them where it holds the stretch.
+    /// Distinct n-grams in lower case. A document with the run contains all of them.
     pub pieces: Vec<String>,
-    /// Whether the one piece is shorter than those of the index: then it is the beginning of some.
+    /// True if the run is shorter than an n-gram, so it must match as a prefix.
     pub beginning: bool,
-    /// Whether any piece says that the stretch occurs: a stretch without spaces holds several words.
+    /// True if one matching n-gram is enough, because a run without spaces contains several words.
     pub any: bool,
 }
 
-/// The stretches of other scripts that a text holds, at most `limit`, each once.
 pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
     let mut found: Vec<ScriptRun> = Vec::new();
     if text.is_ascii() {
@@ -114,14 +106,13 @@ pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
     found
 }
 
-/// Letters of a stretch that count in a question.
 const MAX_RUN: usize = 64;
 
 fn length(script: ScriptKind) -> usize {
     if script == ScriptKind::Pairs { 2 } else { 3 }
 }
 
-/// Runs of letters of one other script, in lower case.
+/// Returns runs of one script in lower case, without Latin text.
 fn runs(text: &str) -> Vec<(ScriptKind, Vec<char>)> {
     let mut runs: Vec<(ScriptKind, Vec<char>)> = Vec::new();
     let mut last = ScriptKind::Words;
@@ -140,8 +131,7 @@ fn runs(text: &str) -> Vec<(ScriptKind, Vec<char>)> {
     runs
 }
 
-/// The text with a space wherever Latin letters or digits touch a script that is written without spaces, so
-/// that the word index finds `GGUF` in `导出GGUF格式`.
+/// Inserts spaces between Latin and scripts written without spaces, so that the word index finds `GGUF` in `导出GGUF格式`.
 pub fn separate_scripts(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -1,12 +1,9 @@
-//! What forms of an English word have in common, for an index in memory: the word index of the databases stems with
-//! the same algorithm.
-//!
-//! M. F. Porter, "An algorithm for suffix stripping" (Program 14, 1980), steps and conditions as they stand there.
+//! English stemmer for in-memory indexes, the same as in the databases: M. F. Porter, "An algorithm for suffix
+//! stripping" (Program 14, 1980).
 
-/// Longer words are no English ones.
 const MAX_STEMMED_CHARS: usize = 40;
 
-/// Replaces a word in small ASCII letters by its stem; any other stays as it is.
+/// Replaces a lowercase ASCII word with its stem. Leaves other text unchanged.
 pub fn stem(word: &mut String) {
     if !(3..=MAX_STEMMED_CHARS).contains(&word.len()) || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return;
@@ -84,13 +81,13 @@ const ENDINGS: [(&str, &str); 7] = [
     ("ness", ""),
 ];
 
-/// Step 4, the longer before what they end with.
+/// Step 4. Longer endings precede the endings that they contain.
 const LAST: [&str; 19] = [
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
     "ion", "al", "er", "ic", "ou",
 ];
 
-/// Replaces the ending if what stands before it may lose it.
+/// Replaces the first matching ending if `may` accepts the text before it.
 fn first_of(word: &mut String, endings: &[(&str, &str)], may: impl Fn(&str) -> bool) {
     let found = endings.iter().find_map(|(ending, new)| Some((word.strip_suffix(ending)?.len(), new)));
     if let Some((stem, new)) = found
@@ -123,7 +120,7 @@ fn tidy(word: &mut String) {
     }
 }
 
-/// For each letter whether it is a vowel; y is one after a consonant.
+/// Yields true for each vowel. `y` is a vowel after a consonant.
 fn vowels(word: &str) -> impl Iterator<Item = bool> {
     word.bytes().enumerate().scan(false, |before, (at, letter)| {
         *before =
@@ -136,7 +133,7 @@ fn has_vowel(stem: &str) -> bool {
     vowels(stem).any(|vowel| vowel)
 }
 
-/// How often a vowel is followed by a consonant.
+/// Counts the vowel-consonant sequences (Porter's m).
 fn measure(stem: &str) -> usize {
     let mut before = false;
     vowels(stem).filter(|vowel| std::mem::replace(&mut before, *vowel) && !*vowel).count()
@@ -146,7 +143,7 @@ fn ends_double(word: &str) -> bool {
     word.as_bytes().last_chunk::<2>().is_some_and(|[a, b]| a == b) && vowels(word).last() == Some(false)
 }
 
-/// Whether a word ends as `-hop` does: consonant, vowel, and a consonant that is not w, x or y.
+/// Returns true for consonant, vowel, and a consonant other than w, x or y (`-hop`).
 fn ends_short(word: &str) -> bool {
     let shape = vowels(word).skip(word.len().saturating_sub(3));
     word.len() > 2 && shape.eq([false, true, false]) && !word.ends_with(['w', 'x', 'y'])

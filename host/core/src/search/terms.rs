@@ -1,7 +1,5 @@
-//! Takes any text apart into words to look for.
-//!
-//! No operator, quote or wildcard of the caller is among them. At most [`MAX_TERMS`] different words count;
-//! words that say nothing are dropped unless there are no others.
+//! Splits text into search terms. Drops operators, quotes and wildcards, and stop words unless there are no other
+//! words.
 
 use std::collections::HashSet;
 
@@ -11,13 +9,11 @@ use super::{
 };
 use crate::names::starts_word;
 
-/// Different words of a query that are used.
 pub const MAX_TERMS: usize = 64;
 
-/// Longer words are cut: no document holds them, and the list of words that were not found stays readable.
+/// Longer words are truncated, so that the list of unmatched words stays readable.
 const MAX_WORD: usize = 64;
 
-/// Words so common that finding them says nothing.
 const STOP_WORDS: [&str; 60] = [
     "a", "about", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does",
     "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of",
@@ -26,19 +22,17 @@ const STOP_WORDS: [&str; 60] = [
     "your", "will",
 ];
 
-/// A query, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// The words as the caller wrote them, each once: letters and digits, nothing else.
+    /// Distinct words as the caller wrote them.
     pub words: Vec<String>,
-    /// Hyphenated words as one word: `fine-tuning` is found as `finetuning` too.
+    /// Hyphenated words as one word: `fine-tuning` is also searched as `finetuning`.
     pub joined: Vec<String>,
-    /// What is written in scripts that the word index does not serve. These are not among the words.
+    /// Runs in scripts that the word index does not cover; not part of `words`.
     pub stretches: Vec<ScriptRun>,
 }
 
 impl SearchQuery {
-    /// Takes a text apart.
     pub fn new(text: &str) -> Self {
         let (mut telling, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
@@ -79,7 +73,6 @@ impl SearchQuery {
         Self { words: telling, joined, stretches }
     }
 
-    /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.stretches.is_empty()
     }
@@ -89,8 +82,8 @@ fn truncate_word(word: &str) -> String {
     word.chars().take(MAX_WORD).collect()
 }
 
-/// Names and identifiers inside a text, taken apart for the index: `UnslothGRPOTrainer` is also found by
-/// `GRPO` and `Trainer`, and `fine-tuning` by `finetuning`. Gives only what the text itself does not.
+/// Returns the parts of identifiers and hyphenated words for the index, so that `GRPO` finds `UnslothGRPOTrainer` and
+/// `finetuning` finds `fine-tuning`.
 pub fn variants(text: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
@@ -107,9 +100,8 @@ pub fn variants(text: &str) -> String {
     found.join(" ")
 }
 
-/// Gives each term of a text as an index in memory keeps it, a question and a document alike: in lower case and
-/// stemmed, [common words](STOP_WORDS) left out, identifiers whole and in parts, and pieces of what is written in
-/// scripts that the word index does not serve.
+/// Calls `give` with each term of a question or document for an in-memory index: lower case, stemmed, without stop
+/// words, identifiers both whole and split, and n-grams for other scripts.
 pub fn for_each_term(text: &str, mut give: impl FnMut(&str)) {
     let mut term = String::new();
     let mut put = |word: &str| {
@@ -134,7 +126,7 @@ pub fn for_each_term(text: &str, mut give: impl FnMut(&str)) {
         }
         let head = word.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
         put(word);
-        // Only what has a capital after a small letter or a letter after it is made of parts.
+        // Words in lower case have no parts.
         if !(head && word.bytes().all(|b| b.is_ascii_lowercase())) && word.len() <= MAX_WORD {
             let parts = humps(word);
             if parts.len() > 1 {

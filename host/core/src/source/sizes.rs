@@ -1,4 +1,4 @@
-//! How large the texts and schemas of a source may be, each by itself and all together.
+//! Size limits of a source's texts and schemas.
 
 use serde_json::{Map, Value};
 
@@ -16,21 +16,21 @@ pub(super) fn check_short_text(what: &str, text: &str) -> Result<(), String> {
     }
 }
 
-/// The most schemas that all schemas of a source may be made of.
+/// Maximum number of schemas, subschemas included, in all schemas of a source.
 const MAX_SCHEMAS: usize = 200_000;
 
-/// The most bytes that the compiled patterns of all schemas of a source may take.
+/// Maximum bytes of compiled patterns in all schemas of a source.
 const MAX_PATTERN_BYTES: usize = 16 << 20;
 
-/// Adds the size of one more schema to what all take together; each is bounded by itself.
+/// Adds the size of a schema to a source's total. Fails if the total exceeds the limits.
 pub(super) fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), String> {
     all.schemas += one.schemas;
     all.pattern_bytes += one.pattern_bytes;
     if all.schemas > MAX_SCHEMAS {
-        return Err(format!("has schemas made of more than {MAX_SCHEMAS} schemas in all"));
+        return Err(format!("has more than {MAX_SCHEMAS} schemas in total, subschemas included"));
     }
     if all.pattern_bytes > MAX_PATTERN_BYTES {
-        return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in all"));
+        return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in total"));
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ pub(super) fn check_schema(what: &str, found: &Map<String, Value>) -> Result<Sch
     check_short_text(what, &serde_json::to_string(found).unwrap_or_default())?;
     if let Some(place) = hidden_chars::find_in_schema(found) {
         return Err(format!(
-            "{what} hides characters in '{}'",
+            "{what} has hidden characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()
         ));
     }

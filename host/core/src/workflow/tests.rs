@@ -1,4 +1,4 @@
-//! Which steps a call has, and which workflows are refused.
+//! Tests of steps and of rejected workflows.
 
 use super::*;
 use crate::{

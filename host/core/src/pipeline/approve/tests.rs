@@ -1,4 +1,4 @@
-//! Who is asked about what, for how long an answer holds, and that no way around leads past it.
+//! Tests of the questions, of how long approvals last, and that nested calls cannot avoid them.
 
 mod chains;
 mod redefined;
@@ -23,7 +23,6 @@ use crate::{
     tool::ToolSpec,
 };
 
-/// Somebody in front of a client, who answers every question in the same way.
 struct Person {
     forms: bool,
     answer: Value,
@@ -68,7 +67,6 @@ fn with_effect(name: &str, effect: Effect) -> ToolSpec {
     ToolSpec { effect, ..tool(name, None) }
 }
 
-/// A host with these tools and rules.
 struct Host {
     pipeline: Arc<Pipeline>,
     catalog: Arc<Catalog>,
@@ -91,7 +89,7 @@ impl Host {
         Self { pipeline: Arc::new(Pipeline::new(stages)), catalog: Arc::new(catalog) }
     }
 
-    /// With the tools `look` (read-only), `keep` (mutating), `erase` and `run` (external), of which `rule` is about some.
+    /// A host with `look` (read-only), `keep` (mutating), `erase` and `run` (external-exec), and one rule.
     async fn desk(rule: ApprovalRule) -> Self {
         let tools = vec![
             with_effect("look", Effect::ReadOnly),
@@ -133,20 +131,19 @@ async fn a_person_sees_what_would_run_and_decides() {
     assert_eq!(person.times(), 0, "no rule is about it");
     let reply = host.call(&person, "erase", json!({"path": "/a\nb"})).await.expect("a reply");
     assert_eq!(reply.content, [ContentPart::Text("erase {\"path\":\"/a\\nb\"}".into())]);
-    let expected = "May 'erase' run (erase of gate 'desk', external-exec)? An approval holds for this call.\n\
-                    Arguments: {\"path\":\"/a\\nb\"}";
+    let expected = "May 'erase' run (erase of gate 'desk', external-exec)? Approval applies for this call.\nArguments: {\"path\":\"/a\\nb\"}";
     assert_eq!(lock(&person.asked)[0], expected);
     let said_no = [json!({"action": "decline"}), json!({"action": "accept", "content": {"allow": false}})];
     for answer in said_no {
         let person = Person::who(answer);
         let fault = host.call(&person, "erase", json!({})).await.expect_err("declined");
         assert_eq!((fault.kind, person.times()), (FaultKind::Denied, 1));
-        assert_eq!(fault.message, "A person was asked whether 'erase' may run, and declined.");
+        assert_eq!(fault.message, "the user was asked whether 'erase' may run, and declined");
         assert!(!fault.retryable);
     }
     let away = Person::who(json!({"action": "cancel"}));
     let fault = host.call(&away, "erase", json!({})).await.expect_err("no answer");
-    assert!(fault.message.ends_with("did not answer."), "{fault}");
+    assert!(fault.message.ends_with("did not answer"), "{fault}");
 }
 
 #[tokio::test]
@@ -157,11 +154,11 @@ async fn where_nobody_can_be_asked_nothing_runs_and_the_way_out_is_said() {
         assert_eq!(host.call(&blind, tool, json!({})).await.is_ok(), runs, "{tool}");
     }
     let fault = host.call(&blind, "keep", json!({})).await.expect_err("refused");
-    assert_eq!(fault.message, "'keep' needs the approval of a person, and the client has no forms.");
+    assert_eq!(fault.message, "'keep' requires user approval, but the client does not support forms");
     assert!(fault.hint.as_deref().is_some_and(|hint| hint.contains("[presets.p.approve]")), "{fault}");
     let context = CallContext::new(&host.pipeline, Arc::clone(&host.catalog), "keep");
     let fault = Call::new(context, json!({})).run().await.expect_err("refused");
-    assert!(fault.message.ends_with("no MCP client calls it."), "{fault}");
+    assert!(fault.message.ends_with("the caller is not an MCP client"), "{fault}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! A filter that does as its parameters say, on replies of the native fixture.
+//! Tests with a filter that the arguments control.
 
 use std::sync::atomic::AtomicU32;
 
@@ -15,7 +15,7 @@ use crate::{
     testing::{Fixture, tool},
 };
 
-/// Filters as it is told to, and counts how often.
+/// A filter that does what the argument `how` names, and counts its runs.
 struct Shortener {
     id: SourceId,
     asked: AtomicU32,
@@ -68,7 +68,7 @@ impl Source for Shortener {
     }
 }
 
-/// When the clock, which stands still in these tests, has been moved on by so much.
+/// Waits until the paused test clock has advanced by `time`.
 async fn later(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }
@@ -79,7 +79,7 @@ struct Host {
     pipeline: Arc<Pipeline>,
 }
 
-/// A host with the tools `get` and `typed` and the filter, which the preset attaches to these.
+/// Creates a host with the tools `get`, `typed` and `run_code`, and the filter attached by `globs`.
 async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
     let output = json!({"type": "object"});
     let tools = vec![tool("get", None), tool("typed", Some(output)), tool("run_code", None)];
@@ -148,7 +148,7 @@ async fn what_is_long_is_shortened_and_nothing_else() {
     let mut failed = long("shorten");
     failed["is_error"] = true.into();
     assert_eq!(texts(&host.call("get", failed).await), "get {", "an error");
-    // The outer call's reply is the nested one's, so it is filtered once.
+    // The outer call's reply is the nested call's, so it is filtered once.
     let mut outer = long("shorten");
     outer["nested"] = "get".into();
     let nested = host
@@ -167,7 +167,7 @@ async fn a_filter_that_fails_leaves_the_reply() {
         assert_eq!(texts(&host.call("get", long(how)).await), "get {", "{how}");
         assert!(begun.elapsed() <= Duration::from_secs(10), "{how}");
     }
-    // What hangs has its own time, and always less than the call's.
+    // A filter that hangs is stopped by its own limit, and always before the call.
     let call = Call::new(host.context("get"), long("hang")).attempt(Duration::from_secs(2));
     let begun = Instant::now();
     assert_eq!(texts(&call.run().await.expect("a reply")), "get {");
@@ -194,7 +194,7 @@ fn what_is_no_text_stays() {
     assert_eq!(kept(vec![text("s"), image(1), image(2), link.clone()]), Ok(()));
     assert_eq!(kept(vec![image(1), image(2), link.clone(), link.clone()]), Ok(()), "and more");
     for lost in [vec![text("s")], vec![image(2), image(1), link.clone()], vec![image(1), image(2)]] {
-        assert_eq!(kept(lost), Err("It gave a reply that lacks what is no text.".into()));
+        assert_eq!(kept(lost), Err("it returned a reply that lacks non-text content".into()));
     }
 }
 
@@ -226,7 +226,7 @@ async fn the_same_reply_to_the_same_caller_is_shortened_once() {
     });
     join_all(others).await;
     assert_eq!(host.asked(), 3, "nobody gets what was made for another one");
-    // One gives up, the other gets what was begun for both.
+    // If one caller cancels, the other still gets the shared result.
     let context = host.context("get");
     let cancel = context.cancel.clone();
     let (given_up, waited, ()) =

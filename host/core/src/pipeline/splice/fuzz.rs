@@ -1,14 +1,13 @@
-//! Parts of artifacts in arguments that anybody may have sent.
+//! Fuzzes artifact markers in arguments.
 
 use serde_json::Value;
 
 use super::marker;
 use crate::{budget::ByteBudget, json};
 
-/// A text as tools keep it: lines of JSON, one of them broken.
+/// An artifact with lines of JSON. The last one is invalid.
 const TEXT: &str = "{\"items\":[1,{\"a/b\":\"~\"},null]}\n[1e400]\nnot JSON\n";
 
-/// Reads arguments, and puts parts of a text where they say.
 pub(crate) fn arguments(input: &[u8]) {
     let Ok(sent) = std::str::from_utf8(input) else { return };
     let Ok(mut sent) = json::parse(sent) else { return };

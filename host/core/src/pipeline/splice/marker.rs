@@ -1,4 +1,4 @@
-//! What stands for a part of an artifact in arguments: found, read and replaced.
+//! Artifact markers in arguments: finds, parses and replaces them.
 
 use serde_json::{Map, Value};
 
@@ -9,13 +9,12 @@ use crate::{
     ports::artifacts::{ArtifactPart, TextRange},
 };
 
-/// The member that makes an object stand for a part of an artifact; its value is the id.
+/// The member that makes an object a marker. Its value is the artifact id.
 pub(super) const MARKER: &str = "$artifact";
 
-/// What else it may have.
 const MARKER_OPTIONS: [&str; 3] = ["pointer", "range", "as"];
 
-/// Whether a schema, or a schema in it, has a property of its own that is called so.
+/// Returns true if a schema, or a nested schema, defines a property named [`MARKER`].
 pub(crate) fn has_own_markers(schema: &Map<String, Value>) -> bool {
     let own = schema.get("properties").and_then(Value::as_object);
     own.is_some_and(|own| own.contains_key(MARKER)) || schema.values().any(value_has_own_markers)
@@ -29,17 +28,16 @@ fn value_has_own_markers(value: &Value) -> bool {
     }
 }
 
-/// What stands for a part of an artifact.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ArtifactMarker {
     pub(super) id: String,
     pointer: Option<String>,
-    /// Lines from 1, both included.
+    /// First and last line, counted from 1, inclusive.
     range: Option<(u64, u64)>,
     as_json: bool,
 }
 
-/// Adds what stands in a value, in the order in which [`replace`] wants the values.
+/// Collects the markers in a value, in the order that [`replace`] expects values.
 pub(super) fn find(value: &Value, into: &mut Vec<ArtifactMarker>) -> Result<(), Fault> {
     match value {
         Value::Object(members) if members.contains_key(MARKER) => into.push(ArtifactMarker::read(members)?),
@@ -50,7 +48,7 @@ pub(super) fn find(value: &Value, into: &mut Vec<ArtifactMarker>) -> Result<(), 
     Ok(())
 }
 
-/// Puts the values in place of the markers. What is put in is not looked at.
+/// Replaces markers with values. Does not search the inserted values.
 pub(super) fn replace(value: &mut Value, values: &mut impl Iterator<Item = Value>) {
     match value {
         Value::Object(members) if members.contains_key(MARKER) => {
@@ -66,17 +64,20 @@ pub(super) fn replace(value: &mut Value, values: &mut impl Iterator<Item = Value
 
 impl ArtifactMarker {
     fn read(members: &Map<String, Value>) -> Result<Self, Fault> {
-        let wrong = |why: &str| Err(Self::wrong(&format!("{why}.")));
+        let wrong = |why: &str| Err(Self::wrong(why));
         let text = |name: &str| match members.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(Self::wrong(&format!("has '{name}', which must be a text."))),
+            Some(_) => Err(Self::wrong(&format!("has '{name}', which must be a string"))),
         };
         if let Some(other) =
             members.keys().find(|name| *name != MARKER && !MARKER_OPTIONS.contains(&name.as_str()))
         {
             let near = names::did_you_mean(other, MARKER_OPTIONS);
-            return Err(Self::wrong(&format!("has no '{}'.{near}", names::quoted(other, 64))));
+            return Err(Self::wrong(&format!(
+                "has the unknown member '{}'.{near}",
+                names::quoted(other, 64)
+            )));
         }
         let (id, pointer) = (text(MARKER)?.unwrap_or_default(), text("pointer")?);
         let range = match members.get("range").map(lines) {
@@ -84,7 +85,7 @@ impl ArtifactMarker {
             given => given.flatten(),
         };
         if pointer.is_some() && range.is_some() {
-            return wrong("has 'pointer' and 'range'; one of them is enough");
+            return wrong("has both 'pointer' and 'range'; use one of them");
         }
         if pointer.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
             return wrong("has 'pointer', which must be empty or begin with '/'");
@@ -99,17 +100,16 @@ impl ArtifactMarker {
     }
 
     fn wrong(why: &str) -> Fault {
-        Fault::invalid(format!("What stands for a part of an artifact {why}")).hint(
-            "It is {\"$artifact\": \"art-…\"} with \"pointer\": \"/items/3\" or \"range\": [first line, last line], and \"as\": \"json\" or \"text\".",
+        Fault::invalid(format!("artifact marker {why}")).hint(
+            "Write {\"$artifact\": \"art-…\"}, optionally with \"pointer\": \"/items/3\" or \"range\": [first line, \
+            last line], and \"as\": \"json\" or \"text\".",
         )
     }
 
-    /// Whether all of the artifact is meant.
     pub(super) fn is_whole(&self) -> bool {
         self.pointer.is_none() && self.range.is_none()
     }
 
-    /// What is to be read.
     pub(super) fn part(&self) -> ArtifactPart {
         match (&self.pointer, self.range) {
             (Some(pointer), _) => ArtifactPart::Pointer(pointer.clone()),
@@ -120,14 +120,14 @@ impl ArtifactMarker {
         }
     }
 
-    /// The value that takes its place.
+    /// Converts the text that was read to the value that replaces the marker.
     pub(super) fn value(&self, text: String, reader: &mut JsonReader) -> Result<Value, Fault> {
         if !self.as_json && self.pointer.is_none() {
             return Ok(Value::String(text));
         }
         let parsed = reader.parse(&text).map_err(|why| {
-            Fault::invalid(format!("The part of artifact '{}' {why}.", names::quoted(&self.id, 80)))
-                .hint("Leave \"as\" out to get the text as it is.")
+            Fault::invalid(format!("the selected part of artifact '{}' {why}", names::quoted(&self.id, 80)))
+                .hint("Omit \"as\" to insert the text unchanged.")
         })?;
         Ok(match parsed {
             parsed if self.as_json => parsed,

@@ -1,4 +1,4 @@
-//! Parts of artifacts of a store that knows a few by heart.
+//! Tests with a fixed artifact store.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::{
     tool::SourceId,
 };
 
-/// What the local user has; nobody else has anything.
+/// Artifacts of the local user. Other users have none.
 const KNOWN: [(&str, &str); 3] = [
     ("art-1", r#"{"items": [1, {"$artifact": "art-2"}, "three"], "n": 1.50}"#),
     ("art-2", "one\ntwo\nthree\nfour"),
@@ -92,7 +92,7 @@ async fn prepared(name: &str) -> CallContext {
     context(vec![Arc::new(SpliceStage::new(Arc::new(Known))), Arc::new(ValidateStage)], &source, name).await
 }
 
-/// The arguments as the tool sees them.
+/// Returns the arguments that the tool gets.
 async fn seen(name: &str, arguments: Value) -> Result<Value, Fault> {
     let reply = Call::new(prepared(name).await, arguments).run().await?;
     let Some(ContentPart::Text(text)) = reply.content.first() else { panic!("{reply:?}") };
@@ -114,7 +114,7 @@ async fn parts_of_artifacts_stand_where_the_arguments_say() {
         (json!({"$artifact": "art-1", "pointer": "/items/2"}), json!("three")),
         (json!({"$artifact": "art-1", "pointer": "/items/2", "as": "text"}), json!("three")),
         (json!({"$artifact": "art-1", "pointer": "/items/0", "as": "text"}), json!("1")),
-        // What is put in is not looked through again.
+        // Markers in inserted data are left alone.
         (json!({"$artifact": "art-1", "pointer": "/items"}), json!([1, {"$artifact": "art-2"}, "three"])),
         (json!({"$artifact": "art-1", "as": "json"}), serde_json::from_str(KNOWN[0].1).expect("JSON")),
     ] {
@@ -129,34 +129,38 @@ async fn parts_of_artifacts_stand_where_the_arguments_say() {
 #[tokio::test]
 async fn what_cannot_be_put_in_is_refused_with_the_reason() {
     for (marker, why) in [
-        (json!({"$artifact": 5}), "has '$artifact', which must be a text."),
-        (json!({"$artifact": "art-1", "pointr": "/n"}), "has no 'pointr'. Did you mean 'pointer'?"),
+        (json!({"$artifact": 5}), "has '$artifact', which must be a string"),
+        (
+            json!({"$artifact": "art-1", "pointr": "/n"}),
+            "has the unknown member 'pointr'. Did you mean 'pointer'?",
+        ),
         (
             json!({"$artifact": "art-1", "pointer": "/n", "range": [1, 2]}),
-            "has 'pointer' and 'range'; one of them is enough.",
+            "has both 'pointer' and 'range'; use one of them",
         ),
         (
             json!({"$artifact": "art-1", "pointer": "n"}),
-            "has 'pointer', which must be empty or begin with '/'.",
+            "has 'pointer', which must be empty or begin with '/'",
         ),
         (
             json!({"$artifact": "art-1", "range": [0, 2]}),
-            "has 'range', which must be [first line, last line] from 1.",
+            "has 'range', which must be [first line, last line] from 1",
         ),
         (
             json!({"$artifact": "art-1", "range": [3, 2]}),
-            "has 'range', which must be [first line, last line] from 1.",
+            "has 'range', which must be [first line, last line] from 1",
         ),
-        (json!({"$artifact": "art-1", "as": "yaml"}), "has 'as', which must be \"json\" or \"text\"."),
+        (json!({"$artifact": "art-1", "as": "yaml"}), "has 'as', which must be \"json\" or \"text\""),
     ] {
-        let told = (FaultKind::InvalidArguments, format!("What stands for a part of an artifact {why}"));
+        let told = (FaultKind::InvalidArguments, format!("artifact marker {why}"));
         assert_eq!(refused(json!({"x": marker})).await, told);
     }
-    let gone = (FaultKind::NotFound, "There is no artifact 'art-9', or not any more.".to_owned());
+    let gone = (FaultKind::NotFound, "artifact 'art-9' not found or expired".to_owned());
     assert_eq!(refused(json!({"x": {"$artifact": "art-9"}})).await, gone);
     let (kind, told) = refused(json!({"x": {"$artifact": "art-3", "as": "json"}})).await;
     assert!(
-        kind == FaultKind::InvalidArguments && told.starts_with("The part of artifact 'art-3' is not JSON")
+        kind == FaultKind::InvalidArguments
+            && told.starts_with("the selected part of artifact 'art-3' is not JSON")
     );
     assert_eq!(refused(json!({"x": {"$artifact": "art-1", "pointer": "/y"}})).await.0, FaultKind::NotFound);
 }
@@ -166,12 +170,12 @@ async fn nobody_gets_what_belongs_to_another_one() {
     let mut context = prepared("get").await;
     context.principal = Principal::Named("mallory".into());
     let fault = Call::new(context, json!({"x": {"$artifact": "art-2"}})).run().await.expect_err("refused");
-    assert_eq!(fault.message, "There is no artifact 'art-2', or not any more.");
+    assert_eq!(fault.message, "artifact 'art-2' not found or expired");
 }
 
 #[tokio::test]
 async fn what_is_put_in_is_bounded() {
-    let too_large = "With the parts of artifacts the arguments would be more than 16777216 bytes.";
+    let too_large = "arguments with artifacts inserted would exceed the limit of 16777216 bytes";
     let huge = |more: Value| {
         let mut marker = json!({"$artifact": "art-huge"});
         marker.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
@@ -182,10 +186,7 @@ async fn what_is_put_in_is_bounded() {
     let three = refused(json!([lines, lines, lines])).await;
     assert_eq!(three, (FaultKind::Exhausted, too_large.into()), "all together");
     let many = vec![json!({"$artifact": "art-2"}); MAX_PARTS + 1];
-    assert_eq!(
-        refused(json!({"x": many})).await.1,
-        "The arguments have 65 parts of artifacts; the most is 64."
-    );
+    assert_eq!(refused(json!({"x": many})).await.1, "arguments have 65 artifact markers; the limit is 64");
 }
 
 #[tokio::test]
@@ -196,7 +197,7 @@ async fn arguments_are_checked_as_the_tool_gets_them() {
     assert!(fault.message.contains("'x' must be a number"), "{fault}");
     let own = json!({"x": {"$artifact": "art-2", "else": true}});
     assert_eq!(seen("marked", own.clone()).await.expect("left alone"), own, "a property of its own");
-    // A tool that calls another one hands on what it has.
+    // Nested calls are not spliced.
     let outer = prepared("get").await;
     let nested = outer.call_nested(&outer.deadline(), "get", json!({"x": {"$artifact": "art-2"}})).await;
     let [ContentPart::Text(text)] = &nested.expect("a reply").content[..] else { panic!("one text") };

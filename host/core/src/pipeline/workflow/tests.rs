@@ -1,4 +1,4 @@
-//! Marks in memory, and calls that need and leave them.
+//! Tests with marks in memory.
 
 use std::{collections::BTreeSet, path::Path, sync::Mutex};
 
@@ -14,7 +14,7 @@ use crate::{
     tool::ToolSpec,
 };
 
-/// The files that there are; what begins with `/p` is allowed.
+/// Existing mark files. Projects must be under an allowed root.
 #[derive(Default)]
 struct Memory(Mutex<BTreeSet<String>>, bool);
 
@@ -48,7 +48,6 @@ impl Memory {
     }
 }
 
-/// A client that works in these directories.
 struct Works(Vec<&'static str>);
 
 #[async_trait]
@@ -82,7 +81,7 @@ fn with_effect(name: &str, effect: Effect) -> ToolSpec {
     ToolSpec { effect, ..tool(name, None) }
 }
 
-/// A call through the stage. The tools: `ask` takes requests, `pass` forwards, the others do what their names say.
+/// Runs a call through the stage. `ask` takes requests, `pass` forwards calls.
 async fn called_with(
     marks: &Arc<Memory>,
     name: &str,
@@ -108,7 +107,6 @@ async fn called_with(
     Call::new(context, arguments).run().await
 }
 
-/// The same for somebody who works in /p/a.
 async fn called(marks: &Arc<Memory>, name: &str, arguments: Value) -> Outcome {
     called_with(marks, name, arguments, |context| context.working_directory = Some("/p/a".into())).await
 }
@@ -126,18 +124,18 @@ async fn a_step_waits_for_those_before_it_and_leaves_its_own_mark() {
     let marks = Arc::new(Memory::default());
     let fault = refused(called(&marks, "ask", request("MODIFY", "/p/b")).await);
     assert!(
-        fault.message.contains("lacks the mark 'analysis-done' (/p/b/.refactor-analysis-done)"),
+        fault.message.contains("requires the mark 'analysis-done' (/p/b/.refactor-analysis-done)"),
         "{fault}"
     );
     assert!(fault.hint.is_some_and(|next| next.contains("intent ANALYZE")));
     assert!(called(&marks, "ask", request("ANALYZE", "/p/b")).await.is_ok());
     assert_eq!(marks.all(), ["/p/b/.refactor-analysis-done"]);
     let fault = refused(called(&marks, "ask", request("MODIFY", "/p/b")).await);
-    assert!(fault.hint.is_some_and(|next| next.contains("makes the file /p/b/.plan-approved")));
+    assert!(fault.hint.is_some_and(|next| next.contains("The file /p/b/.plan-approved must be created")));
     lock(&marks.0).insert("/p/b/.plan-approved".into());
     assert!(called(&marks, "ask", request("MODIFY", "/p/b")).await.is_ok());
     assert!(lock(&marks.0).contains("/p/b/.refactor-done"));
-    // Another project has marks of its own, and other intents need none.
+    // Other projects have their own marks, and other intents need none.
     assert!(called(&marks, "ask", request("MODIFY", "/p/c")).await.is_err());
     assert!(called(&marks, "ask", json!({"intent": "QUERY", "action": "x"})).await.is_ok());
 }
@@ -156,7 +154,7 @@ async fn a_weaker_word_leads_around_no_step() {
         ("run", json!({})),
         ("pass", json!({"nested": "edit", "with": {}})),
         ("pass", json!({"nested": "pass", "with": {"nested": "run", "with": {}}})),
-        // The gate that takes requests is not relied on to keep to them.
+        // The stage does not trust the gate to respect the request's intent.
         ("ask", json!({"intent": "QUERY", "nested": "edit", "with": {}})),
         ("ask", json!({"nested": "edit", "with": {}})),
     ] {
@@ -229,14 +227,14 @@ async fn the_project_is_named_by_the_first_who_knows_it() {
     assert_eq!(left(analyze(), None, vec![root], Some("/p/wd")).await, Ok("/p/root x".into()));
     assert_eq!(left(analyze(), None, vec![root, "file:///p/b"], Some("/p/wd")).await, Ok("/p/wd".into()));
     assert_eq!(left(analyze(), None, vec!["https://a.example"], Some("/p/wd")).await, Ok("/p/wd".into()));
-    // What is named has to be allowed; what is only guessed counts if it is.
+    // A named project must be allowed. The working directory is ignored if it is not.
     let outside = left(request("ANALYZE", "/else"), preset, vec![root], Some("/p/wd")).await;
     assert_eq!(outside.expect_err("refused").message, "context.project_root is outside");
     let outside = left(analyze(), None, vec!["file:///else"], Some("/p/wd")).await;
     assert_eq!(outside.expect_err("refused").message, "the client's root is outside");
     for directory in [Some("/else"), None] {
         let none = left(analyze(), None, vec![], directory).await.expect_err("refused");
-        assert!(none.message.contains("has to know the project"), "{none}");
+        assert!(none.message.contains("requires a project directory"), "{none}");
         assert!(none.hint.is_some_and(|next| next.contains("project = \"DIR\" under [presets.p]")));
     }
 }
@@ -247,11 +245,15 @@ async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
         content: vec![ContentPart::Text(json!({"ok": true, "meta": {"duration_ms": 1}}).to_string())],
         ..Reply::default()
     };
-    assert!(add_marks_to_meta(&mut reply, &[".w-done".into()], &["the mark .w-x was not left: full".into()]));
+    assert!(add_marks_to_meta(
+        &mut reply,
+        &[".w-done".into()],
+        &["cannot create the mark .w-x: full".into()]
+    ));
     let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
     let told: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(told["meta"]["marks"], json!([".w-done"]), "{told}");
-    assert_eq!(told["meta"]["marks_failed"], json!(["the mark .w-x was not left: full"]), "{told}");
+    assert_eq!(told["meta"]["marks_failed"], json!(["cannot create the mark .w-x: full"]), "{told}");
 
     let full = Arc::new(Memory(
         Mutex::new(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".into()].into()),
@@ -259,6 +261,9 @@ async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
     ));
     let reply = called(&full, "edit", json!({})).await.expect("a reply");
     let Some(ContentPart::Text(last)) = reply.content.last() else { panic!("no text") };
-    assert!(last.contains(".refactor-done was not left") && last.contains("disk is full"), "{last}");
+    assert!(
+        last.contains("cannot create the mark .refactor-done") && last.contains("disk is full"),
+        "{last}"
+    );
     assert_eq!(reply.content.len(), 2, "the result is still there");
 }

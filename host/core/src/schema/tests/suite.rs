@@ -1,5 +1,6 @@
-//! The official test suite of JSON Schema 2020-12: whatever schema is taken means what it says. `cargo xtask test` brings
-//! the suite; schemas that are refused, because they could be read in more than one way, are counted.
+//! The official test suite of JSON Schema 2020-12. `cargo xtask test` downloads it.
+//!
+//! Counts tests of rejected schemas, which are ambiguous or use unsupported references.
 
 use std::{env, fs, path::PathBuf, sync::Arc};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
-/// What is refused: references to other documents, to anchors and in circles, and schemas within schemas.
+/// Files with rejected schemas: external references, anchors, cycles and embedded schemas.
 const REFUSED: [&str; 8] = [
     "anchor",
     "defs",
@@ -33,7 +34,7 @@ fn schemas_mean_what_the_official_suite_says() {
         let keyword = file.file_stem().and_then(|stem| stem.to_str()).expect("a keyword").to_owned();
         let groups: Value = serde_json::from_str(&fs::read_to_string(file).expect("a file")).expect("JSON");
         for group in groups.as_array().expect("groups") {
-            // A schema of a tool is an object.
+            // A tool's schema is an object.
             let Some(schema) = group["schema"].as_object() else { continue };
             let tests = group["tests"].as_array().expect("tests");
             if Schema::measure(schema).is_err() {

@@ -1,10 +1,10 @@
-//! The scan against an exact one.
+//! The quantized scan, compared with an exact one.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Numbers that look random and are the same every time (xorshift64*, Vigna 2016).
+/// Deterministic pseudorandom numbers (xorshift64*, Vigna 2016).
 struct Random(u64);
 
 impl Random {

@@ -1,14 +1,11 @@
-//! Finding tools of servers: an index in memory, a [segment](ToolSegment) for each server, so that what one server lists
-//! anew costs what that server has, and nothing of the others.
+//! Search over the tools of servers: an in-memory index with one [segment](ToolSegment) per server, which is rebuilt if
+//! the server changes its list.
 //!
-//! A search goes over the tools that may be found and no others: how rare a word is, how long a tool usually is and
-//! which words no tool has is counted among them alone, so that what is hidden leaves no trace in what is found.
+//! Term statistics cover only the tools that the caller may see, so hidden tools do not affect the results.
 //!
-//! A score is a share of the best by words and of the best by meaning, of the whole request and of its best [part](asked),
-//! names first. Whether a tool [fits](crate::page::Fit) at all is measured apart and in absolute terms: how near it is, and
-//! what share of the words it holds that tell something.
-//!
-//! What a description repeats, and what it goes on to say at length, counts little: servers write for this search, too.
+//! A score combines the relative word and vector scores of the whole request and its best [part](query_parts). [Match
+//! quality](crate::page::MatchQuality) is absolute. Repetition and long descriptions have limited weight, because
+//! servers may write descriptions to rank higher.
 
 mod parts;
 mod rank;

@@ -1,20 +1,18 @@
-//! The parts of a request: who asks for several things at once says each in a sentence of its own, and of the whole no tool
-//! does more than a part.
+//! Splits a request into its sentences, because a tool often does only one of them.
 
 use std::collections::HashSet;
 
 use crate::search::for_each_term;
 
-/// Bytes of a question that count: what follows adds nothing that a search could use.
 pub(super) const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
-/// Parts that are looked for beside the whole. Each costs as much as a search of its own.
+/// Each part costs as much as a separate search.
 const MAX_PARTS: usize = 6;
 
-/// Different terms that a sentence has to have to ask for something: fewer are greetings and thanks.
+/// Sentences with fewer distinct terms are greetings and thanks.
 const MIN_PART_TERMS: usize = 2;
 
-/// What is looked for: the whole question, and where it has several sentences each of those.
+/// Returns the whole question, then its sentences if it has several.
 pub fn query_parts(question: &str) -> Vec<&str> {
     let whole = &question[..question.floor_char_boundary(MAX_QUESTION_BYTES)];
     let mut parts: Vec<&str> = sentences(whole).filter(has_enough_terms).take(MAX_PARTS).collect();

@@ -1,4 +1,4 @@
-//! Scores tools, puts them in order, and says where the list ends.
+//! Scores and ranks tools, and cuts off the list.
 
 use super::{
     segment::{IndexedTool, ToolSegment},
@@ -9,110 +9,95 @@ use crate::{
     search::{NameMatch, NameQuery, RankedCandidate, RowSet, fuse::sort_ranked},
 };
 
-/// What words count in a score; the rest is that of meaning. Chosen on one half of the questions of three catalogues; the
-/// figures of the other half are in docs/benchmarks.md.
+/// Weight of words; the rest is the vector score. Tuned on half of the questions of three catalogs; docs/benchmarks.md
+/// has the results for the other half.
 const WORD_WEIGHT: f64 = 0.45;
 
-/// What the best of the parts of a request counts beside the whole, its square: a part that a tool is the best for by words
-/// and by meaning lifts it, and one that it is middling for hardly does. Chosen as [`WORD_WEIGHT`] was.
+/// Weight of the best part's squared score relative to the whole request. Squaring favors the best match for a part
+/// over medium ones. Tuned like [`WORD_WEIGHT`].
 const PART_WEIGHT: f64 = 0.5;
 
-/// What the share of the question's words that a tool holds counts beside its nearness, and what it counts alone where
-/// there is no nearness.
+/// Weight of the word share, relative to the cosine and if there is no cosine.
 const WORD_SHARE_WEIGHT: f64 = 0.5;
 const WORD_SHARE_WEIGHT_ALONE: f64 = 2.0;
 
-/// From here on a tool is likely to do what is asked for, among so many tools. The more there are, the nearer the nearest of
-/// them is to any question, so it rises with each doubling of their number. Chosen so that of 20 questions about something
-/// else 19 find no tool that is likely to do it, in catalogues of 199 to 3,205 tools.
+/// Minimum fit of a good match. With more tools, the nearest is closer to any question, so the bound rises with each
+/// doubling above [`GOOD_FIT_TOOL_COUNT`]. Tuned so that 19 of 20 unrelated questions find no good match in catalogs of
+/// 199 to 3,205 tools.
 const MIN_GOOD_FIT: f64 = 0.46;
 const GOOD_FIT_TOOL_COUNT: f64 = 500.0;
 const GOOD_FIT_PER_DOUBLING: f64 = 0.055;
 
-/// From here on it shares something with the question.
 const MIN_WEAK_FIT: f64 = 0.3;
 
-/// Where nothing is likely to do it, the nearest are told, so many.
+/// Maximum number of results without a good match.
 const MAX_NEAREST: usize = 5;
 
-/// The list ends where scores fall below this share of the best.
+/// Results below this share of the best score are dropped.
 const MIN_SCORE_SHARE: f64 = 0.5;
 
-/// The tools of all servers. A tool's number is its place among them.
+/// Tools of all servers. A tool's number is its index.
 pub struct ToolSegments<'a> {
     segments: Vec<&'a ToolSegment>,
     count: usize,
 }
 
-/// What is asked of them.
 pub struct ToolSearch<'a> {
-    /// The question in any words, then its [parts](super::asked), if it has any.
+    /// The question, then its [parts](super::query_parts).
     pub queries: &'a [ToolQuery<'a>],
-    /// The tools that may be found, by number.
+    /// Tools that the caller may see.
     pub allowed: &'a RowSet,
-    /// The most hits.
     pub limit: usize,
-    /// 0 to 1; hits below are left out.
     pub min_score: f64,
 }
 
-/// A question, or a part of one.
 pub struct ToolQuery<'a> {
-    /// Its words.
     pub text: &'a str,
-    /// How near each tool is to it, by number; none where it has no vector. Empty where the text has none.
+    /// Cosine by tool number; `None` for a tool without a vector. Empty if the text has no vector.
     pub cosines: Vec<Option<f32>>,
 }
 
-/// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolMatches {
     /// Best first, ties by server and name.
     pub tools: Vec<ToolMatch>,
-    /// Words of the question that no tool has that may be found.
+    /// Words that none of the allowed tools contain.
     pub unmatched_terms: Vec<String>,
 }
 
-/// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolMatch {
-    /// Its number.
     pub tool: usize,
     /// 0 to 1, comparable within one search.
     pub score: f64,
-    /// How well it answers, whatever the others; never [`Fit::Nothing`] in what a search finds.
+    /// [`ToolSegments::search`] never returns [`MatchQuality::Nothing`].
     pub fit: MatchQuality,
-    /// Whether the question is its name or the beginning of it.
+    /// True if the question is the name or its prefix.
     pub named: bool,
 }
 
-/// What is known of a tool and the question, or a part of it.
 #[derive(Clone, Copy, Default)]
 struct ToolScores {
-    /// 0 to 1, of what the best has.
+    /// Relative to the best tool, 0 to 1.
     share: f64,
-    /// 0 to 1.5, and the same in every search.
+    /// Absolute fit, 0 to 2.
     fit: f64,
 }
 
 impl<'a> ToolSegments<'a> {
-    /// The tools of these servers.
     pub fn new(segments: Vec<&'a ToolSegment>) -> Self {
         let count = segments.iter().map(|segment| segment.tools().len()).sum();
         Self { segments, count }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Each of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &'a IndexedTool> {
         self.segments.iter().flat_map(|segment| segment.tools())
     }
@@ -121,7 +106,7 @@ impl<'a> ToolSegments<'a> {
         &self.segments
     }
 
-    /// Looks for tools. Takes time in proportion to the tools, and to how many of them have each term.
+    /// Searches the tools in time linear in tools and postings.
     pub fn search(&self, search: &ToolSearch<'_>) -> ToolMatches {
         let mut found = self.rank(search);
         let nothing_good =
@@ -134,7 +119,7 @@ impl<'a> ToolSegments<'a> {
         found
     }
 
-    /// Every tool that may be found, best first, those too that do not fit: what [`search`](Self::search) takes its hits from.
+    /// Ranks every allowed tool, best first. [`search`](Self::search) filters this list.
     pub fn rank(&self, search: &ToolSearch<'_>) -> ToolMatches {
         let Some((question, parts)) = search.queries.split_first() else { return ToolMatches::default() };
         let tools: Vec<&IndexedTool> = self.iter().collect();
@@ -169,7 +154,7 @@ impl<'a> ToolSegments<'a> {
         ToolMatches { tools: tools.collect(), unmatched_terms }
     }
 
-    /// What each tool has, by its number, and the words that none of them has.
+    /// Returns the scores of each tool by number, and the unmatched words.
     fn scores(
         &self,
         asked: &ToolQuery<'_>,
@@ -202,7 +187,6 @@ fn ratio(value: f64, whole: f64) -> f64 {
     if whole > 0.0 { (value / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// From where on a tool is likely to do what is asked for, where so many may be found.
 fn min_good_fit(tools: f64) -> f64 {
     MIN_GOOD_FIT + GOOD_FIT_PER_DOUBLING * (tools / GOOD_FIT_TOOL_COUNT).max(1.0).log2()
 }
@@ -210,7 +194,7 @@ fn min_good_fit(tools: f64) -> f64 {
 fn fit(name: NameMatch, fit: f64, good: f64) -> MatchQuality {
     match name {
         NameMatch::Exact => MatchQuality::Names,
-        // Words are counted as they are written, and `readFile` begins `read_file_range` all the same.
+        // The word score does not recognize that `readFile` is a prefix of `read_file_range`.
         NameMatch::Prefix => MatchQuality::Good,
         NameMatch::No if fit >= good => MatchQuality::Good,
         NameMatch::No if fit >= MIN_WEAK_FIT => MatchQuality::Weak,

@@ -1,4 +1,4 @@
-//! The tools of one server, as they are searched.
+//! Search index of one server's tools.
 
 use std::{cell::Cell, collections::HashMap, sync::Arc};
 
@@ -10,50 +10,45 @@ use crate::{
     tool::{SourceId, ToolId, ToolSpec},
 };
 
-/// What a word counts for that stands in the name of a tool, in its description and in the names of its parameters or of
-/// its server: as it was measured with vectors beside words on nine sets of queries.
+/// Weights of a word in the name, in the description, and in the names of parameters or the server. Measured together
+/// with vectors on nine query sets.
 const NAME_WEIGHT: f32 = 2.0;
 const DESCRIPTION_WEIGHT: f32 = 1.0;
 const PARAMETER_WEIGHT: f32 = 0.5;
 
-/// Bytes of a description that are read: what tools are for stands before their manuals.
+/// The purpose of a tool precedes its manual.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
-/// Terms of a description, and of the names of parameters, that are indexed. They are about 400 English words; with
-/// 200 terms one question of 95 of the set livemcp_step was lost.
+/// Terms per description, and per set of parameter names; about 400 English words. A limit of 200 lost one of the 95
+/// questions in livemcp_step.
 const MAX_INDEXED_TERMS: usize = 300;
 
-/// Times that one term counts in a description or in the names of parameters. A description that repeats likely
-/// questions gains nothing by it.
+/// Maximum count of one term, so that repeating likely questions does not improve the rank.
 const MAX_REPEATS: f32 = 3.0;
 
-/// Parameters of a tool that are indexed, those inside of others counted.
+/// Includes nested parameters.
 const MAX_PARAMETERS: usize = 200;
 
-/// How deep parameters inside of others are read.
 const MAX_PARAMETER_DEPTH: usize = 3;
 
-/// One tool, as it is searched.
 #[derive(Debug)]
 pub struct IndexedTool {
-    /// Whose it is, and its own name.
     pub id: ToolId,
-    /// As its server declares it.
     pub spec: Arc<ToolSpec>,
-    /// Its name in the form that names are compared in.
+    /// Name, normalized by [`name_key`].
     pub(super) key: String,
-    /// How many terms it has, each as much as its place counts.
+    /// Weighted number of terms.
     pub(super) length: f32,
 }
 
-/// A tool that has a term, and how often, each as much as its place counts.
+/// Tool that contains a term, and the term's weighted count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
     pub(super) tool: u32,
     pub(super) weight: f32,
 }
 
-/// The tools of one server with their words; never changed, but replaced.
+/// Immutable index of one server's tools.
 #[derive(Debug)]
 pub struct ToolSegment {
     tools: Vec<IndexedTool>,
@@ -61,19 +56,16 @@ pub struct ToolSegment {
 }
 
 impl ToolSegment {
-    /// Reads the tools of a server.
     pub fn new(server: &SourceId, tools: &[Arc<ToolSpec>]) -> Self {
         let mut segment = Self { tools: Vec::with_capacity(tools.len()), terms: HashMap::new() };
         tools.iter().for_each(|spec| segment.add(server, spec));
         segment
     }
 
-    /// The tools, in the order in which they were given.
     pub fn tools(&self) -> &[IndexedTool] {
         &self.tools
     }
 
-    /// Which of its tools have a term.
     pub(super) fn postings(&self, term: &str) -> &[Posting] {
         self.terms.get(term).map_or(&[], Vec::as_slice)
     }
@@ -82,7 +74,7 @@ impl ToolSegment {
         let tool = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
         let mut length = 0.0;
         let left = Cell::new(MAX_INDEXED_TERMS);
-        // The weight of a term is at most `most` after a text, whatever the texts before gave it.
+        // `most` caps the weight of a term, including the weight from earlier texts.
         let mut put = |text: &str, counts: f32, most: f32| {
             for_each_term(text, |term| {
                 if left.get() == 0 {
@@ -109,7 +101,7 @@ impl ToolSegment {
         most += MAX_REPEATS * PARAMETER_WEIGHT;
         parameters(&spec.input_schema).iter().for_each(|name| put(name, PARAMETER_WEIGHT, most));
         left.set(MAX_INDEXED_TERMS);
-        // `git: status` is asked for as "git status".
+        // Index the server's name too: users write "git status" for `git: status`.
         put(server.name(), PARAMETER_WEIGHT, most + PARAMETER_WEIGHT);
         put(&spec.name, NAME_WEIGHT, most + PARAMETER_WEIGHT + NAME_WEIGHT);
         let id = ToolId { source: server.clone(), name: Arc::clone(&spec.name) };
@@ -117,7 +109,7 @@ impl ToolSegment {
     }
 }
 
-/// What of a tool is embedded: its name, its description and the names of its parameters.
+/// Builds the text to embed for a tool.
 pub fn embedded_tool(spec: &ToolSpec) -> String {
     let names: Vec<String> = parameters(&spec.input_schema).into_iter().map(split_identifier).collect();
     embedded_text(&spec.name, description_start(&spec.description), &names, "")
@@ -127,7 +119,7 @@ fn description_start(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_DESCRIPTION_BYTES)]
 }
 
-/// The names of a tool's parameters, those inside of others too, the outer ones first.
+/// Returns the parameter names, outer ones before nested ones.
 pub(super) fn parameters(schema: &Map<String, Value>) -> Vec<&str> {
     let mut names = Vec::new();
     let mut level = vec![schema];

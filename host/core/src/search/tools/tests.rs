@@ -1,4 +1,4 @@
-//! What is found among the tools of a few servers, and in which order.
+//! Results and order of tool searches.
 
 use std::sync::Arc;
 
@@ -159,8 +159,7 @@ fn twins_are_told_apart_by_their_server_and_the_order_is_always_the_same() {
     assert_eq!(asked_by_server("a message with the pager"), 2);
 }
 
-/// A description that repeats likely questions, and one that says everything at length, against tools that say what they
-/// do once.
+/// A stuffed description and a very long one rank below tools that state their purpose once.
 #[test]
 fn what_a_description_repeats_counts_little() {
     let questions = ["read a file", "send a message to a channel", "weather in a city", "remove a folder"];
@@ -175,7 +174,7 @@ fn what_a_description_repeats_counts_little() {
     segments.push(ToolSegment::new(&evil, &[stuffed, tool("manual", &manual, &[])]));
     let all: RowSet = (0..7).collect();
     for (question, first) in questions.into_iter().zip([0, 4, 3, 2]) {
-        // As if it were as near by meaning as the right one.
+        // Give all tools the same vector score.
         for cosines in [Vec::new(), vec![Some(0.6); 7]] {
             let asked = [ToolQuery { text: question, cosines }];
             let search = ToolSearch { queries: &asked, allowed: &all, limit: 10, min_score: 0.0 };
@@ -187,7 +186,7 @@ fn what_a_description_repeats_counts_little() {
     assert!(segments[3].postings("messag")[0].weight <= 3.0);
 }
 
-/// Counted instead of timed: each tool is looked at once for each term, whatever its description holds.
+/// Counts postings instead of time: each tool has at most one posting per term.
 #[test]
 fn hostile_tools_are_bounded() {
     let words = "create the invoice of a customer ".repeat(4);

@@ -1,5 +1,5 @@
-//! Near-twins: tools of several servers that describe themselves in nearly the same words. One of them may be a copy that
-//! another server lists to be called in the original's place, so their own words do not decide which comes first.
+//! Near-twins: tools of different servers with almost identical descriptions. One may be a malicious copy, so their
+//! text does not decide the order.
 
 use std::{
     cmp::Ordering,
@@ -14,17 +14,15 @@ use crate::{
     tool::{SourceId, ToolId, ToolSpec},
 };
 
-/// Share of all their words that two tools have in common if they are near-twins.
+/// Minimum share of common words, of all words of both tools.
 const MIN_SHARED_WORDS: f64 = 0.7;
 
-/// Bytes of a description that are compared, and tools that are compared with each other.
 const MAX_COMPARED_BYTES: usize = 4 * 1024;
 const MAX_COMPARED_TOOLS: usize = 100;
 
-/// Place of each server in the configuration.
 pub type ServerPositions = HashMap<Arc<str>, usize>;
 
-/// Order of near-twins: the one that is most likely to succeed by its record, then the server that is configured first.
+/// Order of near-twins: by expected success, then by the server's position in the configuration.
 #[derive(Debug, Default)]
 pub struct TwinOrder {
     places: ServerPositions,
@@ -32,7 +30,7 @@ pub struct TwinOrder {
 }
 
 impl TwinOrder {
-    /// Reads how calls went. A tool without a record counts as one that fails half the time.
+    /// A tool without metrics has an expected success of 0.5.
     pub fn new(places: ServerPositions, metrics: &[ToolMetrics]) -> Self {
         let record = |one: &ToolMetrics| {
             let id = ToolId { source: one.source.clone(), name: one.tool.as_str().into() };
@@ -41,7 +39,7 @@ impl TwinOrder {
         Self { places, records: metrics.iter().map(record).collect() }
     }
 
-    /// Compares two near-twins; the one to prefer is less.
+    /// Compares two near-twins; the preferred one is less.
     pub fn compare(&self, a: &ToolId, b: &ToolId) -> Ordering {
         let record = |id: &ToolId| self.records.get(id).copied().unwrap_or(0.5);
         let place = |id: &ToolId| match &id.source {
@@ -53,8 +51,7 @@ impl TwinOrder {
     }
 }
 
-/// Puts tools into groups of near-twins, at most one of each server in a group. Groups are in the order of their first
-/// tools, and so are the tools of a group.
+/// Groups near-twins, with at most one tool per server in a group. Keeps the input order.
 pub fn group_twins<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) -> Vec<Vec<T>> {
     let mut groups: Vec<(ToolWords, Vec<T>)> = Vec::with_capacity(tools.len());
     for (number, one) in tools.into_iter().enumerate() {
@@ -70,7 +67,6 @@ pub fn group_twins<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) 
     groups.into_iter().map(|(_, tools)| tools).collect()
 }
 
-/// The words by which a tool is compared.
 struct ToolWords(HashSet<String>);
 
 impl ToolWords {
@@ -146,8 +142,8 @@ mod tests {
         let order = TwinOrder::new(places.clone(), &[]);
         assert_eq!(order.compare(&mail, &evil), Ordering::Less, "the first that is configured");
         let order = TwinOrder::new(places.clone(), &[metrics(&mail, 1_000, 50), metrics(&evil, 1, 0)]);
-        assert_eq!(order.compare(&mail, &evil), Ordering::Less, "one call is no record");
+        assert_eq!(order.compare(&mail, &evil), Ordering::Less, "one call is not enough");
         let order = TwinOrder::new(places, &[metrics(&mail, 10, 10), metrics(&evil, 10, 0)]);
-        assert_eq!(order.compare(&mail, &evil), Ordering::Greater, "what fails is not preferred");
+        assert_eq!(order.compare(&mail, &evil), Ordering::Greater, "a failing tool is not preferred");
     }
 }

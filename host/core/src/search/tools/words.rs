@@ -1,4 +1,4 @@
-//! How much of a question the words of each tool hold.
+//! BM25 scores of tools for a question.
 
 use std::collections::HashSet;
 
@@ -8,27 +8,22 @@ use super::{
 };
 use crate::search::{RowSet, for_each_term};
 
-/// How soon more of the same word counts no more, and how much the length of a tool counts: the usual values of BM25
-/// (Robertson and Zaragoza 2009), which SQLite's index has too.
+/// The usual BM25 parameters (Robertson and Zaragoza 2009), which SQLite uses too.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Different terms of a question that are looked for.
 const MAX_TERMS: usize = 64;
 
-/// BM25 of a question among the tools that may be found.
 pub(super) struct WordScores {
-    /// Of each tool, by its number; 0 for those that may not be found.
+    /// By tool number; 0 for tools that are not allowed.
     pub(super) scores: Vec<f64>,
-    /// The best that any tool has.
     pub(super) best: f64,
-    /// What a tool would have that holds each term of the question often: words that no tool has count most.
+    /// Score of a tool that contains every term often. Words that no tool contains weigh most.
     pub(super) most: f64,
-    /// Words that no tool has.
     pub(super) unmatched: Vec<String>,
 }
 
-/// How many tools may be found, and the length of each as a share of the usual one.
+/// Number of allowed tools, and each tool's length relative to the average.
 pub(super) struct ToolLengths {
     pub(super) count: f64,
     relative: Vec<f64>,
@@ -74,7 +69,7 @@ impl WordScores {
     }
 }
 
-/// The tools that have a term and may be found, with what it counts there.
+/// Yields the allowed tools that contain a term, with its weight there.
 fn postings<'a>(
     tools: &ToolSegments<'a>,
     term: &str,
@@ -90,14 +85,12 @@ fn postings<'a>(
     of_each.filter(|(tool, _)| allowed.contains(*tool))
 }
 
-/// A word of a question.
 struct QueryWord {
     written: String,
-    /// As the index has it, without those of the words before.
+    /// Terms that earlier words do not have.
     terms: Vec<String>,
 }
 
-/// The words of a question, [`MAX_TERMS`] terms at most. Common words have no terms.
 fn words(question: &str) -> Vec<QueryWord> {
     let mut seen = HashSet::new();
     let mut words = Vec::new();

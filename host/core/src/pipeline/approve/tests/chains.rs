@@ -1,10 +1,10 @@
-//! Chains of tools that call each other, under any rules.
+//! Property tests of nested calls under random approval rules.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Answers by tool: those whose place in the list is even are allowed.
+/// A client that allows tools with an even number.
 struct ByTool;
 
 #[async_trait]
@@ -32,8 +32,8 @@ impl CallingClient for ByTool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the rules, what a chain of tools may call is what the client itself may call, and no stronger than each
-    /// tool of the chain before it.
+    /// A chain of calls succeeds only if the client may call each tool directly, and no tool has a stronger effect than
+    /// the tools before it.
     #[test]
     fn a_nested_call_can_do_no_more_than_its_client(
         effects in prop::collection::vec(0_usize..3, 2..6),

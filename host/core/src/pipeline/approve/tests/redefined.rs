@@ -1,4 +1,4 @@
-//! An approval is for the definition that the person was asked about.
+//! Tests that an approval applies only to the tool definition that the user saw.
 
 use super::*;
 
