@@ -1,5 +1,5 @@
-//! Cuts a text into parts that are searched by meaning: at headings and definitions, between paragraphs, and within
-//! one only where it is too large. Together the parts are the text.
+//! Splits text into chunks for vector search: at headings and definitions, between paragraphs, and within a paragraph
+//! only if it is too large.
 
 use gatehouse_core::ports::documents::{DocumentChunk, LineRange};
 
@@ -8,35 +8,33 @@ use crate::{
     kinds::Kind,
 };
 
-/// Sizes in tokens as [`estimate`] has them. Models of embeddings see 256 to 8,192; within 200 to 400 a part has one subject.
+/// Embedding models accept 256 to 8,192 tokens. A chunk of 200 to 400 usually has one subject.
 const TARGET_TOKENS: usize = 300;
 const MAX_TOKENS: usize = 400;
-/// A heading after less than this does not begin a part.
+/// A heading starts a new chunk only after this many tokens.
 const MIN_TOKENS: usize = 100;
-/// A code block stays whole up to here.
+/// Code blocks up to this size are not split.
 const MAX_FENCED_TOKENS: usize = 800;
-/// Longer heading paths say too little for their length.
+/// Longer heading paths are shortened to the last title.
 const MAX_HEADING_PATH: usize = 300;
 
-/// Tokens of a text, about: four letters of Latin script each, one for each character beyond. Counting exactly would
-/// take as long again as all the rest.
+/// Estimates tokens: one per four ASCII characters, and one per other character. An exact count would double the
+/// conversion time.
 fn estimate_tokens(text: &str) -> usize {
     let beyond = text.bytes().filter(|byte| *byte >= 0xc0).count();
     let continued = text.bytes().filter(|byte| (0x80..0xc0).contains(byte)).count();
     (text.len() - beyond - continued).div_ceil(4) + beyond
 }
 
-/// A stretch of lines that belong together.
 #[derive(Clone, Copy)]
 struct LineBlock {
     start: usize,
     end: usize,
     tokens: usize,
-    /// The heading that opens it.
+    /// Index of the heading that starts the block.
     heading: Option<usize>,
 }
 
-/// The parts of a text, whose lines and headings are given.
 pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<DocumentChunk> {
     let mut parts: Vec<LineBlock> = Vec::new();
     let mut current: Option<LineBlock> = None;
@@ -63,7 +61,6 @@ pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading
     to_chunks(text, &parts, headings)
 }
 
-/// Paragraphs, code blocks, and single lines of what is too large, in order.
 fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
     let fenced = matches!(kind, Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx);
     let mut blocks = Vec::new();
@@ -108,7 +105,6 @@ fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
     blocks
 }
 
-/// Adds a stretch of lines: whole, or in pieces where it is too large.
 fn push(blocks: &mut Vec<LineBlock>, lines: &[&str], start: usize, heading: Option<usize>) {
     let tokens: usize = lines.iter().map(|line| estimate_tokens(line)).sum();
     let most = if lines.iter().any(|line| fence(line).is_some()) { MAX_FENCED_TOKENS } else { MAX_TOKENS };
@@ -132,7 +128,7 @@ fn push(blocks: &mut Vec<LineBlock>, lines: &[&str], start: usize, heading: Opti
     }
 }
 
-/// A line in pieces that fit: cut after a sentence, else a space, else anywhere.
+/// Splits a line after a sentence if possible, else at a space, else anywhere.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -174,7 +170,6 @@ fn split_point(text: &str) -> usize {
     text.len()
 }
 
-/// The parts with their lines and the headings that lead to each.
 fn to_chunks(text: &str, parts: &[LineBlock], headings: &[Heading]) -> Vec<DocumentChunk> {
     let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     let mut line = 1_usize;

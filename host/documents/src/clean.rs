@@ -1,10 +1,10 @@
-//! What a document says, made fit to be quoted: characters that nobody sees are gone, and it is one line.
+//! Prepares quoted text: removes invisible characters and joins lines.
 
 use gatehouse_core::hidden_chars;
 
-/// The text as one line of at most `limit` characters; the rest is an ellipsis.
+/// Returns the text as one line of at most `limit` characters, with an ellipsis if it is cut.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    // A title of a megabyte is not worth cleaning whole: each character is four bytes at most.
+    // Cleaning a huge title completely would be slow.
     let mut head = prefix(text, limit.saturating_mul(8)).to_owned();
     hidden_chars::strip_text(&mut head);
     let mut line = String::with_capacity(head.len());
@@ -20,7 +20,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// At most so many bytes from the beginning, in whole characters.
+/// Returns at most `limit` bytes, cut at a character boundary.
 pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {

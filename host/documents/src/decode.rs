@@ -1,27 +1,24 @@
-//! Bytes of a file to text, whatever their encoding, and nothing where they are no text.
+//! Decodes file bytes to text in any encoding, and rejects binary data.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
-/// Text, and what to know of how it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedText {
     pub(crate) text: String,
     pub(crate) note: Option<String>,
 }
 
-/// Reads bytes as text: by their byte order mark, else as UTF-8, else in the encoding that fits them best.
-///
-/// # Errors
-/// Why they are no text.
+/// Decodes bytes by their byte order mark, else as UTF-8, else with a detected encoding. The error is the reason why
+/// the bytes are not text.
 pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
     if bytes.starts_with(b"%PDF-") {
-        return Err("is a PDF, which is not read: convert it to text first");
+        return Err("is a PDF, which is not supported; convert it to text first");
     }
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return decode_marked(encoding, &bytes[mark..]);
     }
-    // Text in an encoding without a mark never holds one.
+    // Encodings without a byte order mark never produce NUL.
     if bytes.contains(&0) {
         return Err("is binary");
     }
@@ -50,11 +47,11 @@ fn decode_guessed(bytes: &[u8]) -> DecodedText {
 }
 
 fn encoding_note(encoding: &'static Encoding, lost: bool) -> String {
-    let lost = if lost { "; what is not valid in it was replaced" } else { "" };
+    let lost = if lost { "; invalid bytes were replaced" } else { "" };
     format!("was read as {}{lost}", encoding.name())
 }
 
-/// Whether one character in twenty is a control character: a tool's output may hold some, binaries hold many.
+/// Returns true if more than 1 in 20 characters is a control character. Tool output may have a few.
 fn is_noise(text: &str) -> bool {
     let control = |c: &char| (c.is_control() && !c.is_whitespace() && *c != '\u{1b}') || *c == '\u{fffd}';
     let head = crate::clean::prefix(text, 64 * 1024);

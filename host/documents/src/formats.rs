@@ -1,4 +1,4 @@
-//! What each format becomes: text that is searched and read. A format is a file here, and a line in [`convert`].
+//! Converts file formats to text. To add a format, add a module here and an arm in [`convert`].
 
 mod docx;
 mod html;
@@ -9,22 +9,17 @@ use crate::{
     kinds::{Kind, is_bundle},
 };
 
-/// The text of a file may be larger than the file; beyond this it is no document.
+/// Converted text can be larger than the file.
 const MAX_TEXT: usize = 4 << 20;
 
-/// A file as text.
 pub(crate) struct ConvertedText {
     pub(crate) text: String,
-    /// What it was made of, where it is not the file itself.
+    /// Original format, if the text was converted.
     pub(crate) made_from: Option<&'static str>,
-    /// What to know of how it was read.
     pub(crate) note: Option<String>,
 }
 
-/// Reads the bytes of a file as its kind is read.
-///
-/// # Errors
-/// Why it is no document.
+/// Converts a file to text. The error is the reason why the file is not a document.
 pub(crate) fn convert(kind: Kind, path: &str, bytes: &[u8]) -> Result<ConvertedText, &'static str> {
     if kind == Kind::Docx {
         return checked_text(docx::markdown(bytes)?, "DOCX", None);
@@ -45,15 +40,15 @@ fn checked_text(
     note: Option<String>,
 ) -> Result<ConvertedText, &'static str> {
     if text.trim().is_empty() {
-        return Err("holds no text");
+        return Err("has no text");
     }
     if text.len() > MAX_TEXT {
-        return Err("holds more than 8 MB of text");
+        return Err("has more than 4 MB of text");
     }
     Ok(ConvertedText { text, made_from: Some(from), note })
 }
 
-/// Text between fences that it cannot end itself.
+/// Adds code fences that are longer than any in the text.
 fn fenced(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat((longest + 1).clamp(3, 64));

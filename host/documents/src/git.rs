@@ -1,5 +1,5 @@
-//! Where a checkout comes from and which commit it is, read from git's own files without running git: a configuration
-//! file in a checkout of somebody else can make git run programs.
+//! Reads the remote and the commit of a checkout. Does not run git, because the configuration of an untrusted checkout
+//! can make git run programs.
 
 use std::{
     fs,
@@ -9,32 +9,28 @@ use std::{
 
 use crate::clean::one_line;
 
-/// The largest of git's files that is read, in bytes; `packed-refs` of 100,000 branches has 7 MB.
+/// `packed-refs` with 100,000 branches is 7 MB.
 const MAX_FILE: u64 = 16 << 20;
 
-/// References that point to references.
 const MAX_HOPS: usize = 5;
 
-/// What git knows of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitCheckout {
-    /// The remote `origin`, without credentials.
+    /// Remote `origin`, without credentials.
     pub url: Option<String>,
-    /// The commit that is checked out, in hex.
     pub commit: Option<String>,
 }
 
-/// The checkout that a folder is, or is a part of; none where git knows nothing of it.
+/// Returns the checkout that contains the directory, if any.
 pub fn checkout(folder: &Path) -> Option<GitCheckout> {
     let own = folder.ancestors().find_map(git_folder)?;
-    // A further work tree has a HEAD of its own and shares the rest.
+    // A linked work tree has its own HEAD and shares the other files.
     let common = read(&own.join("commondir")).map_or_else(|| own.clone(), |path| own.join(path.trim()));
     let url =
         read(&common.join("config")).and_then(|config| origin(&config)).map(|url| without_credentials(&url));
     Some(GitCheckout { url, commit: commit(&own, &common) })
 }
 
-/// Git's folder of a work tree: `.git`, or what a file of that name points to.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -45,7 +41,7 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    // A pipe in its place would hold the run up.
+    // Opening a pipe would block.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
@@ -76,7 +72,6 @@ fn packed_ref(common: &Path, name: &str) -> Option<String> {
     found.map(|(object, _)| object.to_owned())
 }
 
-/// SHA-1 or SHA-256 in hex.
 fn object_id(text: &str) -> Option<String> {
     let hex = text.chars().all(|c| c.is_ascii_hexdigit());
     (hex && matches!(text.len(), 40 | 64)).then(|| text.to_ascii_lowercase())
@@ -98,7 +93,7 @@ fn origin(config: &str) -> Option<String> {
     url.filter(|url| !url.is_empty())
 }
 
-/// A remote without what lets somebody in: a password, a token in the place of a name, a query. The user `git` of SSH is a part of the address.
+/// Removes passwords, tokens and the query. Keeps the user of SSH URLs, usually `git`, which is part of the address.
 fn without_credentials(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let bare = match url.split_once("://") {

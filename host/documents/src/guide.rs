@@ -1,5 +1,5 @@
-//! The navigation guide of a repository: what is in it, where, and what finds it. Its facts come from the content, its
-//! form from here: a document can say what it likes of itself, and is quoted.
+//! Navigation guide of a repository: its content, layout, and queries that find something. Documents are untrusted, so
+//! the format is fixed and their text is quoted.
 
 mod facts;
 mod form;
@@ -19,25 +19,21 @@ use gatehouse_core::{
 
 pub(crate) use facts::GuideFacts;
 
-/// Documents whose words are counted; of more, every second or third is, and so on.
+/// Larger repositories are sampled evenly.
 pub(crate) const MAX_FACTS: usize = 5_000;
 
-/// Documents that did not change in this run and are read again for their words.
+/// Maximum number of unchanged documents to read again for their words.
 const MAX_READ: usize = 2_000;
 
-/// Queries that are tried, and how many stand in the guide.
 const MAX_TRIED: usize = 40;
 const MAX_QUERIES: usize = 8;
 
-/// When the guide is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GuidePolicy {
-    /// Where there is none, or a tenth of the documents changed since.
+    /// If the guide is missing, or if a tenth of the documents changed.
     #[default]
     WhenDue,
-    /// In any case.
     Always,
-    /// Never.
     Never,
 }
 
@@ -53,13 +49,12 @@ impl GuidePolicy {
     }
 }
 
-/// A guide, and its last line, which says who wrote it.
 pub(crate) struct GuideText {
     pub(crate) text: String,
     pub(crate) by: String,
 }
 
-/// Writes the guide of a repository that holds these paths. `facts` are of some of them; others are read from the store.
+/// Writes the guide. Reads documents from the store if `facts` does not include them.
 pub(crate) async fn write(
     store: &dyn DocumentStore,
     state: &RepositoryState,
@@ -74,9 +69,9 @@ pub(crate) async fn write(
     let (mut parts, by) = match llm {
         Some(llm) if llm.model().is_some() => match model::parts(llm.as_ref(), &own, paths).await {
             Ok((parts, model)) => (parts, format!("Written by {model}; its paths and queries were checked.")),
-            Err(why) => (own.clone(), format!("Made of the content alone: {why}.")),
+            Err(why) => (own.clone(), format!("Generated from the content only: {why}.")),
         },
-        _ => (own.clone(), "Made of the content alone, without a model.".to_owned()),
+        _ => (own.clone(), "Generated from the content, without a model.".to_owned()),
     };
     let candidates = parts.wanted_queries.iter().chain(&own.wanted_queries);
     let mut tried = Vec::new();
@@ -95,7 +90,7 @@ pub(crate) async fn write(
     Ok(GuideText { text: form::markdown(&parts, &by), by })
 }
 
-/// What is counted of the repository: what is known already, and as much of the rest as is read in a moment.
+/// Adds facts of stored documents, up to the limits, and drops those of removed ones.
 async fn complete(
     store: &dyn DocumentStore,
     name: &str,
@@ -107,7 +102,7 @@ async fn complete(
     let room = MAX_READ.min(MAX_FACTS.saturating_sub(facts.len()));
     let stride = missing.len().div_ceil(room.max(1)).max(1);
     for path in missing.into_iter().step_by(stride).take(room) {
-        // Another run may have removed it.
+        // Another run may have removed the document.
         let Ok(document) = store.read(name, path, None).await else { continue };
         let path = path.clone();
         let counted =

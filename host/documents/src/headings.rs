@@ -1,17 +1,15 @@
-//! What tells a part of a document from the others: headings of prose, definitions of code.
+//! Headings of prose and definitions of code.
 
 mod code;
 mod prose;
 
 use crate::{clean::one_line, kinds::Kind};
 
-/// Letters of a heading that are kept.
 const MAX_TITLE: usize = 120;
 
-/// Headings that a document may have; further ones say nothing that these did not.
 const MAX_HEADINGS: usize = 5_000;
 
-/// A heading, or the line that defines something.
+/// Heading of prose, or the line that defines an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heading {
     /// From 0.
@@ -22,7 +20,7 @@ pub(crate) struct Heading {
 }
 
 impl Heading {
-    /// None where nothing is left of the title.
+    /// Returns `None` if the title is empty after cleaning.
     fn new(line: usize, level: usize, title: &str) -> Option<Self> {
         let title = one_line(title, MAX_TITLE);
         let level = u8::try_from(level.clamp(1, 12)).unwrap_or(12);
@@ -30,7 +28,6 @@ impl Heading {
     }
 }
 
-/// The headings of a text, in its order.
 pub(crate) fn headings(kind: Kind, lines: &[&str]) -> Vec<Heading> {
     let mut found = match kind {
         Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx => prose::markdown(lines),
@@ -44,17 +41,16 @@ pub(crate) fn headings(kind: Kind, lines: &[&str]) -> Vec<Heading> {
     found
 }
 
-/// The marker of a code fence that a line of Markdown opens or closes: its character and length.
+/// Returns the character and length of the code fence on a line.
 pub(crate) fn fence(line: &str) -> Option<(char, usize)> {
     let start = line.trim_start_matches(' ');
     let mark = start.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = start.chars().take_while(|c| *c == mark).count();
-    // A line that holds its own end is code within a sentence.
+    // A line with a closing mark is inline code.
     let inline = mark == '`' && start[length..].contains('`');
     (length >= 3 && !inline).then_some((mark, length))
 }
 
-/// Whether a line ends the fence that another opened.
 pub(crate) fn closes(line: &str, (mark, length): (char, usize)) -> bool {
     let text = line.trim();
     text.chars().count() >= length && text.chars().all(|c| c == mark)

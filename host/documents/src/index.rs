@@ -1,5 +1,5 @@
-//! An index run: what a folder holds is compared with what is stored, and what differs is read and stored, part by part.
-//! Each part is whole, so that a run that is killed goes on where it was.
+//! Index run: compares a directory with the stored documents, then stores the differences in batches. An interrupted
+//! run resumes with the next batch.
 
 mod flow;
 
@@ -26,35 +26,31 @@ use crate::{
     walk::{FolderListing, walk},
 };
 
-/// Paths that are removed in one step.
 const MAX_REMOVED_PATHS: usize = 2_000;
 
-/// What is indexed, and under which name.
 #[derive(Debug, Clone)]
 pub struct IndexSource {
-    /// The folder.
     pub root: PathBuf,
-    /// The repository it becomes, or is.
     pub name: String,
-    /// Where it comes from, where that is not the remote `origin` of a checkout; without credentials.
+    /// Origin without credentials. Defaults to the remote `origin` of a checkout.
     pub url: Option<String>,
 }
 
-/// How it is indexed.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// When the navigation guide is written.
     pub guide: GuidePolicy,
-    /// Who writes it; without one, or where it fails, it is made of the content alone.
+    /// Model for the guide. Without a model, or if it fails, the guide uses the content only.
     pub llm: Option<Arc<dyn Llm>>,
 }
 
-/// Brings what is stored of a repository to what the folder holds now. Has to be called inside a Tokio runtime; files
-/// are read and converted on all processors, off the runtime.
+/// Updates the stored repository to match the directory. Must be called inside a Tokio runtime, because files are
+/// converted on its blocking threads.
 ///
 /// # Errors
-/// `not-found` where there is no such folder, `denied` where it cannot be read, `invalid-arguments` where the repository was made of another folder
-/// that is still there, `exhausted` where it holds too many files; and the store's.
+/// - `not-found` or `denied` if the directory does not exist or cannot be read
+/// - `invalid-arguments` if it is not a directory, or the repository belongs to another directory that still exists
+/// - `exhausted` if it has too many files
+/// - errors of the store
 pub async fn index(
     store: &dyn DocumentStore,
     source: IndexSource,
@@ -87,13 +83,13 @@ pub async fn index(
         state.changed_since_guide = state.changed_since_guide.saturating_add(count(part.len()));
         store.put_state(&state).await?;
     }
-    // Told when all of it is stored.
+    // The commit is stored only after all documents are.
     state.repository.commit = git.commit;
     finish(store, &options, state, facts, &mut report).await?;
     Ok(report)
 }
 
-/// The folder, what git knows of it, and what it holds.
+/// Returns the canonical directory, its checkout, and its files.
 async fn scan_folder(
     root: PathBuf,
     cancel: CancellationToken,
@@ -101,7 +97,7 @@ async fn scan_folder(
     run_blocking(move || {
         let shown = root.display().to_string();
         let root = root.canonicalize().map_err(|error| {
-            let what = format!("'{shown}' cannot be read: {error}.");
+            let what = format!("cannot read '{shown}': {error}");
             if error.kind() == std::io::ErrorKind::NotFound {
                 Fault::not_found(what)
             } else {
@@ -109,12 +105,10 @@ async fn scan_folder(
             }
         })?;
         if !root.is_dir() {
-            return Err(
-                Fault::invalid(format!("'{shown}' is no folder.")).hint("Name the folder that it lies in.")
-            );
+            return Err(Fault::invalid(format!("'{shown}' is not a directory"))
+                .hint("Name the directory that contains it."));
         }
-        std::fs::read_dir(&root)
-            .map_err(|error| Fault::denied(format!("'{shown}' cannot be read: {error}.")))?;
+        std::fs::read_dir(&root).map_err(|error| Fault::denied(format!("cannot read '{shown}': {error}")))?;
         let git = checkout(&root);
         let walked = walk(&root, git.is_some(), &|| cancel.is_cancelled())?;
         Ok((root, git.unwrap_or_default(), walked))
@@ -124,10 +118,9 @@ async fn scan_folder(
 
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Fault::internal("Reading the folder ended in a mistake of Gatehouse."))
+    done.map_err(|_| Fault::internal("failed to read the directory because of a bug in Gatehouse"))
 }
 
-/// What is stored of the repository, which is made if there is none.
 async fn load_or_create_state(
     store: &dyn DocumentStore,
     source: &IndexSource,
@@ -141,10 +134,9 @@ async fn load_or_create_state(
     if let Some(other) = state.root.as_ref().filter(|other| **other != here) {
         let other_path = PathBuf::from(other);
         if run_blocking(move || other_path.is_dir()).await? {
-            let what = format!("The repository '{}' was made of '{other}'.", state.repository.name);
-            return Err(
-                Fault::invalid(what).hint("Give this folder another name, or remove that repository first.")
-            );
+            let what = format!("repository '{}' was created from '{other}'", state.repository.name);
+            return Err(Fault::invalid(what)
+                .hint("Choose another name for this directory, or remove that repository first."));
         }
     }
     state.root = Some(here);
@@ -156,7 +148,7 @@ async fn load_or_create_state(
     Ok(state)
 }
 
-/// Stores what is known of the repository now, with a guide where one is due.
+/// Stores the final state, with a new guide if one is due.
 async fn finish(
     store: &dyn DocumentStore,
     options: &Options,
@@ -179,7 +171,6 @@ async fn finish(
     Ok(())
 }
 
-/// What a repository is, by what most of its files are.
 fn kind_of(paths: &[String]) -> &'static str {
     let kinds: Vec<Kind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
     let share = |wanted: &[Kind]| kinds.iter().filter(|kind| wanted.contains(kind)).count() * 10;
@@ -198,7 +189,7 @@ fn kind_of(paths: &[String]) -> &'static str {
     }
 }
 
-/// Whether a path is one of these, or lies in one. The empty one holds all.
+/// Returns true if the path is in or equal to one of `folders`. The empty path contains all paths.
 fn is_within(path: &str, folders: &[String]) -> bool {
     folders.iter().any(|folder| {
         let rest = path.strip_prefix(folder.as_str());
@@ -210,7 +201,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Paths that are stored and were not seen yet.
+/// Stored paths that this run has not seen yet.
 pub(crate) type UnseenPaths = HashSet<String>;
 
 #[cfg(test)]

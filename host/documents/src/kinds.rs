@@ -1,8 +1,7 @@
-//! Which files are documents, by their names, and how each is read.
+//! Kinds of documents by file name.
 
 use std::path::Path;
 
-/// How a file becomes text, and where its headings are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Markdown,
@@ -11,15 +10,13 @@ pub(crate) enum Kind {
     Html,
     Notebook,
     Docx,
-    /// Code; its definitions are its headings.
+    /// Code, with definitions as headings.
     Source,
-    /// Configuration and data that people read.
     Data,
-    /// Anything else that is text.
     Plain,
 }
 
-/// Extensions in lower case. A file with another one, or none, is read as plain text if it looks like text.
+/// In lower case. Other files are read as plain text if they look like text.
 const EXTENSIONS: [(Kind, &[&str]); 9] = [
     (Kind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),
     (Kind::Rst, &["rst", "rest"]),
@@ -67,10 +64,10 @@ const EXTENSIONS: [(Kind, &[&str]); 9] = [
     (Kind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
 ];
 
-/// Extensions that are left out unread, and what they are.
+/// Extensions that are skipped unread, with the reason.
 const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
     (
-        "is a picture, a sound or a film",
+        "is an image, audio or video file",
         &[
             "png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "icns", "tif", "tiff", "svg", "psd", "mp3",
             "wav", "ogg", "flac", "m4a", "mp4", "mov", "avi", "mkv", "webm", "heic", "avif",
@@ -126,15 +123,14 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
-    // Readers of PDF hold whole files in memory, follow references that the file makes, and can be led to unpack without bound.
-    ("is a PDF, which is not read: convert it to text first", &["pdf"]),
+    // PDF readers hold whole files in memory, follow references, and can be tricked into unpacking without bound.
+    ("is a PDF, which is not supported; convert it to text first", &["pdf"]),
     (
-        "is an office document of a format that is not read",
+        "is an office document in an unsupported format",
         &["doc", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp"],
     ),
 ];
 
-/// Names of lock files that do not end in `.lock`.
 const LOCK_FILES: [&str; 7] = [
     "package-lock.json",
     "npm-shrinkwrap.json",
@@ -145,10 +141,7 @@ const LOCK_FILES: [&str; 7] = [
     "gradle.lockfile",
 ];
 
-/// How a file is read, by its name alone.
-///
-/// # Errors
-/// Why it is left out.
+/// Returns the kind of a file by its name, or the reason why it is skipped.
 pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
@@ -169,7 +162,7 @@ pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
     Ok(found.map_or(Kind::Plain, |(kind, _)| *kind))
 }
 
-/// Whether a text was made by a machine to be small: lines of such a length are written by nobody.
+/// Returns true for minified code, which has long lines.
 pub(crate) fn is_bundle(path: &str, text: &str) -> bool {
     let bundled = [".js", ".mjs", ".cjs", ".css"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
     bundled && text.len() > 20_000 && text.len() / text.lines().count().max(1) > 1_000
@@ -188,7 +181,7 @@ mod tests {
             ("Cargo.lock", "is a lock file"),
             ("web/package-lock.json", "is a lock file"),
             ("web/app.min.js", "is minified or bundled"),
-            ("logo.PNG", "is a picture, a sound or a film"),
+            ("logo.PNG", "is an image, audio or video file"),
         ] {
             assert_eq!(kind(path), Err(why), "{path}");
         }

@@ -1,8 +1,7 @@
-//! From a folder or a checkout to documents: which files there are, what text they hold, where it can be cut, and a
-//! guide that tells what to look for. What comes of it goes through the port `DocumentStore`.
+//! Converts a directory or checkout to documents: reads the files, splits their text into chunks, and writes a
+//! navigation guide. Stores the result through the `DocumentStore` port.
 //!
-//! Files are the adversary: every reader is bounded in size, depth and time, and what is left out is said. It knows no
-//! database, no gate and no network.
+//! Files are untrusted. Each reader limits size, depth and time, and the report lists what was skipped.
 
 mod chunks;
 mod clean;

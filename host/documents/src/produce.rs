@@ -1,4 +1,4 @@
-//! One file, from its bytes to what is stored of it. Takes as long as the file is large, and is done off the runtime.
+//! Converts one file to a stored document. This blocks, so run it off the async runtime.
 
 use std::path::Path;
 
@@ -21,31 +21,28 @@ use crate::{
     read::{FileReadOutcome, fetch},
 };
 
-/// Raised when files are read differently: all of them are then read anew.
+/// Increment this to read all files again.
 const READER_VERSION: u32 = 1;
 
-/// Headings that are stored for the search by words, in bytes.
 const MAX_HEADING_BYTES: usize = 16_000;
 
-/// What became of a file.
 pub(crate) enum ProduceOutcome {
     Unchanged,
     Skipped(&'static str),
-    /// What is stored of it stays.
+    /// The stored version stays.
     Unreadable(&'static str),
-    /// It went away since the folder was looked through.
+    /// Deleted after the walk.
     Gone,
     New(Box<NewDocument>),
 }
 
-/// A document that is new, or changed.
 pub(crate) struct NewDocument {
     pub(crate) file: NewFile,
     pub(crate) facts: Option<GuideFacts>,
     pub(crate) note: Option<String>,
 }
 
-/// Reads a file of this folder, unless it is the one of this hash. `with_facts` says whether the guide counts it.
+/// Reads a file in `root`, unless its hash is `known`. `with_facts` requests facts for the guide.
 pub(crate) fn produce(root: &Path, path: &str, known: Option<&str>, with_facts: bool) -> ProduceOutcome {
     let kind = match kinds::kind(path) {
         Ok(kind) => kind,

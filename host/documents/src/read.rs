@@ -1,4 +1,4 @@
-//! The bytes of one file, within bounds, whatever lies there by the time it is opened.
+//! Reads one file with limits. The file may have been replaced since the walk.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -6,22 +6,20 @@ use std::{
     path::Path,
 };
 
-/// Larger files are left out: nobody reads them through, and generated data would push everything else out of a search.
+/// Larger files are usually generated, and would crowd out other documents in a search.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
-/// What came of reading a file.
 #[derive(Debug)]
 pub(crate) enum FileReadOutcome {
     Bytes(Vec<u8>),
-    /// Why it is no document.
     Skipped(&'static str),
-    /// It is there and could not be read: what is stored of it stays.
+    /// The stored version stays.
     Unreadable(&'static str),
-    /// It went away meanwhile.
+    /// Deleted after the walk.
     Gone,
 }
 
-/// Reads a file; once more where it changed meanwhile.
+/// Reads a file. Retries once if it changes during the read.
 pub(crate) fn fetch(path: &Path) -> FileReadOutcome {
     for _ in 0..2 {
         match try_read(path) {
@@ -39,7 +37,7 @@ fn read_failure(error: &io::Error) -> FileReadOutcome {
     }
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        return FileReadOutcome::Skipped("is a link, which is not followed");
+        return FileReadOutcome::Skipped("is a symbolic link");
     }
     match error.kind() {
         io::ErrorKind::PermissionDenied => FileReadOutcome::Unreadable("cannot be read: permission denied"),
@@ -47,12 +45,12 @@ fn read_failure(error: &io::Error) -> FileReadOutcome {
     }
 }
 
-/// None where the file changed meanwhile.
+/// Returns `None` if the file changed during the read.
 fn try_read(path: &Path) -> io::Result<Option<FileReadOutcome>> {
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
-        return Ok(Some(FileReadOutcome::Skipped("is no file: a pipe, a socket or a device")));
+        return Ok(Some(FileReadOutcome::Skipped("is not a regular file")));
     }
     if before.len() > MAX_BYTES {
         return Ok(Some(FileReadOutcome::Skipped("is larger than 4 MB")));
@@ -67,7 +65,7 @@ fn same(before: &Metadata, after: &Metadata) -> bool {
     before.len() == after.len() && before.modified().ok() == after.modified().ok()
 }
 
-/// A link or a pipe may stand where the walk saw a file: the one is not followed, the other not waited for.
+/// Does not follow links, and does not block on a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -114,6 +112,6 @@ mod tests {
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
-        assert!(matches!(fetch(&pipe), FileReadOutcome::Skipped(why) if why.contains("pipe")));
+        assert!(matches!(fetch(&pipe), FileReadOutcome::Skipped(why) if why.contains("regular file")));
     }
 }

@@ -1,33 +1,28 @@
-//! What an index run did, and how far it is.
+//! Report and progress of an index run.
 
 use std::collections::BTreeMap;
 
-/// Paths that are named for each thing that is said of them; the others are counted.
 const MAX_NAMED_PATHS: usize = 100;
 
-/// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// Files that are stored, or found unchanged, or left out.
+    /// Files that were stored, unchanged or skipped.
     pub done: usize,
-    /// Files in all.
     pub total: usize,
 }
 
-/// Hears how far a run is.
 pub type OnIndexProgress<'a> = &'a (dyn Fn(IndexProgress) + Send + Sync);
 
-/// Files that something is said of.
+/// Files with a remark each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileNotes {
-    /// How many, by what is said of them.
+    /// Number of files per remark.
     pub counts: BTreeMap<String, usize>,
-    /// The first hundred of them with what is said of each.
+    /// First 100 files, as (path, remark).
     pub named: Vec<(String, String)>,
 }
 
 impl FileNotes {
-    /// How many there are.
     pub fn total(&self) -> usize {
         self.counts.values().sum()
     }
@@ -41,40 +36,29 @@ impl FileNotes {
     }
 }
 
-/// What became of the navigation guide.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum GuideOutcome {
-    /// The one that is stored still holds, or none was asked for.
+    /// The stored guide is current, or none was requested.
     #[default]
     Unchanged,
-    /// It was written, by what the text says: a model, or from the content alone.
     Written {
-        /// Its last line.
         by: String,
     },
 }
 
-/// What an index run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexRunReport {
-    /// Files that are new.
     pub added: usize,
-    /// Files that changed.
     pub updated: usize,
-    /// Files that are as they were.
     pub unchanged: usize,
-    /// Files that are not there any more.
     pub removed: usize,
-    /// Files that were left out, and why.
     pub skipped: FileNotes,
-    /// Files that were read, and what to know of how: in another encoding, cut, made of something else.
+    /// Files that were read with a caveat, such as another encoding.
     pub noted: FileNotes,
-    /// Bytes of text that were stored.
     pub bytes: u64,
-    /// Tokens (o200k_base) of what was stored.
+    /// In o200k_base tokens.
     pub tokens: u64,
-    /// The guide.
     pub guide: GuideOutcome,
-    /// Whether the run was ended before it was done; what it stored is whole, and the next run goes on there.
+    /// True if the run was cancelled. The next run resumes after the stored batches.
     pub cancelled: bool,
 }

@@ -1,4 +1,4 @@
-//! A store of documents in memory, for tests.
+//! In-memory document store for tests.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -12,12 +12,11 @@ use gatehouse_core::{
     },
 };
 
-/// What is stored, and what is to go wrong.
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(crate) states: Mutex<BTreeMap<String, RepositoryState>>,
     pub(crate) files: Mutex<BTreeMap<String, NewFile>>,
-    /// Parts that were stored; the engine is down after so many, where that is said.
+    /// Stored batches. The store fails after `down_after` of them.
     pub(crate) changes: Mutex<usize>,
     pub(crate) down_after: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The files of a folder: those that git would keep, in one order, and what was left out.
+//! Lists the files of a directory that git would track.
 
 use std::path::{Path, PathBuf};
 
@@ -7,27 +7,24 @@ use ignore::WalkBuilder;
 
 use crate::report::FileNotes;
 
-/// Folders within folders that are entered.
 const MAX_DEPTH: usize = 64;
 
-/// Files that one repository may have. Their names and hashes are held in memory.
+/// Paths and hashes of all files are held in memory.
 const MAX_FILES: usize = 200_000;
 
-/// What a folder holds.
 #[derive(Debug, Default)]
 pub(crate) struct FolderListing {
-    /// Within the folder, with `/`; sorted.
+    /// Sorted, relative, separated by `/`.
     pub(crate) files: Vec<String>,
     pub(crate) skipped: FileNotes,
-    /// What could not be looked into: what is stored of it stays as it is. A folder's stands for all in it.
+    /// Unreadable files and directories. Their stored documents stay.
     pub(crate) unreadable: Vec<String>,
 }
 
-/// Looks through a folder. `.git` and what is hidden is never entered, and no link is followed. `in_checkout` says whether the rules of the
-/// folders above count, which do where the folder is a part of a checkout.
+/// Lists files. Skips hidden ones and links. If `in_checkout` is true, ignore rules of parent directories apply too.
 ///
 /// # Errors
-/// `exhausted` where there are too many files.
+/// `exhausted` if there are too many files.
 pub(crate) fn walk(
     root: &Path,
     in_checkout: bool,
@@ -56,15 +53,15 @@ pub(crate) fn walk(
             }
             Err(error) => {
                 let path = unreadable(&error).and_then(|path| path.strip_prefix(root).ok().map(shown));
-                // Where it is not known what could not be read, nothing counts as gone.
+                // If the unreadable path is unknown, no document counts as deleted.
                 walked.unreadable.push(path.clone().unwrap_or_default());
                 walked.skipped.add(path.unwrap_or_default(), "cannot be read");
             }
         }
         if walked.files.len() > MAX_FILES {
-            let what = format!("'{}' holds more than {MAX_FILES} files.", root.display());
+            let what = format!("'{}' has more than {MAX_FILES} files", root.display());
             return Err(
-                Fault::exhausted(what).hint("Index folders of it, or name what to leave out in .gitignore.")
+                Fault::exhausted(what).hint("Index its subdirectories, or exclude files in .gitignore.")
             );
         }
     }
@@ -83,13 +80,13 @@ fn classify(path: &Path, entry: &ignore::DirEntry) -> WalkEntry {
     let Some(kind) = entry.file_type() else { return WalkEntry::Entered };
     if kind.is_dir() {
         let too_deep = entry.depth() > MAX_DEPTH;
-        return if too_deep { WalkEntry::Skipped(shown, "lies too deep") } else { WalkEntry::Entered };
+        return if too_deep { WalkEntry::Skipped(shown, "is nested too deeply") } else { WalkEntry::Entered };
     }
     if kind.is_symlink() {
-        return WalkEntry::Skipped(shown, "is a link, which is not followed");
+        return WalkEntry::Skipped(shown, "is a symbolic link");
     }
     if !kind.is_file() {
-        return WalkEntry::Skipped(shown, "is no file: a pipe, a socket or a device");
+        return WalkEntry::Skipped(shown, "is not a regular file");
     }
     match path.to_str() {
         None => WalkEntry::Skipped(shown, "has a name that is not UTF-8"),
@@ -100,7 +97,6 @@ fn classify(path: &Path, entry: &ignore::DirEntry) -> WalkEntry {
     }
 }
 
-/// With `/` whatever the system's own separator is.
 fn shown(path: &Path) -> String {
     let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")
@@ -159,7 +155,7 @@ mod tests {
         put(root, "odd\nname.md", "text");
         let walked = walk(root, false, &|| false).expect("walked");
         assert_eq!(walked.files, ["a.md"]);
-        assert_eq!(walked.skipped.counts["is a link, which is not followed"], 3);
+        assert_eq!(walked.skipped.counts["is a symbolic link"], 3);
         assert_eq!(walked.skipped.total(), 5);
     }
 

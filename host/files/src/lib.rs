@@ -1,7 +1,7 @@
-//! Files that are replaced whole, and folders that belong to one user alone.
+//! Atomic file replacement, and private directories.
 //!
-//! A file is written beside the one it replaces, and renamed. Readers see the old or the new file, never a part; a
-//! crash leaves one of the two, and a temporary file that [`sweep`] removes. It knows nothing of what the files hold.
+//! A file is written next to its target and renamed. Readers see the old or the new file, never a part. A crash leaves
+//! one of the two, and possibly a temporary file that [`sweep`] removes.
 
 mod temporary;
 
@@ -15,18 +15,15 @@ use tempfile::NamedTempFile;
 
 pub use temporary::{ScratchFolder, sweep};
 
-/// How sure it is that a file is still there after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// It is there when the function returns.
     Synced,
-    /// The old one may be back, or an empty one: for what can be made again and is checked when it is read. Costs
-    /// microseconds where syncing costs milliseconds.
+    /// May be old or empty after a power failure. For data that can be recreated and is checked when read. Takes
+    /// microseconds; syncing takes milliseconds.
     Unsynced,
 }
 
-/// Replaces a file that people look at, or makes it, for good. One that is there keeps its permissions; a new one can
-/// be read by everybody.
+/// Creates or replaces a file and syncs it. An existing file keeps its permissions; a new one is readable by all.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (file, folder) = write_temporary(path, bytes)?;
     match fs::metadata(path) {
@@ -36,7 +33,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finish(file, path, &folder, Durability::Synced)
 }
 
-/// Makes a file that everybody can read, for good; one that is there already is an error, and stays as it is.
+/// Creates a file that is readable by all, and syncs it. Fails if the file exists.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (file, _) = write_temporary(path, bytes)?;
     make_public(&file)?;
@@ -45,16 +42,16 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces a file that is nobody else's business, or makes it; only this user can read it. Removes what killed
-/// processes left next to it: it may hold a secret too.
+/// Creates or replaces a file that only this user can read. Also sweeps the directory, since temporary files of killed
+/// processes may contain secrets.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    // Temporary files have the mode 0600.
+    // Temporary files have mode 0600.
     let (file, folder) = write_temporary(path, bytes)?;
     sweep(&folder);
     finish(file, path, &folder, durability)
 }
 
-/// Makes a folder, and what is missing on the way to it, that nobody else can enter. One that is there keeps its mode.
+/// Creates a directory and its missing parents with mode 0700. Existing ones keep their mode.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -81,7 +78,7 @@ fn finish(file: NamedTempFile, path: &Path, folder: &Path, durability: Durabilit
         file.as_file().sync_all()?;
     }
     file.persist(path)?;
-    // The rename itself is on disk only when its folder is.
+    // The rename is durable only after the directory is synced.
     #[cfg(unix)]
     if durability == Durability::Synced {
         fs::File::open(folder)?.sync_all()?;

@@ -1,6 +1,5 @@
-//! Temporary files and directories, and the removal of those whose process was killed.
-//!
-//! Each one is locked while its owner lives; the system releases the lock when the process ends, however it ends.
+//! Temporary files and directories, and cleanup after killed processes. The owner holds a lock on each, which the
+//! system releases when the process ends.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
@@ -10,23 +9,20 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
 
-/// Start of the name of everything temporary.
 const PREFIX: &str = ".tmp-gatehouse-";
 
-/// File in a temporary directory that its owner holds locked.
 const LOCK: &str = "lock";
 
-/// A directory for unfinished work, for this user alone. Dropping it removes it with its content; if the process is
-/// killed, the next [`sweep`] of its parent does.
+/// Private directory for unfinished work. Dropping it removes it. If the process is killed, the next [`sweep`] of the
+/// parent does.
 #[derive(Debug)]
 pub struct ScratchFolder {
-    // Removed before the lock is released.
+    // Declared first, so that it is removed before the lock is released.
     folder: TempDir,
     _lock: File,
 }
 
 impl ScratchFolder {
-    /// Creates one in a directory.
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         loop {
             let mut builder = Builder::new();
@@ -35,7 +31,7 @@ impl ScratchFolder {
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
             let folder = builder.tempdir_in(parent)?;
             let path = folder.path().join(LOCK);
-            // A sweep can remove the directory before it is locked; the next one is created then.
+            // A sweep can remove the directory before it is locked.
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(lock) if claim(&lock, &path) => return Ok(Self { folder, _lock: lock }),
                 Ok(_) => {}
@@ -45,12 +41,11 @@ impl ScratchFolder {
         }
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Moves a finished file of it to its place. False if something else is there already.
+    /// Moves a finished file out of the directory. Returns `false` if `to` exists.
     pub fn place(&self, file: &Path, to: &Path) -> io::Result<bool> {
         match TempPath::try_from_path(file)?.persist_noclobber(to) {
             Ok(()) => Ok(true),
@@ -59,7 +54,7 @@ impl ScratchFolder {
         }
     }
 
-    /// Gives the finished work its name. Its lock file stays in it.
+    /// Moves the directory to its final path. The lock file stays in it.
     pub fn rename(self, to: &Path) -> io::Result<()> {
         fs::rename(self.folder.path(), to)?;
         let _renamed = self.folder.keep();
@@ -67,7 +62,7 @@ impl ScratchFolder {
     }
 }
 
-/// Creates a file next to the one that it will replace, for this user alone.
+/// Creates a private file next to the one that it will replace.
 pub(super) fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     loop {
         let file = Builder::new().prefix(PREFIX).tempfile_in(folder)?;
@@ -77,18 +72,17 @@ pub(super) fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Locks what was just created. False if a [`sweep`] has found it unlocked before.
+/// Locks a new file. Returns `false` if a [`sweep`] locked or removed the file first.
 fn claim(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Ok(()) => path.symlink_metadata().is_ok(),
         Err(TryLockError::WouldBlock) => false,
-        // Without locks on this file system, no sweep removes anything either.
+        // If the file system does not support locks, sweeps remove nothing either.
         Err(TryLockError::Error(_)) => true,
     }
 }
 
-/// Removes the temporary files and directories of this user in a directory whose owners were killed. Leaves those of
-/// running processes, and what cannot be removed.
+/// Removes this user's temporary files and directories of killed processes. Ignores errors.
 pub fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
@@ -111,7 +105,7 @@ fn remove_abandoned(path: &Path) -> io::Result<()> {
     }
     match File::open(path.join(LOCK)) {
         Ok(lock) if lock.try_lock().is_ok() => fs::remove_dir_all(path),
-        // Killed before it was locked: nothing is in it.
+        // Killed before the lock file was created, so the directory is empty.
         Err(error) if error.kind() == io::ErrorKind::NotFound => fs::remove_dir(path),
         locked => locked.map(drop),
     }
@@ -150,7 +144,7 @@ mod tests {
         fs::write(abandoned("folder").join("a/b/c"), "content").expect("written");
         fs::create_dir(abandoned("early")).expect("made");
         fs::write(place.path().join(foreign), "").expect("written");
-        // A directory without a lock file is not ours if something is in it, and links are never followed.
+        // A non-empty directory without a lock file is not ours. Links are never followed.
         fs::create_dir_all(abandoned("unlocked").join("x")).expect("made");
         symlink(place.path().join(foreign), abandoned("link")).expect("linked");
         let (file, folder) =

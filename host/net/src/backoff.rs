@@ -1,4 +1,4 @@
-//! Pauses before the next try: how long, and who is turned away meanwhile.
+//! Pauses between retries, and a circuit breaker.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -9,32 +9,30 @@ use std::{
 use gatehouse_core::lock;
 use tokio::time::Instant;
 
-/// Pauses that double with each failure.
+/// Exponential backoff: each failure doubles the pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first failure.
     pub first: Duration,
-    /// The longest.
     pub longest: Duration,
 }
 
 impl Backoff {
-    /// The pause after so many failures in a row.
+    /// Returns the pause after this number of consecutive failures.
     pub fn pause(&self, failures: u32) -> Duration {
         self.first.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(self.longest)
     }
 
-    /// A random part of it, so that those who failed together do not come back together ("full jitter").
+    /// Returns a random part of the pause ("full jitter"), so that clients do not retry together.
     pub fn jittered_pause(&self, failures: u32) -> Duration {
-        // The hasher's keys are random, and differ each time.
+        // The keys of each `RandomState` are random.
         let random = RandomState::new().hash_one(0_u8);
-        // 53 bits are what a float holds exactly.
+        // A float represents 53 bits exactly.
         self.pause(failures).mul_f64((random >> 11) as f64 / (1_u64 << 53) as f64)
     }
 }
 
-/// Leaves a server alone after a failure to reach it: until the next try is due, calls fail at once with the same
-/// cause. The first success ends it, so a server that comes back is found without a restart.
+/// Circuit breaker: after a connection failure, calls fail immediately with the same cause until the next try is due.
+/// The first success closes the circuit.
 #[derive(Debug)]
 pub struct CircuitBreaker<F> {
     backoff: Backoff,
@@ -44,21 +42,16 @@ pub struct CircuitBreaker<F> {
 #[derive(Debug)]
 struct OpenCircuit<F> {
     cause: F,
-    /// Failures in a row.
     failures: u32,
     until: Instant,
 }
 
 impl<F: Clone> CircuitBreaker<F> {
-    /// A server that has not failed yet.
     pub fn new(backoff: Backoff) -> Self {
         Self { backoff, open: Mutex::new(None) }
     }
 
-    /// Whether the server may be asked now.
-    ///
-    /// # Errors
-    /// What failed last, and how long it is until the next try.
+    /// Returns the last cause, and the time until the next try, as an error if the server must not be contacted yet.
     pub fn check(&self) -> Result<(), (F, Duration)> {
         let now = Instant::now();
         match &*lock(&self.open) {
@@ -67,7 +60,7 @@ impl<F: Clone> CircuitBreaker<F> {
         }
     }
 
-    /// The server could not be reached. Calls that were under way together failed together: that is one failure.
+    /// Records that the server could not be reached. Concurrent failures count as one.
     pub fn record_failure(&self, cause: F) {
         let mut open = lock(&self.open);
         let now = Instant::now();
@@ -79,7 +72,6 @@ impl<F: Clone> CircuitBreaker<F> {
         *open = Some(OpenCircuit { cause, failures, until: now + self.backoff.pause(failures) });
     }
 
-    /// The server answered.
     pub fn record_success(&self) {
         *lock(&self.open) = None;
     }
@@ -96,7 +88,6 @@ mod tests {
         let breaker = CircuitBreaker::new(BACKOFF);
         for pause in [1, 2, 4, 5, 5].map(Duration::from_secs) {
             assert_eq!(breaker.check(), Ok(()));
-            // Failures at the same time are one.
             breaker.record_failure("refused");
             breaker.record_failure("refused");
             assert_eq!(breaker.check(), Err(("refused", pause)));

@@ -1,30 +1,21 @@
-//! Bodies, read to their end and no further than they may go, whatever their headers say.
+//! Reads response bodies with a size limit that does not trust `Content-Length`.
 
 use reqwest::{Error, Response};
 
-/// Why a body was not read to its end.
 #[derive(Debug)]
 pub enum BodyError {
-    /// It has more bytes than it may have.
     TooLarge,
-    /// Whoever reads it wanted no more.
     Stopped,
-    /// The connection ended after so many bytes; the error names no address.
+    /// Carries the error without the URL, and the number of bytes that were read.
     Broken(Error, usize),
 }
 
 /// Reads a body of at most `limit` bytes.
-///
-/// # Errors
-/// See [`BodyError`].
 pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, BodyError> {
     read_body_while(response, limit, |_| true).await
 }
 
-/// Reads a body of at most `limit` bytes, as long as `goes_on`, which sees each piece before it is kept.
-///
-/// # Errors
-/// See [`BodyError`].
+/// Like [`read_body`], but stops if `goes_on` returns false for a chunk.
 pub async fn read_body_while(
     mut response: Response,
     limit: usize,

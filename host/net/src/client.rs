@@ -1,5 +1,5 @@
-//! HTTP clients, one with TLS and one without: made on first use, because the root certificates take milliseconds to
-//! read, and because plain HTTP works on machines that have none.
+//! HTTP clients, created on first use: loading root certificates takes milliseconds, and plain HTTP must work on
+//! machines without certificates.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -8,32 +8,27 @@ use reqwest::{Client, ClientBuilder, Url, redirect::Policy, retry};
 
 use crate::{install_crypto, root_cause};
 
-/// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 type ConfigureClient = dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync;
 
-/// Clients of one kind. They follow no redirect, repeat nothing, take no proxy from the environment and say no more
-/// than that they are Gatehouse: each of these would send something where, or when, nobody decided to.
+/// HTTP clients with the same configuration. They do not follow redirects, retry, send a referrer or use proxies from
+/// the environment, because each of these can send a request that the caller did not intend.
 pub struct HttpClients {
     configure: Box<ConfigureClient>,
-    /// Plain, and with TLS.
+    /// Without TLS, then with TLS.
     clients: [OnceLock<Client>; 2],
 }
 
 impl HttpClients {
-    /// With what this kind has of its own: time-outs, limits of its pool, a resolver.
+    /// Creates clients with additional configuration, such as timeouts or a resolver.
     pub fn new(configure: impl Fn(ClientBuilder) -> ClientBuilder + Send + Sync + 'static) -> Self {
         Self { configure: Box::new(configure), clients: Default::default() }
     }
 
-    /// The client for a URL.
-    ///
-    /// # Errors
-    /// `unavailable` where the URL wants TLS and this machine has no root certificates.
+    /// Returns the client for a URL. Fails with `unavailable` if it needs TLS and the machine has no root certificates.
     pub fn for_url(&self, url: &Url) -> Result<&Client, Fault> {
         let tls = url.scheme() == "https";
         let made = &self.clients[usize::from(tls)];
@@ -42,8 +37,8 @@ impl HttpClients {
         }
         let client = self.build(tls).map_err(|error| {
             let cause = quoted(&root_cause(&error), 200);
-            Fault::unavailable(format!("TLS cannot be had on this machine: {cause}."))
-                .hint("Install the root certificates of the system (the package ca-certificates as a rule).")
+            Fault::unavailable(format!("TLS is not available on this machine: {cause}"))
+                .hint("Install the system's root certificates, usually the package `ca-certificates`.")
         })?;
         Ok(made.get_or_init(|| client))
     }

@@ -1,25 +1,23 @@
-//! Errors of clients in one line. What a client says first ("error sending request") tells people nothing, and its
-//! URL may hold a signature; what stands behind it is what went wrong.
+//! Root causes of client errors. The outer error ("error sending request") is not useful, and its URL may contain a
+//! signature.
 
 use std::{error::Error, io};
 
-/// What an error comes from.
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error).last().unwrap_or(error).to_string()
 }
 
-/// What an error of an HTTP client comes from, without the URL.
+/// Returns the root cause without the URL.
 pub fn http_cause(error: reqwest::Error) -> String {
     root_cause(&error.without_url())
 }
 
-/// What an error comes from, in plain words where there are some, and without the number of the system's error.
+/// Returns the root cause in plain words if possible, without the OS error number.
 pub fn plain_cause(error: &(dyn Error + 'static)) -> String {
     let io = |error: &(dyn Error + 'static)| plain_text(error.downcast_ref::<io::Error>()?.kind());
     chain(error).find_map(io).map_or_else(|| root_cause(error), str::to_owned)
 }
 
-/// The error and everything that led to it, the first cause last.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }
@@ -27,9 +25,9 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 fn plain_text(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::ConnectionRefused => "connection refused",
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "the connection was cut",
-        io::ErrorKind::UnexpectedEof => "the connection was closed in the middle of an answer",
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route to it",
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "connection reset",
+        io::ErrorKind::UnexpectedEof => "connection closed before the response was complete",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route to host",
         _ => return None,
     })
 }

@@ -1,8 +1,7 @@
-//! The outbound kit: how every part of the host makes HTTP clients and TLS connections, reads what comes back, words
-//! what went wrong, and pauses before it tries again.
+//! Outbound networking: HTTP clients, TLS, bounded bodies, error descriptions and backoff.
 //!
-//! It is the only crate that knows the HTTP client and the TLS library. It decides nothing about who may be spoken to,
-//! what is sent, and what an answer means; whoever uses it does.
+//! Only this crate depends on the HTTP client and the TLS library. Callers decide which addresses are allowed, which
+//! data is sent, and how answers are used.
 
 mod backoff;
 mod body;

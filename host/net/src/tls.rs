@@ -1,4 +1,4 @@
-//! TLS: one cryptographic library for everybody, and what a certificate is checked against.
+//! TLS configuration, and the cryptographic library.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,37 +10,28 @@ use rustls::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// Chooses the cryptographic library for clients that make their TLS connections themselves.
+/// Selects the cryptographic library for clients that open their own TLS connections.
 pub fn install_crypto() {
-    // Fails only where another part of the host has chosen it already; there is one to choose from.
+    // Fails only if it was selected before.
     let _ = ring::default_provider().install_default();
 }
 
-/// Bytes that nobody can guess, from the cryptographic library.
-///
-/// # Errors
-/// Where the system has none to give.
 pub fn random_bytes<const N: usize>() -> Result<[u8; N], Fault> {
     let mut bytes = [0; N];
     let filled = ring::default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| Fault::internal("The system gives no random numbers."))?;
+    filled.map_err(|_| Fault::internal("the system cannot provide random numbers"))?;
     Ok(bytes)
 }
 
-/// Whose certificates are trusted.
 pub enum TrustRoots<'a> {
-    /// Nobody's: for connections that are never encrypted.
+    /// For connections that are never encrypted.
     None,
-    /// Those that the operating system trusts.
     Platform,
-    /// Those in a PEM file.
+    /// Path of a PEM file.
     File(&'a Path),
 }
 
-/// What makes encrypted connections; reads the files that hold the roots, so it may block.
-///
-/// # Errors
-/// Why the certificates cannot be used.
+/// Creates a TLS client configuration. Blocks while it reads certificates.
 pub fn tls_config(roots: &TrustRoots<'_>) -> Result<ClientConfig, String> {
     let failed = |error: rustls::Error| error.to_string();
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -60,7 +51,7 @@ fn read_roots(file: &Path) -> Result<RootCertStore, String> {
     for certificate in CertificateDer::pem_file_iter(file).map_err(failed)? {
         roots.add(certificate.map_err(failed)?).map_err(|error| error.to_string())?;
     }
-    if roots.is_empty() { Err("it holds no certificate".to_owned()) } else { Ok(roots) }
+    if roots.is_empty() { Err("the file contains no certificates".to_owned()) } else { Ok(roots) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the parts of a text promise.
+//! Invariants and examples of chunking.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn paths(chunks: &[DocumentChunk]) -> Vec<&str> {
     chunks.iter().map(|chunk| chunk.heading.as_str()).collect()
 }
 
-/// What holds of any text: parts are in order, and only blanks lie between them; lines are those of the text.
+/// Checks that chunks are in order, only blanks are between them, and line numbers match the text.
 fn check(kind: Kind, text: &str) {
     let mut at = 0;
     for chunk in cut_up(kind, text) {
@@ -51,7 +51,7 @@ proptest! {
 
 #[test]
 fn parts_carry_the_headings_that_lead_to_them() {
-    let body = "Some text of a paragraph that goes on. ".repeat(14);
+    let body = "Some text of a paragraph that is long. ".repeat(14);
     let text = format!("# One\n\n{body}\n\n## Two\n\n{body}\n\n## Three\n\n{body}\n\n# Four\n\n{body}\n");
     let found = cut_up(Kind::Markdown, &text);
     assert_eq!(paths(&found), ["One", "One > Two", "One > Three", "Four"]);

@@ -1,5 +1,4 @@
-//! DOCX: the paragraphs of a document with its headings, lists and tables. A container is unpacked within bounds, its
-//! XML is read one event after the other, and no entity but those of XML itself is known.
+//! Converts DOCX to Markdown. Limits the unpacked size, streams the XML, and expands only the predefined XML entities.
 
 use std::{
     collections::HashMap,
@@ -12,18 +11,14 @@ use quick_xml::{
 };
 use zip::ZipArchive;
 
-/// The most that a part of the container may hold, unpacked, in bytes.
 const MAX_PART: u64 = 32 << 20;
 
-/// Files that a container may list; those of a document are some dozens.
+/// A normal document has a few dozen files.
 const MAX_PARTS: usize = 10_000;
 
-const BROKEN: &str = "is no DOCX that can be read";
+const BROKEN: &str = "is not a readable DOCX file";
 
-/// The text of a document.
-///
-/// # Errors
-/// Why there is none.
+/// Converts a document. The error is the reason why this is not possible.
 pub(super) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| BROKEN)?;
     if archive.len() > MAX_PARTS {
@@ -35,7 +30,6 @@ pub(super) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
     text(&document, &levels)
 }
 
-/// A part of the container; none where it has none of this name.
 fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Option<String>, &'static str> {
     let Ok(file) = archive.by_name(name) else { return Ok(None) };
     let mut bytes = Vec::new();
@@ -46,7 +40,7 @@ fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Option<St
     String::from_utf8(bytes).map(Some).map_err(|_| BROKEN)
 }
 
-/// Levels of headings by the ids of their styles, which are translated where their names are not.
+/// Returns heading levels by style ID. IDs are localized; names are not.
 fn levels(xml: &str) -> Result<HashMap<String, usize>, &'static str> {
     let mut reader = Reader::from_str(xml);
     let (mut levels, mut style) = (HashMap::new(), None);
@@ -75,21 +69,18 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(found.value.into_owned())
 }
 
-/// What is read at the moment.
 #[derive(Default)]
 struct DocxConverter {
     out: String,
     paragraph: String,
     level: usize,
-    /// Depth in a list, from 0.
     item: Option<usize>,
-    /// Tables within tables; only the outermost is shown as one.
+    /// Nesting depth. Only the outermost table is shown as a table.
     tables: usize,
     cells: usize,
     rows: usize,
-    /// Within text, which is the only place whose characters count.
     in_text: bool,
-    /// Within what is shown by programs that cannot show the other.
+    /// Nesting depth of `Fallback`, which repeats content for older programs.
     fallback: usize,
 }
 
@@ -109,7 +100,7 @@ fn text(xml: &str, levels: &HashMap<String, usize>) -> Result<String, &'static s
     }
 }
 
-/// The entities of XML, and characters by number.
+/// Resolves predefined XML entities and numeric references.
 fn character(name: &str) -> Option<char> {
     if let Some(number) = name.strip_prefix('#') {
         let hex = number.strip_prefix(['x', 'X']).map(|hex| u32::from_str_radix(hex, 16));
@@ -196,7 +187,7 @@ impl DocxConverter {
             (0, Some(depth)) => format!("{}- {text}\n", "  ".repeat(depth)),
             (0, None) => format!("{text}\n\n"),
         };
-        // A list ends with an empty line, as it begins.
+        // Put an empty line after a list.
         if item.is_none() && !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }

@@ -1,4 +1,4 @@
-//! Documents of a word processor.
+//! DOCX conversion.
 
 use std::io::{Cursor, Write as _};
 

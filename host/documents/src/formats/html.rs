@@ -1,15 +1,13 @@
-//! HTML as text in the manner of Markdown: headings, lists, tables, code and links. Tags are taken one after the other
-//! and no tree is built, so that no nesting costs more than its bytes.
+//! Converts HTML to Markdown-like text. Streams the tags without building a tree, so deep nesting costs no extra
+//! memory.
 
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
-/// Lists within lists that are shown as such.
 const MAX_INDENT: usize = 6;
 
-/// Longer targets of links are data.
+/// Longer link targets hold data and are dropped.
 const MAX_LINK: usize = 300;
 
-/// The text of a page.
 pub(super) fn markdown(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
@@ -28,15 +26,15 @@ pub(super) fn markdown(html: &str) -> String {
 #[derive(Default)]
 struct HtmlConverter {
     out: String,
-    /// Whether a space stands between what is written and what comes.
+    /// True if a space is pending before the next text.
     space: bool,
-    /// What is not shown, until its end tag: scripts and styles, whose text has no tags.
+    /// Name of the open `script` or `style` element, whose text is dropped.
     unseen: Option<Vec<u8>>,
-    /// Ordered lists count; others have none.
+    /// Open lists, with the counter of an ordered list.
     lists: Vec<Option<u32>>,
-    /// Where preformatted text begins in what is written.
+    /// Output offset of the open preformatted text.
     preformatted: Option<usize>,
-    /// Where the text of a link begins, and its target.
+    /// Output offset and target of the open link.
     link: Option<(usize, String)>,
     table: TableState,
 }
@@ -44,7 +42,6 @@ struct HtmlConverter {
 #[derive(Default)]
 struct TableState {
     depth: usize,
-    /// Cells of this row, of which each is written between bars.
     cells: usize,
     rows: usize,
 }
@@ -57,7 +54,7 @@ impl HtmlConverter {
         }
         match name {
             b"script" | b"style" => self.unseen = Some(name.to_vec()),
-            // Nothing within is structure.
+            // Other tags in preformatted text do not affect the structure.
             b"br" if self.preformatted.is_some() => self.out.push('\n'),
             _ if self.preformatted.is_some() => {}
             b"title" => self.block(),
@@ -156,7 +153,7 @@ impl HtmlConverter {
         }
     }
 
-    /// The space that is due, if there is something before it.
+    /// Writes the pending space, unless at the start of a line.
     fn push_space(&mut self) {
         if std::mem::take(&mut self.space) && !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
             self.out.push(' ');
@@ -168,7 +165,7 @@ impl HtmlConverter {
         self.out.push_str(mark);
     }
 
-    /// Ends the paragraph; a cell of a table is one line whatever is in it.
+    /// Ends the paragraph. A table cell stays on one line.
     fn block(&mut self) {
         self.line();
         let empty = self.out.is_empty() || self.out.ends_with("\n\n");
@@ -268,7 +265,6 @@ impl HtmlConverter {
     }
 }
 
-/// Elements that begin and end a paragraph.
 const BLOCK_ELEMENTS: &str = "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure \
     footer form head header hr html li main nav option p section summary tbody thead title";
 

@@ -1,4 +1,4 @@
-//! Pages as text.
+//! HTML conversion.
 
 use super::markdown;
 

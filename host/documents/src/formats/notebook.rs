@@ -1,18 +1,15 @@
-//! Notebooks: their prose as it is, their code and what it printed between fences. Pictures and data are left out.
+//! Converts notebooks to Markdown. Code and text output are fenced; images and data are dropped.
 
 use serde_json::Value;
 
 use super::fenced;
 
-/// Bytes of one output that are kept: a log of a training run is no document.
+/// Longer output is usually a log.
 const MAX_OUTPUT: usize = 4_000;
 
-/// The text of a notebook of any version of the format.
-///
-/// # Errors
-/// Why it is none.
+/// Converts a notebook of any format version. The error is the reason why this is not possible.
 pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
-    const NO_NOTEBOOK: &str = "is no notebook: not the JSON that one has";
+    const NO_NOTEBOOK: &str = "is not a valid notebook";
     let notebook: Value = serde_json::from_str(json).map_err(|_| NO_NOTEBOOK)?;
     let sheets = || notebook["worksheets"].as_array()?.first()?["cells"].as_array();
     let cells = notebook["cells"].as_array().or_else(sheets).ok_or(NO_NOTEBOOK)?;
@@ -42,7 +39,7 @@ fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
     parts
 }
 
-/// What an output says in words; none where it is a picture.
+/// Returns `None` if the output has no text, such as an image.
 fn output_text(output: &Value) -> Option<String> {
     let of_data = join_lines(&output["data"]["text/plain"]);
     let error = || Some(format!("{}: {}", output["ename"].as_str()?, output["evalue"].as_str()?));
@@ -50,10 +47,10 @@ fn output_text(output: &Value) -> Option<String> {
     let text = without_colors(&said.or_else(error)?);
     let kept = crate::clean::prefix(&text, MAX_OUTPUT);
     let left = text.len() - kept.len();
-    Some(if left > 0 { format!("{kept}\n[{left} more bytes of output are left out]") } else { text })
+    Some(if left > 0 { format!("{kept}\n[{left} more bytes of output omitted]") } else { text })
 }
 
-/// Text that may be given as a list of lines.
+/// Joins text that may be a list of lines.
 fn join_lines(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -62,7 +59,6 @@ fn join_lines(value: &Value) -> String {
     }
 }
 
-/// Without the escape sequences that colour a terminal.
 fn without_colors(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();

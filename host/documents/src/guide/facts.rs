@@ -1,4 +1,4 @@
-//! What a guide counts of one document.
+//! Facts of one document for the guide.
 
 use crate::{
     clean::{one_line, prefix},
@@ -8,20 +8,15 @@ use crate::{
 
 use super::terms;
 
-/// Bytes of a document whose words are counted.
 const MAX_COUNTED_BYTES: usize = 64 * 1024;
 
-/// What is known of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GuideFacts {
     pub(crate) path: String,
-    /// Its first heading.
     pub(crate) title: String,
-    /// What it says first, in a line.
     pub(crate) begins: String,
-    /// Some of its further headings.
     pub(crate) headings: Vec<String>,
-    /// Its most frequent telling words, with how often each stands there, in the order of their letters.
+    /// Most frequent significant words with their counts, sorted.
     pub(crate) terms: Vec<(String, u32)>,
     pub(crate) is_code: bool,
 }
@@ -41,7 +36,6 @@ impl GuideFacts {
         }
     }
 
-    /// Of a document as it is stored.
     pub(super) fn from_stored(path: &str, text: &str) -> Self {
         let head = prefix(text, MAX_COUNTED_BYTES);
         let lines: Vec<&str> = head.split_inclusive('\n').collect();
@@ -51,7 +45,7 @@ impl GuideFacts {
     }
 }
 
-/// The first sentence that is prose: no heading, no picture, no badge, no markup. Of code, that of its first comment.
+/// Returns the first sentence of prose, or of the first comment in code.
 pub(super) fn first_sentence(text: &str, is_code: bool) -> String {
     let mut sentence = String::new();
     let mut fenced = false;

@@ -1,32 +1,23 @@
-//! The form of a guide. Whoever wrote its parts, they stand where they belong, cleaned, in at most 150 lines.
+//! Fixed format of a guide: cleaned parts in a fixed order, at most 150 lines.
 
 use crate::clean::one_line;
 
-/// Lines that a guide may have.
 const MAX_LINES: usize = 150;
 
-/// What a guide says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GuideParts {
     pub(super) name: String,
-    /// Where it comes from and how much it holds, in a line.
     pub(super) facts: String,
-    /// In the words of the repository itself; quoted.
     pub(super) purpose: Vec<String>,
     pub(super) when: Vec<String>,
-    /// Folders and what is in them.
     pub(super) layout: Vec<(String, String)>,
-    /// Documents and what they are about.
     pub(super) key: Vec<(String, String)>,
     pub(super) words: Vec<String>,
     pub(super) names: Vec<String>,
-    /// Queries that may find something, yet to be tried.
     pub(super) wanted_queries: Vec<String>,
-    /// Queries that found something, and which document.
     pub(super) queries: Vec<(String, String)>,
 }
 
-/// The guide as Markdown; `by` is its last line.
 pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
     let mut lines =
         vec![format!("# {}", one_line(&parts.name, 100)), String::new(), one_line(&parts.facts, 300)];
@@ -46,11 +37,8 @@ pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
     let list = |words: &[String]| words.iter().take(24).map(|word| code(word)).collect::<Vec<_>>().join(", ");
     let terms = [("Words", &parts.words), ("Names", &parts.names)];
     let terms = terms.into_iter().filter(|(_, words)| !words.is_empty());
-    section(
-        "Terms that find things",
-        terms.map(|(what, words)| format!("- {what}: {}", list(words))).collect(),
-    );
-    section("Queries that were tried", pairs(&parts.queries, 10, " finds "));
+    section("Search terms", terms.map(|(what, words)| format!("- {what}: {}", list(words))).collect());
+    section("Tested queries", pairs(&parts.queries, 10, " finds "));
     lines.truncate(MAX_LINES - 2);
     lines.extend([String::new(), one_line(by, 300)]);
     lines.join("\n") + "\n"
@@ -70,7 +58,7 @@ fn code(text: &str) -> String {
     format!("`{}`", one_line(text, 200).replace('`', "'"))
 }
 
-/// A line that opens nothing: no heading, no list, no quotation, no fence.
+/// Returns one line without Markdown markers at the start.
 fn quoted(text: &str, limit: usize) -> String {
     let line = one_line(text, limit);
     line.trim_start_matches(['#', '>', '-', '*', '+', '=', '`', '~', '|', ' ']).to_owned()

@@ -1,4 +1,4 @@
-//! A guide made of the content alone: the same repository gives the same guide.
+//! Generates a guide from the content only. The result is deterministic.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::clean::{one_line, prefix};
 
-/// Names of documents that people read first, in the order of their worth.
+/// Prefixes of document names to read first, best first.
 const FIRST_READ: [&str; 16] = [
     "readme",
     "index",
@@ -36,7 +36,7 @@ const FIRST_READ: [&str; 16] = [
     "contributing",
 ];
 
-/// What a repository says of itself, in its own words.
+/// Returns the descriptions in the readme and manifests.
 pub(super) async fn about(
     store: &dyn DocumentStore,
     name: &str,
@@ -59,7 +59,7 @@ pub(super) async fn about(
     Ok(said)
 }
 
-/// None where there is no such document; another run may have removed it meanwhile.
+/// Returns `None` if the document does not exist. Another run may have removed it.
 async fn read(store: &dyn DocumentStore, name: &str, path: Option<&String>) -> Result<Option<String>, Fault> {
     let Some(path) = path else { return Ok(None) };
     match store.read(name, path, None).await {
@@ -69,7 +69,6 @@ async fn read(store: &dyn DocumentStore, name: &str, path: Option<&String>) -> R
     }
 }
 
-/// The description that a manifest gives.
 fn description(manifest: &str, text: &str) -> String {
     if manifest.ends_with(".json") {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
@@ -89,7 +88,6 @@ fn description(manifest: &str, text: &str) -> String {
     String::new()
 }
 
-/// The parts of a guide, with queries that are yet to be tried.
 pub(super) fn parts(
     repository: &Repository,
     paths: &[String],
@@ -105,7 +103,7 @@ pub(super) fn parts(
     let subjects: Vec<&str> = words.iter().chain(&names).take(8).map(String::as_str).collect();
     let when = match subjects.as_slice() {
         [] => Vec::new(),
-        subjects => vec![format!("When a question is about {}.", subjects.join(", "))],
+        subjects => vec![format!("Questions about {}.", subjects.join(", "))],
     };
     GuideParts {
         name: repository.name.clone(),
@@ -121,7 +119,6 @@ pub(super) fn parts(
     }
 }
 
-/// One line on a document.
 fn line(facts: &GuideFacts) -> String {
     match (facts.title.as_str(), facts.begins.as_str()) {
         (title, "") => title.to_owned(),
@@ -135,7 +132,7 @@ fn documents(count: usize) -> String {
     if count == 1 { "1 document".to_owned() } else { format!("{count} documents") }
 }
 
-/// Folders at the top with how much they hold and of what, and what lies in the largest of them.
+/// Lists directories, up to two levels deep, with their document counts.
 fn layout(paths: &[String]) -> Vec<(String, String)> {
     let mut folders: BTreeMap<String, (usize, BTreeMap<&str, usize>)> = BTreeMap::new();
     for path in paths {
@@ -171,14 +168,14 @@ fn nth_largest(counts: impl Iterator<Item = usize>, nth: usize) -> usize {
     counts.get(nth - 1).copied().unwrap_or_default()
 }
 
-/// Documents that are read first: by their names, then those of most headings.
+/// Returns the documents to read first.
 fn key_documents(facts: &[GuideFacts]) -> Vec<&GuideFacts> {
     let worth = |facts: &GuideFacts| {
         let name = facts.path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let named = FIRST_READ.iter().position(|first| name.starts_with(first));
         let depth = facts.path.matches('/').count();
         let said = usize::from(facts.title.is_empty()) + usize::from(facts.begins.is_empty());
-        // A file of code called index.js tells nothing.
+        // Code files such as index.js are not an introduction.
         let named =
             named.filter(|_| !facts.is_code).unwrap_or(FIRST_READ.len() + usize::from(facts.is_code) * 2);
         (depth + said * 2 + named / 3, usize::MAX - facts.headings.len())
@@ -189,7 +186,7 @@ fn key_documents(facts: &[GuideFacts]) -> Vec<&GuideFacts> {
     key
 }
 
-/// Queries that ought to find something: titles and headings, pairs of words, names.
+/// Returns queries to try, from headings, identifiers and pairs of words.
 fn queries(key: &[&GuideFacts], words: &[String], names: &[String]) -> Vec<String> {
     let headings = key.iter().flat_map(|facts| std::iter::once(&facts.title).chain(&facts.headings).take(3));
     let headings = headings.filter(|title| (2..=7).contains(&title.split_whitespace().count()));

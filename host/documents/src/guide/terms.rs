@@ -1,4 +1,4 @@
-//! Words that tell documents apart: frequent in some, absent from most.
+//! Words that distinguish documents: frequent in some, absent from most.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,10 +6,8 @@ use gatehouse_core::search::SearchQuery;
 
 use super::GuideFacts;
 
-/// Words of a document that are kept.
 const MAX_TERMS: usize = 40;
 
-/// The most frequent telling words of a text.
 pub(super) fn frequent_terms(text: &str) -> Vec<(String, u32)> {
     let mut counts: HashMap<&str, u32> = HashMap::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
@@ -27,7 +25,7 @@ pub(super) fn frequent_terms(text: &str) -> Vec<(String, u32)> {
 }
 
 fn is_significant(word: &str) -> bool {
-    // The search drops them too; beside them what stands in every language of programs.
+    // Words that are common in code.
     const COMMON: [&str; 42] = [
         "let", "use", "self", "new", "not", "but", "return", "import", "true", "false", "none", "null",
         "else", "def", "str", "int", "pub", "fn", "mut", "impl", "var", "const", "class", "function",
@@ -35,13 +33,13 @@ fn is_significant(word: &str) -> bool {
         "also", "only", "some", "test", "assert", "value",
     ];
     let lower = word.to_lowercase();
-    // A query of stop words alone keeps them, so another word stands beside it.
+    // A query of stop words only keeps them, so add another word.
     !COMMON.contains(&lower.as_str()) && SearchQuery::new(&format!("{word} zzz")).words.len() >= 2
 }
 
-/// Words and identifiers that find something in the repository, the most telling first.
+/// Returns the most significant words, then identifiers, of the repository.
 pub(super) fn repository_terms(facts: &[GuideFacts]) -> (Vec<String>, Vec<String>) {
-    // In the order of their letters: sums are the same on every run.
+    // Sorted, so that sums are the same in every run.
     let mut spread: BTreeMap<String, (u32, f64, BTreeMap<&str, u32>)> = BTreeMap::new();
     for document in facts {
         for (word, count) in &document.terms {
@@ -68,7 +66,6 @@ pub(super) fn repository_terms(facts: &[GuideFacts]) -> (Vec<String>, Vec<String
     (words.into_iter().take(24).collect(), names.into_iter().take(16).collect())
 }
 
-/// Whether a word is an identifier: several words in one.
 fn is_name(word: &str) -> bool {
     let humps = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     humps || word.trim_matches('_').contains('_')

@@ -1,4 +1,4 @@
-//! Guides, by a model and without one.
+//! Guides with and without a model.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ async fn content_alone_makes_a_guide_whose_queries_find_something() {
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
-    assert!(text.ends_with("\nMade of the content alone, without a model.\n"));
+    assert!(text.ends_with("\nGenerated from the content, without a model.\n"));
     assert!(!text.lines().any(|line| line.starts_with('#') && line.contains("Ignore")));
     assert_eq!(written(None).await.text, guide.text, "the same every time");
 }
@@ -99,11 +99,11 @@ async fn a_model_that_fails_leaves_the_guide_to_the_content() {
         json!({"purpose": ["x"], "when": ["y"], "key_documents": [{"path": "no.md"}], "queries": []});
     for (answer, why) in [
         (Err(Fault::exhausted("no quota")), "the model failed (no quota)"),
-        (Ok("I cannot".to_owned()), "mock/one answered with something else than the form"),
-        (Ok(invented.to_string()), "mock/one left out what the guide needs"),
+        (Ok("I cannot".to_owned()), "mock/one did not answer in the requested format"),
+        (Ok(invented.to_string()), "mock/one omitted required parts of the guide"),
     ] {
         let guide = written(Some(answer)).await;
-        assert_eq!(guide.by, format!("Made of the content alone: {why}."));
+        assert_eq!(guide.by, format!("Generated from the content only: {why}."));
         assert!(guide.text.contains("> A handbook of herbs"));
     }
 }

@@ -1,8 +1,7 @@
-//! What code defines, by simple patterns of lines: good enough to cut a file where its author would, whatever the language.
+//! Definitions in code, by simple line patterns that work for most languages.
 
 use super::Heading;
 
-/// Words that stand before a definition's own word.
 const MODIFIERS: [&str; 25] = [
     "pub",
     "export",
@@ -31,7 +30,6 @@ const MODIFIERS: [&str; 25] = [
     "case",
 ];
 
-/// Words that begin a definition.
 const DEFINITION_KEYWORDS: [&str; 27] = [
     "fn",
     "def",
@@ -62,10 +60,10 @@ const DEFINITION_KEYWORDS: [&str; 27] = [
     "resource",
 ];
 
-/// Lines that define something; what is indented more lies deeper.
+/// Returns the lines that define an item, with a level by indentation.
 pub(super) fn definitions(lines: &[&str]) -> Vec<Heading> {
     let found = lines.iter().enumerate().filter_map(|(index, line)| {
-        // A line of a megabyte defines nothing.
+        // Skip very long lines.
         let text = Some(line.trim()).filter(|text| text.len() <= 400)?;
         let title = definition(text)?;
         Heading::new(index, depth(line) + 1, title)
@@ -73,7 +71,7 @@ pub(super) fn definitions(lines: &[&str]) -> Vec<Heading> {
     found.collect()
 }
 
-/// Levels of indentation: a tab, or four spaces. Two spaces are one level below none.
+/// A tab or up to four spaces is one level.
 fn depth(line: &str) -> usize {
     let spaces: usize =
         line.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum();
@@ -107,7 +105,7 @@ fn sql(text: &str) -> Option<&str> {
     create.then(|| signature(text))
 }
 
-/// Up to where the body, the arguments' second line or the value begins.
+/// Cuts off the body, the value, or arguments that continue on the next line.
 fn signature(text: &str) -> &str {
     let end = text.find(['{', '=']).unwrap_or(text.len());
     text[..end].trim_end().trim_end_matches([':', '(', ',', ';']).trim_end()

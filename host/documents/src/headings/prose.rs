@@ -1,8 +1,8 @@
-//! Headings of Markdown, reStructuredText and AsciiDoc, by their lines.
+//! Headings of Markdown, reStructuredText and AsciiDoc.
 
 use super::{Heading, closes, fence};
 
-/// `# Title`, and titles underlined with `=` or `-`; none within code fences.
+/// Finds `# Title`, and titles underlined with `=` or `-`.
 pub(super) fn markdown(lines: &[&str]) -> Vec<Heading> {
     let mut found = Vec::new();
     let mut open = None;
@@ -42,7 +42,7 @@ fn is_title(line: &str) -> bool {
     !text.is_empty() && text.len() <= 300 && !line.starts_with(['|', '#', '>', '\t', '-', '*', '='])
 }
 
-/// Titles underlined, or under- and overlined, with one character; their order of appearance is their level.
+/// Finds titles with an underline and possibly an overline. Each style gets the next level when it first appears.
 pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
     let mut found = Vec::new();
     let mut styles: Vec<(char, bool)> = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
         }
         let above = index.checked_sub(2).map(|above| lines[above]);
         let over = above.and_then(adornment) == Some(mark);
-        // Text right below other text is a table or a paragraph.
+        // Text directly below other text is a table or a paragraph.
         if !over && (title.starts_with(' ') || above.is_some_and(|above| !above.trim().is_empty())) {
             continue;
         }
@@ -74,7 +74,7 @@ fn adornment(line: &str) -> Option<char> {
     (text.len() >= 3 && text.chars().all(|c| c == mark)).then_some(mark)
 }
 
-/// `= Title` to `====== Title`; none within listings.
+/// Finds `= Title` to `====== Title`, outside of listings.
 pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
     let mut found = Vec::new();
     let mut listing = None;

@@ -1,5 +1,4 @@
-//! Files flow from the folder to the store: read on every processor, gathered in parts, stored one part after the
-//! other, while the next one is being read.
+//! Pipeline from the directory to the store. Files are read on all CPUs; one batch is stored while the next is read.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -18,14 +17,11 @@ use crate::{
     report::{IndexProgress, IndexRunReport, OnIndexProgress},
 };
 
-/// Bytes of text that are stored at once, about. Smaller parts cost more commits, larger ones more memory and, after a
-/// kill, more to do again.
+/// Smaller batches cost more commits. Larger ones use more memory, and lose more work if the process is killed.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// Files that are stored at once, and after how many progress is told.
 const MAX_BATCH_FILES: usize = 500;
 
-/// A run that goes on.
 pub(super) struct IndexRun<'a> {
     pub(super) store: &'a dyn DocumentStore,
     pub(super) state: &'a mut RepositoryState,
@@ -34,36 +30,32 @@ pub(super) struct IndexRun<'a> {
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// What came of it beside what is stored.
 pub(super) struct IndexRunOutcome {
-    /// Paths that are stored and have no document any more.
+    /// Stored paths without a document in the directory.
     pub(super) unseen: UnseenPaths,
-    /// What the guide counts of files that are new or changed.
     pub(super) facts: Vec<GuideFacts>,
 }
 
-/// What was read and is to be stored together.
 #[derive(Default)]
 struct FileBatch {
     files: Vec<NewFile>,
     bytes: usize,
-    /// Files that this part is about, whatever became of them.
+    /// Number of files, with any outcome.
     seen: usize,
     done: Vec<(String, Result<FileStatus, &'static str>)>,
     facts: Vec<GuideFacts>,
     notes: Vec<(String, String)>,
 }
 
-/// What became of a file that may stay stored.
 enum FileStatus {
     Unchanged,
-    /// What is stored stays, and why it is not what the file is now.
+    /// The stored version stays, for this reason.
     Unreadable(&'static str),
     New,
 }
 
 impl IndexRun<'_> {
-    /// Reads and stores every file that differs from what is known.
+    /// Reads all files and stores those whose hash is not `known`.
     pub(super) async fn store_files(
         self,
         root: &Path,
@@ -110,7 +102,7 @@ impl IndexRun<'_> {
     }
 }
 
-/// Counts what became of a file. What stays in `left` is removed from the store in the end.
+/// Counts the status of a file. Paths that remain in `left` are removed at the end.
 fn record_status(
     report: &mut IndexRunReport,
     left: &mut UnseenPaths,
@@ -156,10 +148,10 @@ async fn read_all(
         if cancel.is_cancelled() {
             break;
         }
-        // A reader that gives up on a file takes nothing else with it.
+        // A panic while one file is read must not end the run.
         part.add(
             path,
-            produced.unwrap_or(ProduceOutcome::Unreadable("could not be read: a mistake of Gatehouse")),
+            produced.unwrap_or(ProduceOutcome::Unreadable("could not be read because of a bug in Gatehouse")),
         );
         if (part.bytes >= MAX_BATCH_BYTES || part.seen >= MAX_BATCH_FILES)
             && parts.send(std::mem::take(&mut part)).await.is_err()
@@ -167,7 +159,7 @@ async fn read_all(
             return;
         }
     }
-    // The store has failed already where nobody takes it.
+    // Sending fails only if the storing future returned an error.
     parts.send(part).await.unwrap_or_default();
 }
 

@@ -1,4 +1,4 @@
-//! Runs over folders, on a store in memory.
+//! Index runs with an in-memory store.
 
 use std::{fs, path::Path, sync::Mutex};
 
@@ -102,7 +102,7 @@ async fn what_cannot_be_indexed_is_said() {
     fs::remove_file(folder.path().join("a.md")).expect("removed");
     let report =
         index(&shelf, source(folder.path()), Options::default(), &|_| {}, cancel).await.expect("ended");
-    assert!(report.cancelled && shelf.texts().len() == 1, "what was not looked at is not removed");
+    assert!(report.cancelled && shelf.texts().len() == 1, "a cancelled run removes nothing");
 }
 
 #[tokio::test]
