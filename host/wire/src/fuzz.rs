@@ -1,11 +1,9 @@
-//! What this crate does with bytes of strangers, each as a function of any bytes: for the tests here, and for cargo-fuzz.
+//! Parsers of untrusted bytes, as functions of any input, for the tests here and for cargo-fuzz.
 
-/// What a client sends over stdio: lines, each a message or not.
 pub fn lines(input: &[u8]) {
     crate::serve::fuzz_lines(input);
 }
 
-/// What a registry says a gate is made of.
 pub fn manifest(input: &[u8]) {
     crate::registry::fuzz_manifest(input);
 }

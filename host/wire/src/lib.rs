@@ -1,8 +1,8 @@
-//! The network: speaks MCP towards clients in [`serve`] and towards servers behind the host in [`downstream`]; brings components
-//! from OCI registries in [`registry`]; sends gates' HTTP requests in [`outbound`].
+//! The network: MCP towards clients in [`serve`] and towards servers in [`downstream`], components from OCI registries
+//! in [`registry`], HTTP requests of gates in [`outbound`].
 //!
-//! The only crate that knows rmcp, hyper and the HTTP client. It knows no sandbox, no store and no model: a request
-//! becomes a [`gatehouse_core::Call`], goes down the pipeline, and its outcome becomes a result.
+//! The only crate that uses rmcp and hyper. It does not know the sandbox, stores or models: a request becomes a
+//! [`gatehouse_core::Call`] for the pipeline, and the outcome becomes a result.
 
 pub mod downstream;
 #[cfg(any(test, fuzzing))]

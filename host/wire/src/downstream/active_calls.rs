@@ -1,6 +1,8 @@
-//! What servers ask while they run calls: it goes to the client of the call, in the server's name. A server since 2026-07-28
-//! gives its questions as the result of the call, which is then repeated with the answers; one before sends requests of its
-//! own, of which it has to be found out whose call they are for. Outside of a call nobody can be asked.
+//! Questions that servers ask during a call, passed to the client of that call.
+//!
+//! Since MCP 2026-07-28, a server returns its questions as the result of the call, and the host repeats the call with
+//! the answers. An earlier server sends requests of its own, and the host has to find the call that each is for.
+//! Outside of a call, a server cannot ask.
 
 use std::{
     collections::HashMap,
@@ -24,7 +26,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// What the host can do for servers; whether a call's client can is found out when one asks.
+/// Returns the capabilities that the host declares to servers, although a client may lack some.
 pub(super) fn capabilities() -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())
@@ -35,7 +37,6 @@ pub(super) fn capabilities() -> ClientCapabilities {
     capabilities
 }
 
-/// The calls that run on one connection.
 #[derive(Clone, Default)]
 pub(super) struct ActiveCalls(Arc<CallRegistry>);
 
@@ -48,28 +49,27 @@ struct CallRegistry {
 #[derive(Default)]
 struct CallTable {
     by_request: HashMap<RequestId, ActiveCaller>,
-    /// Calls that are being sent: the server may ask before it is known as which request.
+    /// Calls that are being sent. The server may ask a question before the request ID of its call is known.
     starting: usize,
 }
 
 impl CallTable {
-    /// Whose call a request of the server is for. A pipe does not say: there it has to be clear by itself, for no client
-    /// may be asked on account of another one.
+    /// Returns the caller that a request is for. On pipes it must be unambiguous: no client may answer for another.
     fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<ActiveCaller, &'static str> {
         if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
-            return self.by_request.get(id).cloned().ok_or("That call is over");
+            return self.by_request.get(id).cloned().ok_or("that call has ended");
         }
         let mut callers = self.by_request.values();
-        let first = callers.next().ok_or("Nobody can be asked: no call runs")?;
+        let first = callers.next().ok_or("cannot ask a client: no call is running")?;
         let who = first.context.client.identity();
         if callers.any(|other| who.is_none() || other.context.client.identity() != who) {
-            return Err("Calls of several clients run, and it is not clear whose this is for");
+            return Err("cannot find the client to ask: calls of several clients are running");
         }
         Ok(first.clone())
     }
 }
 
-/// A call that is being sent, until it is known as which request.
+/// Marks a call as being sent, until its request ID is known.
 pub(super) struct StartingCall<'a>(&'a ActiveCalls);
 
 impl Drop for StartingCall<'_> {
@@ -83,11 +83,9 @@ impl Drop for StartingCall<'_> {
 #[derive(Clone)]
 struct ActiveCaller {
     context: Arc<CallContext>,
-    /// Cancelled when the call is over.
     over: CancellationToken,
 }
 
-/// A call that runs, for as long as it lives.
 pub(super) struct ActiveCall {
     running: ActiveCalls,
     id: RequestId,
@@ -101,13 +99,11 @@ impl Drop for ActiveCall {
 }
 
 impl ActiveCalls {
-    /// A call is about to be sent.
     pub(super) fn start(&self) -> StartingCall<'_> {
         lock(&self.0.state).starting += 1;
         StartingCall(self)
     }
 
-    /// The call of this client runs as this request.
     pub(super) fn begin(&self, id: RequestId, context: &Arc<CallContext>) -> ActiveCall {
         let over = CancellationToken::new();
         let caller = ActiveCaller { context: Arc::clone(context), over: over.clone() };
@@ -120,7 +116,7 @@ impl ActiveCalls {
         loop {
             let changed = self.0.changed.notified();
             tokio::pin!(changed);
-            // From here on no call goes unnoticed that is sent.
+            // From here on, no call is missed.
             changed.as_mut().enable();
             {
                 let calls = lock(&self.0.state);
@@ -134,7 +130,7 @@ impl ActiveCalls {
         }
     }
 
-    /// Passes on a request of the server, as the protocol has it, and gives the answer.
+    /// Forwards a question to the client of its call.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         server: &SourceId,
@@ -146,30 +142,27 @@ impl ActiveCalls {
         let asked = async {
             let question = question(server, kind, json!(params))?;
             let answers = caller.context.ask_client(&[question]).await?;
-            answers.into_iter().next().ok_or_else(|| Fault::internal("There is no answer."))
+            answers.into_iter().next().ok_or_else(|| Fault::internal("the client sent no answer"))
         };
         let answer = tokio::select! {
             answer = asked => answer.map_err(|fault| to_error_data(&fault))?,
-            () = caller.over.cancelled() => return Err(ErrorData::invalid_request("The call is over", None)),
-            () = context.ct.cancelled() => return Err(ErrorData::invalid_request("It was cancelled", None)),
+            () = caller.over.cancelled() => return Err(ErrorData::invalid_request("the call has ended", None)),
+            () = context.ct.cancelled() => return Err(ErrorData::invalid_request("the request was cancelled", None)),
         };
         serde_json::from_value(Value::Object(answer)).map_err(|error| {
-            ErrorData::internal_error(
-                format!("The client's answer is none that the protocol has: {error}"),
-                None,
-            )
+            ErrorData::internal_error(format!("invalid answer of the client: {error}"), None)
         })
     }
 }
 
-/// A fault as the server hears of it, which may word it for its own reply.
+/// Converts a fault. The server may quote it in its reply.
 fn to_error_data(fault: &Fault) -> ErrorData {
     ErrorData::invalid_request(fault.in_one_line(), None)
 }
 
 fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<ClientQuestion, Fault> {
     let Value::Object(params) = params else {
-        return Err(Fault::invalid(format!("The question of {server} has no parameters.")));
+        return Err(Fault::invalid(format!("the question of {server} has no parameters")));
     };
     match kind {
         QuestionKind::Sampling => ClientQuestion::sampling(server, params),
@@ -177,7 +170,7 @@ fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<Clie
     }
 }
 
-/// Has the client of a call answer what a server gave as the call's result.
+/// Forwards the questions in a call's result to the client of the call.
 pub(super) async fn answer_input_requests(
     server: &SourceId,
     context: &CallContext,
@@ -189,12 +182,12 @@ pub(super) async fn answer_input_requests(
         let (kind, params) = match request {
             InputRequest::Elicitation(request) => (QuestionKind::Form, json!(request.params)),
             InputRequest::CreateMessage(request) => (QuestionKind::Sampling, json!(request.params)),
-            // The host shows servers no files of its client's.
+            // The host shares no roots with servers.
             InputRequest::ListRoots(_) => {
                 given.insert(key, json!({"roots": []}));
                 continue;
             }
-            _ => return Err(Fault::denied(format!("{server} asks something that this host does not know."))),
+            _ => return Err(Fault::denied(format!("{server} sent an unsupported input request"))),
         };
         keys.push(key);
         questions.push(question(server, kind, params)?);

@@ -1,20 +1,17 @@
-//! Leaves a server alone that fails: after so many failures nothing is attempted for a while, then one attempt decides.
+//! Circuit breaker of a server: blocks attempts for a while after repeated failures, then lets one probe decide.
 
 use std::time::Duration;
 
 use gatehouse_core::ports::servers::CircuitState;
 use tokio::time::Instant;
 
-/// Attempts to connect in a row that open it.
 pub(super) const MAX_FAILED_CONNECTIONS: u32 = 3;
 
-/// Calls in a row that did not get through and open it.
 pub(super) const MAX_FAILED_CALLS: u32 = 5;
 
-/// How long it stays open.
+/// Time that the circuit stays open.
 pub(super) const RECOVERY: Duration = Duration::from_secs(30);
 
-/// The state of one server's circuit.
 #[derive(Debug, Default)]
 pub(super) struct ServerBreaker {
     connections: u32,
@@ -24,10 +21,10 @@ pub(super) struct ServerBreaker {
 }
 
 impl ServerBreaker {
-    /// Whether an attempt may be made now; where the time is up, this one is the probe.
+    /// Admits an attempt. After the recovery time, the first attempt is the probe.
     ///
     /// # Errors
-    /// How long it is until the next attempt.
+    /// The time until the next attempt.
     pub(super) fn admit(&mut self, now: Instant) -> Result<(), Duration> {
         match self.open_until {
             None => Ok(()),
@@ -40,12 +37,10 @@ impl ServerBreaker {
         }
     }
 
-    /// Something got through.
     pub(super) fn record_success(&mut self) {
         *self = Self::default();
     }
 
-    /// An attempt to connect failed.
     pub(super) fn connection_failed(&mut self, now: Instant) {
         self.connections += 1;
         if self.probing || self.connections >= MAX_FAILED_CONNECTIONS {
@@ -53,7 +48,6 @@ impl ServerBreaker {
         }
     }
 
-    /// A call did not get through.
     pub(super) fn call_failed(&mut self, now: Instant) {
         self.calls += 1;
         if self.probing || self.calls >= MAX_FAILED_CALLS {
@@ -61,12 +55,11 @@ impl ServerBreaker {
         }
     }
 
-    /// The server is left alone from now on.
     pub(super) fn trip(&mut self, now: Instant) {
         self.open(now);
     }
 
-    /// The attempt that should have decided was given up.
+    /// Allows another probe after an undecided one.
     pub(super) fn probe_abandoned(&mut self) {
         self.probing = false;
     }
@@ -75,7 +68,6 @@ impl ServerBreaker {
         *self = Self { open_until: Some(now + RECOVERY), ..Self::default() };
     }
 
-    /// For people, and how long it is until the next attempt.
     pub(super) fn status(&self, now: Instant) -> (CircuitState, Option<Duration>) {
         match self.open_until {
             None => (CircuitState::Closed, None),

@@ -1,4 +1,4 @@
-//! The host as the client of a server, which may ask something while it runs calls.
+//! The host as the MCP client of a server.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     upstream_subscriptions::UpstreamSubscriptions,
 };
 
-/// What the host is to a server: a client without files, whose person and model are those of whoever makes a call.
+/// Handler of a server's requests. It has no roots; the client of a call answers elicitation and sampling.
 pub(super) struct HostClient {
     pub(super) server: SourceId,
     pub(super) running: ActiveCalls,
@@ -36,7 +36,6 @@ impl HostClient {
         }
     }
 
-    /// Returns the transport with what it does for this client.
     pub(super) fn wrap_transport<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
         GuardedTransport::new(transport, &self.inbound, &self.watchers, &self.followed, changed)
     }
@@ -56,7 +55,7 @@ impl ClientHandler for HostClient {
         self.running.ask(&self.server, QuestionKind::Form, &request, &context).await
     }
 
-    // The protocol library calls it deprecated; servers of earlier versions ask it all the same.
+    // rmcp deprecates this method, but servers of earlier versions call it.
     #[allow(deprecated)]
     async fn create_message(
         &self,

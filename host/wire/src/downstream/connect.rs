@@ -1,5 +1,5 @@
-//! How connections come about: the transport of a server, and which era of the protocol it speaks. An older server answers
-//! the handshake of 2025 and before; one that knows none of it is asked to introduce itself as since 2026-07-28.
+//! Connecting to servers: transports, and the lifecycle of the protocol. The handshake (up to MCP 2025-11-25) is tried
+//! first, then discovery (since 2026-07-28).
 
 mod pipes;
 
@@ -36,11 +36,9 @@ use super::{
     start_slots::StartSlots,
 };
 
-/// Makes real connections.
 pub(super) struct RealConnector {
-    /// This program, which supervises its servers.
     program: PathBuf,
-    /// Where relative programs and folders begin.
+    /// Base of relative program paths and working directories.
     base: PathBuf,
     inherited: InheritedEnv,
     slots: StartSlots,
@@ -79,7 +77,7 @@ impl RealConnector {
         })
     }
 
-    /// Begins in the era that most servers know, and in the other one if a server refuses that.
+    /// Connects with the handshake, which most servers know. If the server rejects it, tries discovery.
     async fn with_either_lifecycle(
         &self,
         server: &ServerDefinition,
@@ -101,7 +99,7 @@ impl RealConnector {
         };
         match begin(Lifecycle::Handshake).await {
             Err(AttemptError::TryOtherLifecycle(refused)) => match begin(Lifecycle::Discovery).await {
-                // The server knows no newer protocol, so its refusal of the handshake is the reason.
+                // It knows neither; report the first refusal.
                 Err(AttemptError::TryOtherLifecycle(_)) => Err(refused),
                 Err(AttemptError::Failed(failure)) => Err(failure.after(&refused)),
                 Ok(session) => Ok(session),
@@ -111,7 +109,7 @@ impl RealConnector {
         }
     }
 
-    /// Servers that speak like this know the handshake and nothing newer.
+    /// Connects over the 2024-11-05 transport. Its servers know only the handshake.
     async fn over_events(
         &self,
         server: &Arc<str>,
@@ -135,29 +133,27 @@ impl RealConnector {
         })
     }
 
-    /// The logins to ask with. Whoever writes that header has a login of another kind.
+    /// Returns the logins. `None` if the configured headers include `Authorization`.
     fn logins_for(&self, headers: &HashMap<HeaderName, HeaderValue>) -> Option<Arc<Logins>> {
         (!headers.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins))
     }
 
-    /// What is needed to send something to a server's address.
     fn request_parts(
         &self,
         url: &str,
         headers: &[(String, Secret)],
     ) -> Result<(Url, HttpClient, HashMap<HeaderName, HeaderValue>), ConnectFailure> {
         let url = Url::parse(url)
-            .map_err(|error| ConnectFailure::permanent(format!("its url is none: {error}")))?;
+            .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
         let client =
             self.http.for_url(&url).map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?;
         let mut custom = HashMap::new();
         for (name, value) in headers {
             let name = HeaderName::try_from(name.as_str()).map_err(|_| {
-                ConnectFailure::permanent(format!("'{}' is no name of a header", quoted(name, 64)))
+                ConnectFailure::permanent(format!("invalid header name '{}'", quoted(name, 64)))
             })?;
-            let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| {
-                ConnectFailure::permanent(format!("the value of the header '{name}' is none"))
-            })?;
+            let mut value = HeaderValue::try_from(value.reveal())
+                .map_err(|_| ConnectFailure::permanent(format!("invalid value for header '{name}'")))?;
             value.set_sensitive(true);
             custom.insert(name, value);
         }
@@ -165,20 +161,18 @@ impl RealConnector {
     }
 }
 
-/// A failure as it may be told.
 fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> ConnectFailure {
     let redactor = Redactor::new(headers.iter().map(|(_, value)| value));
     ConnectFailure { message: redactor.redact_text(failure.message), ..failure }
 }
 
-/// How an attempt in one era ended.
 enum AttemptError {
-    /// In the other era it may succeed.
+    /// The other lifecycle may succeed.
     TryOtherLifecycle(ConnectFailure),
     Failed(ConnectFailure),
 }
 
-/// Time limit of an attempt, both eras included.
+/// Time limit of an attempt, for both lifecycles together.
 #[derive(Clone, Copy)]
 struct AttemptDeadline {
     length: Duration,
@@ -196,12 +190,11 @@ impl AttemptDeadline {
     }
 }
 
-/// The two ways to begin.
 #[derive(Clone, Copy, PartialEq)]
 enum Lifecycle {
-    /// With `initialize`: 2024-11-05 to 2025-11-25.
+    /// `initialize`: MCP 2024-11-05 to 2025-11-25.
     Handshake,
-    /// With `server/discover`: since 2026-07-28.
+    /// `server/discover`: MCP 2026-07-28 and later.
     Discovery,
 }
 
@@ -215,7 +208,6 @@ impl Lifecycle {
         }
     }
 
-    /// What a failure in this era means.
     fn classify_failure(self, error: &ClientInitializeError) -> AttemptError {
         if let Some(fault) = fault_of(error) {
             let message = fault.in_one_line().trim_end_matches('.').to_owned();
@@ -238,7 +230,7 @@ impl Lifecycle {
     }
 }
 
-/// True if the server answered and refused, as opposed to a server that was not reached.
+/// True if the server answered with a refusal.
 fn is_answer(error: &ClientInitializeError) -> bool {
     matches!(
         error,
@@ -255,8 +247,10 @@ impl Connector for RealConnector {
         limit: Duration,
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         if !server.missing.is_empty() {
-            let why =
-                format!("the environment has no {}, which its definition names", server.missing.join(", "));
+            let why = format!(
+                "the host's environment does not set {}, which its definition uses",
+                server.missing.join(", ")
+            );
             return Err(ConnectFailure::permanent(why));
         }
         let attempt = self.with_either_lifecycle(server, &intake, limit);

@@ -1,4 +1,4 @@
-//! What a connection to a server is to the rest: it lists, it calls, it ends. How it is made is the transports' matter.
+//! Traits for connections to servers, independent of the transport.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -17,32 +17,25 @@ use tokio::sync::watch;
 
 use super::inbound::InboundLimits;
 
-/// Why something that was asked of a connected server has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
-    /// It did not get through: the server is gone, or it does not speak the protocol.
+    /// The connection failed, or the server violated the protocol.
     Transport(String),
-    /// The server answered that it will not.
-    Refused {
-        /// The code of JSON-RPC.
-        code: i32,
-        /// In the server's words.
-        message: String,
-    },
-    /// The server wants something first that nobody gave.
+    /// The server answered with a JSON-RPC error.
+    Refused { code: i32, message: String },
+    /// The server asked for input, which the client did not give.
     Unanswered(Fault),
-    /// The login to the server is missing, has ended or does not suffice. The server did nothing.
+    /// The login is missing, expired or insufficient. The server did not run the request.
     Login(Fault),
-    /// The server answered, and the answer is not read, for this reason.
+    /// The answer exceeds a limit or cannot be parsed; the text is the reason.
     Unreadable(String),
 }
 
-/// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConnectionEnd {
-    /// In one line, without a stop.
+    /// One line without a full stop.
     pub(super) why: String,
-    /// Whether the host ended it because of what the server did. Another connection would end the same way.
+    /// True if the server's behavior caused it. A new connection would end the same way.
     pub(super) is_abuse: bool,
 }
 
@@ -56,33 +49,28 @@ impl ConnectionEnd {
     }
 }
 
-/// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConnectFailure {
-    /// In a sentence, without a stop.
+    /// One clause without a full stop.
     pub(super) message: String,
-    /// Whether another attempt would end the same way.
+    /// True if another attempt would fail the same way.
     pub(super) permanent: bool,
 }
 
 impl ConnectFailure {
-    /// One that may pass.
     pub(super) fn transient(message: impl Into<String>) -> Self {
         Self { message: message.into(), permanent: false }
     }
 
-    /// The end of an attempt that took longer than it may.
     pub(super) fn timed_out(limit: Duration) -> Self {
         Self::transient(format!("it did not answer within {} s", limit.as_secs_f64()))
     }
 
-    /// Adds that the server refused the handshake of 2025-11-25 and earlier before this.
     pub(super) fn after(self, refused: &Self) -> Self {
         let message = format!("{} (it refused `initialize` before: {})", self.message, refused.message);
         Self { message, ..self }
     }
 
-    /// One that stays until somebody mends it.
     pub(super) fn permanent(message: impl Into<String>) -> Self {
         Self { message: message.into(), permanent: true }
     }
@@ -94,24 +82,22 @@ impl fmt::Display for ConnectFailure {
     }
 }
 
-/// Is told that what a server lists is not what it was.
+/// Callback for changes of what a server lists.
 pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 
-/// What a connection needs to take in messages of its server.
 #[derive(Clone)]
 pub(super) struct ConnectionContext {
     pub(super) changed: ListChanged,
     pub(super) limits: InboundLimits,
 }
 
-/// A connected server. Dropping a future that waits for an answer tells the server that nobody does.
+/// Connected server, with its own names and URIs. Dropping a pending future cancels its request.
 #[async_trait]
 pub(super) trait ServerConnection: Send + Sync {
-    /// All pages of what it lists, as it says it: neither cleaned nor checked.
+    /// Lists everything, unfiltered and unchecked.
     async fn list(&self) -> Result<Listing, CallFailure>;
 
-    /// Sends one call, once, with what goes beside its arguments (`_meta`). What the server asks meanwhile goes to the
-    /// client of `context`.
+    /// Sends one call, once, with its `_meta`. Questions of the server go to the client of `context`.
     async fn call(
         &self,
         tool: &str,
@@ -119,24 +105,23 @@ pub(super) trait ServerConnection: Send + Sync {
         context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure>;
 
-    /// A page of what there is to read, from a cursor of the server's on.
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure>;
 
-    /// Has the server tell of changes of what stands at an address of its own: the count changes with each. None where it does
-    /// not tell. Dropping the receiver takes that back; the sender goes with the connection.
+    /// Subscribes to a resource. The counter changes with each update. `None` if the server does not report updates.
+    ///
+    /// Dropping the receiver unsubscribes; the sender is dropped with the connection.
     async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure>;
 
-    /// Whether anybody follows one of its resources.
     fn is_followed(&self) -> bool;
 
-    /// What stands at an address of the server's own. The server may ask, as during a call.
+    /// Reads a resource. The server may ask questions, as during a call.
     async fn read_resource(
         &self,
         uri: &str,
         context: &Arc<CallContext>,
     ) -> Result<Vec<EmbeddedResource>, CallFailure>;
 
-    /// The messages of a prompt, by the server's own name. The server may ask, as during a call.
+    /// Returns the messages of a prompt. The server may ask questions, as during a call.
     async fn get_prompt(
         &self,
         name: &str,
@@ -144,20 +129,16 @@ pub(super) trait ServerConnection: Send + Sync {
         context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, CallFailure>;
 
-    /// What may be meant by what is typed, in the server's own names.
     async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure>;
 
-    /// Waits until it is over.
     async fn ended(&self) -> ConnectionEnd;
 
-    /// Ends it, and whatever was started for it.
     async fn close(&self);
 }
 
-/// Makes connections.
 #[async_trait]
 pub(super) trait Connector: Send + Sync {
-    /// Makes one attempt. `limit` begins when a program may start: few start at the same time, and others wait for them.
+    /// Makes one attempt. `limit` starts when a process gets a start slot.
     async fn connect(
         &self,
         server: &ServerDefinition,

@@ -1,4 +1,4 @@
-//! From what servers say to core's nouns. What has no place of its own there travels whole.
+//! Conversion of rmcp types to core types. Content without an equivalent in core is passed through unchanged.
 
 use std::sync::Arc;
 
@@ -15,10 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::serve::BASE64;
 
-/// Maximum characters of a server's instructions.
 const MAX_INSTRUCTIONS: usize = 8_000;
 
-/// What a server lists, with what it says of itself.
 pub(super) fn listing(info: Option<&ServerPeerInfo>, tools: Vec<Tool>) -> Listing {
     let about = info.and_then(|info| info.server_info.as_ref());
     let instructions = info.and_then(|info| info.instructions.as_deref()).unwrap_or_default();
@@ -33,8 +31,7 @@ pub(super) fn listing(info: Option<&ServerPeerInfo>, tools: Vec<Tool>) -> Listin
     }
 }
 
-/// A tool. What its server does not say counts as the protocol says: it may change what is outside, destroy it, and reach
-/// beyond what it keeps.
+/// Converts a tool. Missing annotations get the defaults of MCP: not read-only, destructive, open world.
 fn tool(tool: Tool) -> ToolSpec {
     let hints = tool.annotations.unwrap_or_default();
     let open_world = hints.open_world_hint.unwrap_or(true);
@@ -61,7 +58,7 @@ fn tool(tool: Tool) -> ToolSpec {
     }
 }
 
-/// Those icons that clients may be shown; the others are left out, for they are not worth the tool.
+/// Converts icons, and drops those that clients must not be shown.
 pub(super) fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
     let icons = given.into_iter().flatten().map(|icon| Icon {
         src: icon.src,
@@ -75,7 +72,6 @@ pub(super) fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
     icons.filter(|icon| icon.check().is_ok()).take(MAX_ICONS).collect()
 }
 
-/// The answer to a call.
 pub(super) fn reply(result: CallToolResult) -> Reply {
     Reply {
         content: result.content.into_iter().map(content).collect(),
@@ -85,8 +81,7 @@ pub(super) fn reply(result: CallToolResult) -> Reply {
     }
 }
 
-/// What stands at an address; what it says to programs (`_meta`) has no place there. None where its bytes are not encoded
-/// as the protocol wants.
+/// Converts resource contents without `_meta`. `None` if the base64 is invalid.
 pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> {
     let (uri, mime_type, body) = match contents {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
@@ -100,7 +95,7 @@ pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> 
     Some(EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), body })
 }
 
-/// A block. One with annotations or `_meta` travels whole, as do bytes that are not encoded as the protocol wants.
+/// Converts a content block. A block with annotations, `_meta` or invalid base64 is passed through unchanged.
 pub(super) fn content(block: ContentBlock) -> ContentPart {
     let media = |data: &str, mime_type: &str| {
         let data = BASE64.decode(data).ok()?;

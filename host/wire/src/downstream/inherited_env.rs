@@ -1,30 +1,25 @@
-//! The part of the host's environment that servers started as programs get.
+//! Environment variables of the host that server processes inherit.
 
 use std::ffi::OsString;
 
 use gatehouse_core::{http::Secret, names::quoted};
 
-/// Variables of the host's environment, as far as they concern programs that it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InheritedEnv {
-    /// Variables that every program gets in addition to those of its definition.
     pub passed: Vec<(String, OsString)>,
-    /// Variables that a program may need, and gets only if its definition names them.
+    /// Variables that a process may need, but gets only if its definition names them.
     pub withheld: Vec<WithheldVariable>,
 }
 
-/// A variable that is set for the host and not passed on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WithheldVariable {
-    /// Name of the variable.
     pub name: String,
-    /// Reason, which follows the name in parentheses.
+    /// Reason, shown in parentheses after the name.
     pub reason: &'static str,
 }
 
 impl InheritedEnv {
-    /// Names the variables that a server with these variables of its own does not get, and what to write to pass one on.
-    /// `None` if none is withheld from it.
+    /// Describes the variables that the server lacks, and the line that passes one on. `None` if it lacks none.
     pub(super) fn withheld_from(&self, server: &str, own: &[(String, Secret)]) -> Option<String> {
         let is_own = |variable: &WithheldVariable| own.iter().any(|(name, _)| *name == variable.name);
         let withheld: Vec<_> = self.withheld.iter().filter(|variable| !is_own(variable)).collect();
@@ -34,7 +29,7 @@ impl InheritedEnv {
         let list =
             withheld.iter().map(|variable| format!("{} ({})", quoted(&variable.name, 64), variable.reason));
         let list = list.collect::<Vec<_>>().join(", ");
-        // A name such as `npm_config_//host/:_auth` cannot be written between `${` and `}`.
+        // `${…}` cannot contain a name such as `npm_config_//host/:_auth`.
         let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let example = withheld.iter().map(|variable| variable.name.as_str()).find(is_plain);
         let example =

@@ -1,5 +1,5 @@
-//! MCP servers behind this host, each as a [`Source`] of tools: started when they are first needed, spoken to in the version
-//! that they know, and ended with the host.
+//! MCP servers behind this host, each a [`Source`] of tools. A server starts on first use, with the protocol version
+//! that it supports, and ends with the host.
 
 mod active_calls;
 mod breaker;
@@ -49,23 +49,20 @@ use crate::login::Logins;
 use connect::RealConnector;
 use server::{AfterListing, DownstreamServer, ServerContext};
 
-/// How servers are connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownstreamSettings {
-    /// This program, which supervises the servers that it starts: [`supervise`] is what it does then.
+    /// Path of this program, which also runs as [`supervise`].
     pub program: PathBuf,
-    /// Where relative programs begin, and servers without a folder of their own run.
+    /// Base of relative program paths, and working directory of servers that configure none.
     pub base: PathBuf,
-    /// Variables of the host's environment that programs get, and those that are withheld from them.
     pub inherited: InheritedEnv,
-    /// Maximum time of one attempt to connect. `None` for the default: 2 min for programs that may download the server first,
-    /// 30 s for others.
+    /// Maximum time of one attempt to connect. `None` for the default: 2 min for programs that may have to download the
+    /// server first, 30 s for others.
     pub connection_timeout: Option<Duration>,
     /// Attempts after the first one.
     pub retries: u32,
 }
 
-/// The servers of a host.
 pub struct DownstreamServers {
     shared: Arc<ServerContext>,
     servers: Mutex<BTreeMap<Arc<str>, Arc<DownstreamServer>>>,
@@ -73,8 +70,7 @@ pub struct DownstreamServers {
 }
 
 impl DownstreamServers {
-    /// Servers that are connected when they are first needed; nothing is opened before. `added` keeps those that are added
-    /// while the host runs; where it is none, none can be. Servers with an address are asked by `logins`, where they have one.
+    /// Creates an empty registry. `added` stores servers that are added at runtime; if it is `None`, adding fails.
     pub fn new(
         settings: DownstreamSettings,
         index: Arc<dyn ToolIndex>,
@@ -89,15 +85,15 @@ impl DownstreamServers {
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }
 
-    /// These are the servers from now on, in the order of the configuration. One whose definition is as it was keeps its
-    /// connection; the others end.
+    /// Replaces all servers, in the order of the configuration. A server with an unchanged definition keeps its
+    /// connection; the others are closed.
     pub fn apply(&self, definitions: Vec<ServerDefinition>) {
         let mut gone = Vec::new();
         let is_news;
         {
             let mut servers = lock(&self.servers);
             let mut before = std::mem::take(&mut *servers);
-            // The first ones come before any catalog.
+            // The first servers arrive before any catalog exists.
             is_news = !before.is_empty();
             for (place, definition) in definitions.into_iter().enumerate() {
                 let name = Arc::clone(&definition.name);
@@ -113,28 +109,24 @@ impl DownstreamServers {
             }
             gone.extend(before.into_values());
         }
-        // Catalogs may hold servers that are gone, and lack those that are new.
+        // Catalogs may contain removed servers and miss new ones.
         if is_news {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
-        // Nobody started a server outside a runtime.
         if let (false, Ok(runtime)) = (gone.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move { join_all(gone.iter().map(|server| server.close())).await });
         }
     }
 
-    /// Counts changes of what servers list.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
     }
 
-    /// Looks whether another process changed what clients are shown, by approving a tool for example; [`Self::changes`] counts
-    /// that, too. Reads nothing where no client is shown tools of a server. An index that cannot be read is a fault.
+    /// Counts changes by other processes, such as an approved tool. Reads nothing if no client is shown server tools.
     pub async fn check_for_changes(&self) -> Result<(), Fault> {
         self.shared.check_for_changes().await
     }
 
-    /// Connects in the background what is to be connected at start.
     pub fn preconnect(&self) {
         let servers: Vec<_> =
             lock(&self.servers).values().filter(|server| server.definition.preconnect).cloned().collect();
@@ -147,8 +139,7 @@ impl DownstreamServers {
         }
     }
 
-    /// Begins to ask servers what they list that were never asked, of those that are `wanted`, and asks them again as long as
-    /// the returned tokens are held.
+    /// Starts to list the `wanted` servers that were never listed, and retries as long as the returned tokens are held.
     pub async fn ask_unlisted(&self, wanted: impl Fn(&ServerStatus) -> bool) -> Vec<Arc<()>> {
         let mut tokens = Vec::new();
         for server in self.all() {
@@ -159,7 +150,6 @@ impl DownstreamServers {
         tokens
     }
 
-    /// Ends all, and whatever was started for them.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *lock(&self.servers));
         join_all(servers.values().map(|server| server.close())).await;
@@ -169,8 +159,8 @@ impl DownstreamServers {
         let servers = lock(&self.servers);
         servers.get(name).cloned().ok_or_else(|| {
             let near = names::did_you_mean(name, servers.keys().map(|name| &**name));
-            Fault::not_found(format!("Unknown server: '{}'.{near}", names::quoted(name, 64)))
-                .hint("list_mcp_servers tells which there are.")
+            Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(name, 64)))
+                .hint("Call list_mcp_servers to see all servers.")
         })
     }
 
@@ -179,7 +169,7 @@ impl DownstreamServers {
     }
 
     fn adding(&self) -> Result<&Arc<dyn ServerDefinitionStore>, Fault> {
-        self.added.as_ref().ok_or_else(|| Fault::denied("This host takes no servers while it runs."))
+        self.added.as_ref().ok_or_else(|| Fault::denied("this host does not allow changes to its servers"))
     }
 }
 
@@ -209,7 +199,7 @@ impl ServerRegistry for DownstreamServers {
             let Some(until) = pending.until else {
                 return Some(UnlistedServer { name, failure: Some(pending.why) });
             };
-            // One that clients have waited for is not waited for again.
+            // Do not wait longer for a server that other clients have already waited for.
             let end = until.min(Instant::now() + patience);
             match tokio::time::timeout_at(end, server.wait_until_listed()).await {
                 Ok(Ok(())) => None,

@@ -1,4 +1,4 @@
-//! The pipes of a server's process: a message a line.
+//! Transport over the pipes of a server process: one message per line.
 
 use std::io;
 
@@ -14,16 +14,14 @@ use super::{
     inbound::{InboundReader, MAX_MESSAGE, MessageReader, ServerMessage},
 };
 
-/// Bytes of memory that stay reserved for the next line.
+/// Capacity in bytes of the buffer for the next line.
 const MAX_RETAINED_LINE: usize = 64 << 10;
 
-/// A server that is spoken to over pipes.
 pub(super) struct PipeTransport<R, W: AsyncWrite> {
     output: BufReader<R>,
     line: Vec<u8>,
     incoming: MessageReader,
     inbound: InboundReader,
-    /// Writes messages; it reads nothing.
     writer: AsyncRwTransport<RoleClient, Empty, W>,
 }
 
@@ -42,13 +40,13 @@ where
         }
     }
 
-    /// Reads up to the end of a line. May be dropped and called again. Returns `None` at the end of the output.
+    /// Reads one line. Cancel safe. Returns `None` at the end of the output.
     async fn next_line(&mut self) -> Option<Vec<u8>> {
         loop {
             let available = match self.output.fill_buf().await {
                 Ok(available) => available,
                 Err(error) => {
-                    self.inbound.end(ConnectionEnd::new(format!("its output cannot be read: {error}")));
+                    self.inbound.end(ConnectionEnd::new(format!("cannot read its output: {error}")));
                     return None;
                 }
             };
@@ -56,13 +54,13 @@ where
             let count = end.map_or(available.len(), |at| at + 1);
             self.line.extend_from_slice(&available[..count]);
             self.output.consume(count);
-            // The request of this line would wait for its time-out.
+            // End the connection: the request that this line answers would wait for its timeout.
             if self.line.len() > MAX_MESSAGE {
                 let why = format!("it sent a line of more than {MAX_MESSAGE} bytes");
                 self.inbound.end(ConnectionEnd::new(why));
                 return None;
             }
-            // What is left at the end of the output is a message, too.
+            // The last line may have no newline.
             if end.is_some() || count == 0 {
                 let kept = Vec::with_capacity(self.line.len().min(MAX_RETAINED_LINE));
                 let line = std::mem::replace(&mut self.line, kept);

@@ -1,5 +1,5 @@
-//! Sending messages to a server over HTTP, as since 2025-03-26: each is a POST, answered with one message or with a stream of
-//! events. The protocol library would parse an answer whatever it holds; here [`InboundReader`] does.
+//! Sends messages to a server over HTTP, as of MCP 2025-03-26. Each message is a POST, answered by one message or by an
+//! event stream. [`InboundReader`] parses the answers, because rmcp would parse them without limits.
 
 use std::{collections::HashMap, io};
 
@@ -31,10 +31,8 @@ type PostError = StreamableHttpError<Error>;
 
 const SESSION: &str = "mcp-session-id";
 
-/// Bytes of an answer that is no message which are quoted.
 const MAX_QUOTED_BYTES: usize = 300;
 
-/// Sends a message, and reads what the server answers to it.
 pub(crate) async fn post(
     client: &Client,
     inbound: &InboundReader,
@@ -80,10 +78,10 @@ pub(crate) async fn post(
         }
         "application/json" => {
             let answer = match read_body(response, MAX_MESSAGE).await {
-                Ok(body) => inbound.read(body).await.ok_or("it is not a message of the protocol".to_owned()),
+                Ok(body) => inbound.read(body).await.ok_or("it is not an MCP message".to_owned()),
                 Err(BodyError::TooLarge) => Err(format!("it has more than {MAX_MESSAGE} bytes")),
                 Err(BodyError::Broken(error, _)) => return Err(StreamableHttpError::Client(error)),
-                Err(BodyError::Stopped) => Err("it was not read to its end".to_owned()),
+                Err(BodyError::Stopped) => Err("reading it was cut short".to_owned()),
             };
             Ok(match (answer, message) {
                 (Ok(answer), _) => StreamableHttpPostResponse::Json(answer, session),
@@ -93,19 +91,19 @@ pub(crate) async fn post(
                 (Err(_), _) => StreamableHttpPostResponse::Accepted,
             })
         }
-        // Nothing has to come for what is no request.
+        // Only requests need an answer.
         _ if !is_request => Ok(StreamableHttpPostResponse::Accepted),
         other => Err(StreamableHttpError::UnexpectedContentType(Some(quoted(other, 64)))),
     }
 }
 
-/// Returns the messages of a stream as the library is to read them.
+/// Checks the messages of a stream before rmcp reads them.
 pub(crate) fn messages(events: EventStream, inbound: InboundReader) -> EventStream {
     let read = move |event: Result<Sse, SseError>| {
         let inbound = inbound.clone();
         async move {
             let mut event = event?;
-            // Other events are not messages, and one without data only says where to resume.
+            // Other events are not messages. An event without data only has an id to resume from.
             if event.event.as_deref().is_none_or(|name| name == "message")
                 && let Some(data) = event.data.take().filter(|data| !data.is_empty())
             {
@@ -118,7 +116,6 @@ pub(crate) fn messages(events: EventStream, inbound: InboundReader) -> EventStre
     events.then(read).boxed()
 }
 
-/// Cuts the events out of a body. None is longer than a message may be.
 fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> EventStream {
     let cutter = SseParser::new(MAX_MESSAGE);
     let cut = stream::unfold((Box::pin(body), Some(cutter)), async |(mut body, cutter)| {
@@ -150,7 +147,6 @@ fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> Ev
     cut.flatten().map(event).boxed()
 }
 
-/// Returns what a server wants of a login before it does anything.
 fn refused_login(response: &Response) -> Option<PostError> {
     let challenge = text_of(response, WWW_AUTHENTICATE.as_str())?;
     match response.status() {
@@ -164,7 +160,7 @@ fn refused_login(response: &Response) -> Option<PostError> {
     }
 }
 
-/// Reads an answer without success. Some servers put an error of the protocol into it.
+/// Reads a response without a success status. Its body may be a JSON-RPC error.
 async fn failed(
     response: Response,
     inbound: &InboundReader,
@@ -195,7 +191,7 @@ async fn failed(
         },
         _ => None,
     };
-    // Older servers refuse this question in many ways, and with ids of their own.
+    // Older servers reject discovery with various statuses and with ids of their own.
     if let JsonRpcMessage::Request(request) = message
         && matches!(request.request, ClientRequest::DiscoverRequest(_))
         && session.is_none()
@@ -218,7 +214,6 @@ fn text_of(response: &Response, header: &str) -> Option<String> {
     response.headers().get(header)?.to_str().ok().map(str::to_owned)
 }
 
-/// Returns the type of the body without its parameters, in lower case.
 fn content_type(response: &Response) -> String {
     let value = text_of(response, CONTENT_TYPE.as_str()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

@@ -1,5 +1,5 @@
-//! One server: connected when it is first needed, by one attempt however many wait; left alone while it fails; stopped when
-//! nobody uses it; and a source of tools all the while.
+//! One MCP server as a [`gatehouse_core::Source`]. Concurrent callers share one attempt to connect. A circuit breaker
+//! blocks attempts while the server fails, and an idle connection is closed.
 
 mod attempt;
 mod connecting;
@@ -49,47 +49,37 @@ use learn::LearnFailure;
 use policies::DescribedListing;
 use relisting::RelistStatus;
 
-/// What all servers of a host share.
+/// State shared by all servers of a host.
 pub(super) struct ServerContext {
     pub(super) connector: Arc<dyn Connector>,
     pub(super) index: Arc<dyn ToolIndex>,
     pub(super) clock: Arc<dyn Clock>,
-    /// Maximum time of one attempt to connect. `None` for the default of each kind of server.
     pub(super) connection_timeout: Option<Duration>,
-    /// Attempts after the first one.
     pub(super) retries: u32,
-    /// Counts changes of what servers list.
     pub(super) changes: watch::Sender<u64>,
-    /// The state of the index that clients were shown tools of; none where they are shown none.
+    /// Index generation whose tools clients were shown. `None` if they are shown none.
     pub(super) shown: Mutex<Option<i64>>,
 }
 
-/// A server of the host.
 pub(super) struct DownstreamServer {
     pub(super) definition: ServerDefinition,
-    /// Its place in the configuration.
     pub(super) place: AtomicUsize,
     id: SourceId,
     shared: Arc<ServerContext>,
     inner: Mutex<Inner>,
     connecting: Mutex<Option<ConnectTask>>,
     relisting: RelistStatus,
-    /// Held from asking for a listing to storing it, so that an older one is not stored last.
+    /// Held from listing to storing, so that an older listing is not stored last.
     learning: tokio::sync::Mutex<()>,
-    /// Takes out of every message what must come back in none.
     redactor: Arc<Redactor>,
-    /// What its connections may take of the host's memory.
     limits: InboundLimits,
-    /// How clients see the addresses of what it has to read.
     addresses: UriMapper,
-    /// What it lists, as presets.toml describes it.
+    /// Its listing with the policies of presets.toml applied.
     described: DescribedListing,
-    /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
 }
 
-/// What changes about it.
 struct Inner {
     state: ServerState,
     breaker: ServerBreaker,
@@ -98,19 +88,17 @@ struct Inner {
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
-    /// What was found when the connection was made.
     found: RefreshReport,
-    /// When what it lists last changed, as far as the index was asked.
+    /// Time of the last change in the listing, as of the last look at the index.
     last_change: Option<u64>,
-    /// The server said that its lists changed before there was a connection to ask it over.
+    /// True if the server reported changed lists before the connection was ready.
     stale: bool,
-    /// Attempts to list it for the first time.
     first_listing: Option<FirstListing>,
-    /// True if a call was made over the connection, or waits for it.
+    /// True if a call used the connection or waits for it.
     needed: bool,
-    /// True if it was listed for a call that is not made yet.
+    /// True if the server was listed for a call that has not arrived yet.
     call_may_follow: bool,
-    /// True once the server was removed, redefined or ended with the host. Callers of an older catalog may still hold it.
+    /// True once the server is removed, redefined or shut down. Older catalogs may still use this handle.
     closed: bool,
 }
 
@@ -150,7 +138,6 @@ impl DownstreamServer {
         })
     }
 
-    /// How it does.
     pub(super) fn status(&self) -> ServerStatus {
         let inner = lock(&self.inner);
         let (circuit, recovery) = inner.breaker.status(Instant::now());
@@ -168,12 +155,11 @@ impl DownstreamServer {
         }
     }
 
-    /// The connection, where there is one.
     fn connected(&self) -> Option<Arc<dyn ServerConnection>> {
         lock(&self.inner).connection.clone()
     }
 
-    /// Lets go of the connection when it is over, and ends it when nobody has used it for long.
+    /// Closes the connection when it ends or idles too long.
     fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
         let (weak, connection) = (Weak::clone(&self.own), Arc::clone(connection));
         let idle = self.definition.idle_timeout;
@@ -210,7 +196,7 @@ impl DownstreamServer {
         });
     }
 
-    /// How long it may still be idle.
+    /// Returns the time until the connection counts as idle. `None` if it never does.
     fn remaining_idle_time(&self, idle: Option<Duration>) -> Option<Duration> {
         let inner = lock(&self.inner);
         let idle = idle?;
@@ -218,16 +204,16 @@ impl DownstreamServer {
         Some(if used { idle } else { idle.saturating_sub(inner.last_used.elapsed()) })
     }
 
-    /// Notes how a connection ended.
     fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
         if end.is_abuse {
-            tracing::warn!(source = %self.id, "the server is disconnected: {}", self.redactor.redact_text(end.why.clone()));
+            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.redactor.redact_text(end.why.clone()));
             lock(&self.inner).breaker.trip(Instant::now());
         }
         self.detach_connection(connection, ServerState::Failed, Some(end.why));
     }
 
-    /// This connection is not to be used any more; false where another one is, or a call runs on it.
+    /// Detaches the connection. Returns `false` if another connection is current, or if a call runs on one that is only
+    /// idle.
     fn detach_connection(
         &self,
         connection: &Arc<dyn ServerConnection>,
@@ -246,7 +232,6 @@ impl DownstreamServer {
         true
     }
 
-    /// Ends it, and what was started for it.
     pub(super) async fn close(&self) {
         if let Some(connecting) = lock(&self.connecting).take() {
             connecting.task.abort();
@@ -264,37 +249,32 @@ impl DownstreamServer {
         }
     }
 
-    /// A connection that is there, and on which nothing gets through.
     fn lost_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
         self.close_connection(connection, why.to_owned());
         self.unreachable(why)
     }
 
-    /// Ends a connection that is not to be used any more.
     fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {
-        // A connection of one call's own is closed by that call.
         if self.detach_connection(connection, ServerState::Failed, Some(why)) {
             let connection = Arc::clone(connection);
             tokio::spawn(async move { connection.close().await });
         }
     }
 
-    /// Returns what a new connection needs. `changed` is called when the server says that its lists changed.
     fn intake(&self, changed: ListChanged) -> ConnectionContext {
         ConnectionContext { changed, limits: self.limits.clone() }
     }
 
-    /// The fault of a call on a server that was closed.
     fn closed_fault(&self) -> Fault {
         let name = &self.definition.name;
-        Fault::unavailable(format!("Server '{name}' was removed or redefined."))
-            .hint("List the tools again, and call again.")
+        Fault::unavailable(format!("server '{name}' was removed or redefined"))
+            .hint("List the tools again, then repeat the call.")
     }
 
     fn unreachable(&self, why: &str) -> Fault {
         let (name, why) = (&self.definition.name, self.redactor.redact_text(why.to_owned()));
-        Fault::unavailable(format!("Server '{name}' cannot be reached: {why}."))
-            .hint(format!("`gatehouse servers status` says how it does; its definition is [servers.{name}]."))
+        Fault::unavailable(format!("cannot reach server '{name}': {why}"))
+            .hint(format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."))
     }
 }
 

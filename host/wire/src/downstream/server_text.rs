@@ -1,5 +1,4 @@
-//! Changes to a server's JSON text before the protocol library reads it. The library rejects half of a surrogate pair,
-//! and drops what it does not know about a tool.
+//! Changes to a server's JSON before rmcp reads it. rmcp rejects lone surrogates, and drops unknown fields of tools.
 
 use std::borrow::Cow;
 
@@ -9,11 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::serve::replace_lone_surrogates;
 
-/// Key in the `_meta` of a tool that runs only as a task, which Gatehouse does not support.
+/// Key in the `_meta` of a tool that runs only as a task.
 const TASK_ONLY: &str = "gatehouse.task-only";
 
-/// Returns the message as the library can read it, `None` if nothing has to change: lone surrogates become U+FFFD, and
-/// tools that run only as tasks are marked, see [`is_task_only`].
+/// Repairs a message: lone surrogates become U+FFFD, and tools that run only as tasks are marked. `None` if nothing
+/// changes.
 pub(crate) fn repaired(message: &[u8]) -> Option<Vec<u8>> {
     match replace_lone_surrogates(message) {
         Cow::Owned(text) => Some(mark_task_only(&text).unwrap_or(text)),
@@ -21,7 +20,7 @@ pub(crate) fn repaired(message: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// True if the tool has `"execution": {"taskSupport": "required"}`.
+/// True if the tool was listed with `"execution": {"taskSupport": "required"}`.
 pub(super) fn is_task_only(meta: Option<&Map<String, Value>>) -> bool {
     meta.is_some_and(|meta| meta.contains_key(TASK_ONLY))
 }

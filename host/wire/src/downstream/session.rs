@@ -1,5 +1,4 @@
-//! A connection as the protocol library speaks it, over whatever carries it. It uses none of the library's helpers that
-//! repeat a call or answer it from a cache: what is sent is sent once.
+//! MCP session over any transport. Sends each request once, without rmcp's helpers that repeat calls or cache answers.
 
 mod follow;
 mod input_required;
@@ -46,14 +45,13 @@ use super::{
 use input_required::InputAnswers;
 use listing_budget::ListingBudget;
 
-/// The most pages of a list, and the most tools in them, that are read.
+/// Maximum pages of a list, and maximum tools in all of them.
 const MAX_PAGES: usize = 64;
 const MAX_TOOLS: usize = 4_096;
 
-/// How long it may take to know why a connection closed.
+/// Maximum wait for the reason that a connection closed.
 const MAX_CLOSE_REASON_WAIT: Duration = Duration::from_secs(1);
 
-/// A connection that is established.
 pub(super) struct ServerSession {
     server: SourceId,
     running: ActiveCalls,
@@ -61,7 +59,7 @@ pub(super) struct ServerSession {
     watchers: ProgressWatchers,
     followed: UpstreamSubscriptions,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
-    /// The child process that carries it, where one does.
+    /// Server process. `None` for HTTP.
     process: Option<Arc<ServerProcess>>,
     end: watch::Receiver<Option<ConnectionEnd>>,
     inbound: InboundReader,
@@ -82,7 +80,8 @@ impl ServerSession {
         let (watched, guard) = (process.clone(), inbound.clone());
         tokio::spawn(async move {
             let why = match &watched {
-                // Whoever else has its output keeps that open when it is gone; and one that ends closes it a moment before.
+                // A descendant may hold the output open after the process exits, and a process that exits closes its
+                // output a moment earlier.
                 Some(process) => tokio::select! {
                     how = process.ended() => how,
                     _ = running.waiting() => {
@@ -96,14 +95,14 @@ impl ServerSession {
                 }
             };
             let said = watched.and_then(|process| process.error_summary());
-            let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
+            let said = said.map(|said| format!("; stderr: {said}")).unwrap_or_default();
             let end = guard.ended().unwrap_or_else(|| ConnectionEnd::new(why));
             tell.send_replace(Some(ConnectionEnd { why: format!("{}{said}", end.why), ..end }));
         });
         Self { server, running: calls, peer, watchers, followed, stop, process, end, inbound }
     }
 
-    /// Sends a request. What the result takes of the server's memory is held until the call is over.
+    /// Sends a request. Its result holds its memory until the call ends.
     async fn request(
         &self,
         request: ClientRequest,
@@ -144,7 +143,6 @@ impl ServerSession {
         }
     }
 
-    /// Reads a list page by page until there are `most` or no more.
     async fn pages<T>(
         &self,
         method: &str,
@@ -167,7 +165,7 @@ impl ServerSession {
                 return Ok(all);
             }
         }
-        Err(CallFailure::Transport(format!("what it answers to {method} has no end after {MAX_PAGES} pages")))
+        Err(CallFailure::Transport(format!("its answer to {method} has no end after {MAX_PAGES} pages")))
     }
 
     async fn failure(&self, error: ServiceError) -> CallFailure {
@@ -176,7 +174,7 @@ impl ServerSession {
                 CallFailure::Refused { code: error.code.0, message: quoted(&error.message, 2_000) }
             }
             ServiceError::TransportClosed => {
-                // Its output may be closed before it is known how the process ended and what it said last.
+                // The output may close before the exit status and the last lines of standard error are known.
                 let end = tokio::time::timeout(MAX_CLOSE_REASON_WAIT, self.ended()).await;
                 CallFailure::Transport(end.map_or_else(|_| "the connection closed".into(), |end| end.why))
             }
@@ -188,12 +186,11 @@ impl ServerSession {
     }
 }
 
-/// What came is nothing that answers the request.
 fn unexpected_response(method: &str) -> CallFailure {
-    CallFailure::Transport(format!("it answered {method} with something else"))
+    CallFailure::Transport(format!("it answered {method} with an unexpected result"))
 }
 
-/// A request without an answer yet. Where nobody waits for one any more, the server is told.
+/// Pending request. Dropping it without an answer cancels the request at the server.
 struct CancelOnDrop<'a> {
     session: &'a ServerSession,
     id: RequestId,
@@ -210,7 +207,7 @@ impl Drop for CancelOnDrop<'_> {
         let (peer, id) = (self.session.peer.clone(), self.id.clone());
         tokio::spawn(async move {
             let params =
-                CancelledNotificationParam::new(Some(id), Some("The caller does not wait any more.".into()));
+                CancelledNotificationParam::new(Some(id), Some("The caller stopped waiting.".into()));
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });
     }
@@ -286,13 +283,13 @@ impl ServerConnection for ServerSession {
     async fn ended(&self) -> ConnectionEnd {
         let mut ended = self.end.clone();
         let end = ended.wait_for(Option::is_some).await;
-        end.ok().and_then(|end| end.clone()).unwrap_or_else(|| ConnectionEnd::new("it is gone"))
+        end.ok().and_then(|end| end.clone()).unwrap_or_else(|| ConnectionEnd::new("it has ended"))
     }
 
     async fn close(&self) {
         let stop = lock(&self.stop).take();
         if let Some(stop) = stop {
-            // Closes its input, on which servers end.
+            // Closes the input of the process, so that the server exits.
             stop.cancel();
             self.ended().await;
         }

@@ -1,17 +1,15 @@
-//! Limit on programs that start at the same time. Package runners download and unpack when they start, and many of them at
-//! once make each other miss their time limits.
+//! Limit on processes that start at the same time. Package runners download and unpack at startup, and many of them
+//! together would miss their time limits.
 
 use std::{pin::pin, time::Duration};
 
 use tokio::{sync::Semaphore, time::timeout};
 
-/// Programs that may start at the same time.
 const MAX_STARTS: usize = 4;
 
-/// Maximum time for which a program holds a slot, so that one that hangs delays the others only this long.
+/// Maximum time to hold a slot.
 const MAX_HOLD: Duration = Duration::from_secs(10);
 
-/// The slots of a host.
 pub(super) struct StartSlots(Semaphore);
 
 impl Default for StartSlots {
@@ -21,9 +19,8 @@ impl Default for StartSlots {
 }
 
 impl StartSlots {
-    /// Waits for a slot, and then runs `start` in it. A start that takes longer than a slot may be held goes on without one.
+    /// Runs `start` in a slot. After [`MAX_HOLD`], `start` continues without the slot.
     pub(super) async fn run<T>(&self, start: impl Future<Output = T>) -> T {
-        // Closed by no caller, so that this always gets one.
         let slot = self.0.acquire().await;
         let mut start = pin!(start);
         if let Ok(started) = timeout(MAX_HOLD, &mut start).await {

@@ -1,5 +1,5 @@
-//! Which resources of a server are followed on one connection: the server is asked once for each, however many clients want to
-//! know, and told when none does any more.
+//! Resources that are followed on one connection. The server is asked once per resource, however many clients follow
+//! it, and unsubscribed after the last.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -9,19 +9,17 @@ use std::{
 use gatehouse_core::lock;
 use tokio::sync::watch;
 
-/// What is followed, by the server's own address: each change is counted.
+/// Update counters by the server's own URI.
 #[derive(Clone, Default)]
 pub(super) struct UpstreamSubscriptions(Arc<Mutex<HashMap<String, watch::Sender<u64>>>>);
 
-/// How somebody comes to follow a resource.
 pub(super) enum FollowOutcome {
-    /// As another one does already.
     Joined(watch::Receiver<u64>),
-    /// As the first, who has to ask the server.
+    /// The caller has to subscribe at the server.
     First(FirstFollower),
 }
 
-/// The first to follow a resource. Where the server does not agree, nobody follows it.
+/// First follower of a resource. Dropping it ends the subscription for all followers.
 pub(super) struct FirstFollower {
     followed: UpstreamSubscriptions,
     uri: String,
@@ -29,7 +27,6 @@ pub(super) struct FirstFollower {
 }
 
 impl UpstreamSubscriptions {
-    /// Follows a resource.
     pub(super) fn follow(&self, uri: &str) -> FollowOutcome {
         match lock(&self.0).entry(uri.to_owned()) {
             Entry::Occupied(known) => FollowOutcome::Joined(known.get().subscribe()),
@@ -40,7 +37,7 @@ impl UpstreamSubscriptions {
         }
     }
 
-    /// The server says that this changed, which may be a part of what is followed. What nobody follows is no news.
+    /// Counts an update of a URI, which may be part of a followed resource. Other URIs are ignored.
     pub(super) fn changed(&self, uri: &str) {
         for (followed, count) in lock(&self.0).iter() {
             let is_part =
@@ -51,29 +48,25 @@ impl UpstreamSubscriptions {
         }
     }
 
-    /// Whether anybody follows anything.
     pub(super) fn has_followers(&self) -> bool {
         !lock(&self.0).is_empty()
     }
 }
 
 impl FirstFollower {
-    /// What the first follows it by, and what tells all who follow it.
     pub(super) fn receiver(&self) -> watch::Receiver<u64> {
         self.sender.subscribe()
     }
 
-    /// It changed.
     pub(super) fn changed(&self) {
         self.sender.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Waits until nobody follows it, and lets go of it then.
     pub(super) async fn wait_until_unfollowed(&self) {
         loop {
             self.sender.closed().await;
             let mut followed = lock(&self.followed.0);
-            // Somebody may have joined meanwhile.
+            // Another client may have joined in the meantime.
             if self.sender.receiver_count() == 0 {
                 followed.remove(&self.uri);
                 return;
@@ -85,7 +78,7 @@ impl FirstFollower {
 impl Drop for FirstFollower {
     fn drop(&mut self) {
         let mut followed = lock(&self.followed.0);
-        // After `nobody` another one may have begun anew.
+        // After [`Self::wait_until_unfollowed`], the entry may belong to a new first follower.
         if followed.get(&self.uri).is_some_and(|known| known.same_channel(&self.sender)) {
             followed.remove(&self.uri);
         }
@@ -99,14 +92,14 @@ mod tests {
     fn first(followed: &UpstreamSubscriptions, uri: &str) -> FirstFollower {
         match followed.follow(uri) {
             FollowOutcome::First(first) => first,
-            FollowOutcome::Joined(_) => panic!("somebody follows {uri}"),
+            FollowOutcome::Joined(_) => panic!("{uri} is already followed"),
         }
     }
 
     fn joined(followed: &UpstreamSubscriptions, uri: &str) -> watch::Receiver<u64> {
         match followed.follow(uri) {
             FollowOutcome::Joined(receiver) => receiver,
-            FollowOutcome::First(_) => panic!("nobody follows {uri}"),
+            FollowOutcome::First(_) => panic!("{uri} is not followed"),
         }
     }
 
@@ -121,7 +114,7 @@ mod tests {
         assert!(!followed.has_followers());
         let again = first(&followed, "memo://1");
         drop(task);
-        assert!(followed.has_followers(), "whoever began anew is not forgotten");
+        assert!(followed.has_followers(), "the new follower remains");
         drop(again);
         assert!(!followed.has_followers(), "the connection is gone");
     }

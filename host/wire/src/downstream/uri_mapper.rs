@@ -1,5 +1,5 @@
-//! Addresses of a server's resources as clients see them: behind the server's name, so that no two servers share one. They
-//! are mapped back when they are read.
+//! Mapping between a server's resource URIs and those that clients see. The latter include the server's name, so that
+//! they are unique.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,7 @@ use gatehouse_core::{
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-/// What no address may have that is listed; servers have it all the same, spaces above all. With it, what such an address is
-/// written with instead: then it can be read back.
+/// Characters to escape, and `%` to reverse that. Some servers list URIs with spaces.
 const ESCAPED_CHARS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'%')
@@ -25,32 +24,29 @@ const ESCAPED_CHARS: &AsciiSet = &CONTROLS
     .add(b'`')
     .add(b'|');
 
-/// Stands before an address that is written otherwise; no address begins so.
+/// Marks an escaped URI. No plain URI starts with it.
 const ESCAPE_PREFIX: char = '~';
 
-/// How the addresses of one server are shown.
 pub(super) struct UriMapper {
     prefix: String,
 }
 
 impl UriMapper {
-    /// Those of a server.
     pub(super) fn new(server: &str) -> Self {
         Self { prefix: format!("gatehouse://server/{server}/") }
     }
 
-    /// The family of all of them.
     pub(super) fn family(&self, server: &str) -> UriTemplate {
         UriTemplate {
             uri_template: format!("{}{{+uri}}", self.prefix),
             name: server.to_owned(),
             title: None,
-            description: Some(format!("What server '{server}' has to read, by its own address.")),
+            description: Some(format!("Resources of server '{server}', by their own URI.")),
             mime_type: None,
         }
     }
 
-    /// As clients see an address of the server; none where it would be too long.
+    /// Maps a URI of the server to what clients see. `None` if it is empty or too long.
     pub(super) fn to_exposed(&self, uri: &str) -> Option<String> {
         let plain = uri.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
             && !uri.starts_with(ESCAPE_PREFIX);
@@ -62,7 +58,7 @@ impl UriMapper {
         (!uri.is_empty() && exposed.len() <= MAX_URI_BYTES).then_some(exposed)
     }
 
-    /// The server's own address; none where it is not of this server.
+    /// Returns the server's own URI. `None` for other URIs.
     pub(super) fn to_upstream(&self, uri: &str) -> Option<String> {
         let uri = uri.strip_prefix(&self.prefix).filter(|uri| !uri.is_empty())?;
         match uri.strip_prefix(ESCAPE_PREFIX) {
@@ -71,12 +67,11 @@ impl UriMapper {
         }
     }
 
-    /// A family of the server's addresses as clients see it.
     pub(super) fn template(&self, template: UriTemplate) -> UriTemplate {
         UriTemplate { uri_template: format!("{}{}", self.prefix, template.uri_template), ..template }
     }
 
-    /// Has links lead to what can be read here. Those that a client opens by itself stay as they are.
+    /// Maps the URIs of links and embedded resources. Web URLs stay, because clients open them directly.
     pub(super) fn map(&self, content: &mut ContentPart) {
         let map = |uri: &mut String| {
             let on_the_web = uri.starts_with("http://") || uri.starts_with("https://");

@@ -1,5 +1,5 @@
-//! Addresses in a login: what it is bound to, and where a document may send the host. Such documents come from strangers,
-//! so they lead only to https on the public internet; a machine of the own network is reached where presets.toml names it.
+//! URLs of a login: the resource that it is bound to, and the URLs that metadata may send the host to. Metadata is
+//! untrusted, so its URLs must be https at public addresses, unless presets.toml names the host.
 
 use std::net::IpAddr;
 
@@ -10,25 +10,22 @@ use gatehouse_core::{
 };
 use gatehouse_net::Url;
 
-/// The longest address that is looked at, in bytes.
 const MAX_URL: usize = 2048;
 
-/// An address that may be asked, and what its name may stand for.
+/// URL that may be requested, and the addresses that its host may resolve to.
 #[derive(Debug, Clone)]
 pub(super) struct LoginTarget {
     pub(super) url: Url,
     pub(super) reach: AddressScope,
 }
 
-/// The hosts that presets.toml names for one login.
+/// Hosts that presets.toml names for one login.
 pub(super) struct NamedHosts {
     hosts: Vec<String>,
-    /// Whether this machine is among them.
     loopback: bool,
 }
 
 impl NamedHosts {
-    /// Those of these addresses.
     pub(super) fn new<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Self {
         let hosts: Vec<String> =
             urls.into_iter().filter_map(|url| Some(url.host_str()?.to_owned())).collect();
@@ -36,49 +33,47 @@ impl NamedHosts {
         Self { hosts, loopback }
     }
 
-    /// The address, if it may be asked. `what` begins the message: `The token endpoint of a.example`.
+    /// Checks a URL. `what` starts the error message, such as `the token endpoint of a.example`.
     ///
     /// # Errors
-    /// `denied`, with what is wrong with it.
+    /// `denied`, with the reason.
     pub(super) fn check(&self, text: &str, what: &str) -> Result<LoginTarget, Fault> {
-        let bad = |why: &str| Fault::denied(format!("{what} is not used: '{}' {why}.", quoted(text, 200)));
+        let bad = |why: &str| Fault::denied(format!("refusing {what}: '{}' {why}", quoted(text, 200)));
         if text.len() > MAX_URL {
             return Err(bad("is too long"));
         }
-        let url = Url::parse(text).map_err(|_| bad("is not an address"))?;
+        let url = Url::parse(text).map_err(|_| bad("is not a URL"))?;
         let host = url.host_str().unwrap_or_default();
         let loopback = is_loopback(host);
         match url.scheme() {
             "https" => {}
             "http" if loopback => {}
-            _ => return Err(bad("does not begin with https://")),
+            _ => return Err(bad("does not start with https://")),
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(bad("has a user, a password or a fragment in it"));
+            return Err(bad("has a user name, a password or a fragment"));
         }
         let named = self.hosts.iter().any(|one| one == host) || (loopback && self.loopback);
         let local = loopback || literal(host).is_some_and(|address| !is_public(address));
         if local && !named {
-            return Err(bad("lies in a private network").hint(NAME_IT));
+            return Err(bad("is in a private network").hint(NAME_IT));
         }
         Ok(LoginTarget { reach: if named { AddressScope::Any } else { AddressScope::Public }, url })
     }
 }
 
-/// How a private authorization server comes to be asked.
-pub(super) const NAME_IT: &str = "If the authorization server is meant to lie in your network, write its address as issuer in \
-     [servers.<name>.oauth] of presets.toml.";
+pub(super) const NAME_IT: &str = "If the authorization server is in your network, set its URL as issuer in \
+[servers.<name>.oauth] of presets.toml.";
 
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Whether the host is this machine, by its name or number.
 pub(super) fn is_loopback(host: &str) -> bool {
     host == "localhost" || literal(host).is_some_and(|address| address.is_loopback())
 }
 
-/// What a login is bound to: scheme, host, port and path of a server. No query, no fragment.
+/// Returns the resource that a login is bound to: scheme, host, port and path of the server.
 pub(super) fn resource(url: &Url) -> String {
     let mut resource = url.clone();
     resource.set_query(None);
@@ -86,8 +81,7 @@ pub(super) fn resource(url: &Url) -> String {
     resource.into()
 }
 
-/// Whether a server at `url` belongs to the resource that metadata names: the same origin, and a path at or below the
-/// resource's.
+/// True if the server at `url` belongs to the resource: same origin, and the same path or one below it.
 pub(super) fn covers(resource: &Url, url: &Url) -> bool {
     let (of, path) = (resource.path().trim_end_matches('/'), url.path());
     let below = path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

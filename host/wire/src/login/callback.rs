@@ -1,6 +1,5 @@
-//! Where the browser comes back to after a login: a port on this machine that takes one answer, the one with the right
-//! state, and is closed then. What other programs or pages send there changes nothing, and connections that send nothing
-//! give way to newer ones.
+//! Redirect endpoint of a login: a loopback port that accepts one answer with the right state and then closes. Other
+//! requests have no effect, and silent connections are closed in favor of newer ones.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -16,37 +15,30 @@ use tokio::{
 
 use super::metadata::same_issuer;
 
-/// How long somebody has to log in.
 const MAX_LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
 
-/// How long a browser has to say what it wants; some open connections that they never use.
+/// Time for a browser to send its request.
 const MAX_HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
 
-/// Maximum connections at the same time.
 const MAX_CONNECTIONS: usize = 64;
 
 const ANSWER_RECEIVED: &str =
-    "Gatehouse has got the answer and goes on in the terminal. You can close this window.";
+    "Gatehouse received the answer and continues in the terminal. You can close this window.";
 
-/// A port that waits for one answer.
 pub(super) struct CallbackListener {
     listener: TcpListener,
-    /// Where the browser is sent back to.
     pub(super) redirect: String,
 }
 
-/// What the answer has to be.
 pub(super) struct ExpectedAnswer<'a> {
     pub(super) state: &'a Secret,
     pub(super) issuer: &'a str,
-    /// Whether it must say who answers (RFC 9207).
+    /// True if the answer must name the issuer (RFC 9207).
     pub(super) names_issuer: bool,
 }
 
-/// The parameters of an answer.
 #[derive(Default)]
 struct Parameters {
     code: Option<String>,
@@ -57,25 +49,24 @@ struct Parameters {
 }
 
 impl CallbackListener {
-    /// Opens the port, a free one unless a certain one is wanted.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
         let failed = |error: std::io::Error| {
             let port = port.map_or_else(String::new, |port| format!(" {port}"));
-            Fault::unavailable(format!("The port{port} for the answer cannot be opened: {error}."))
+            Fault::unavailable(format!("cannot open port{port} for the answer: {error}"))
         };
         let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Self { listener, redirect: format!("http://127.0.0.1:{port}/callback") })
     }
 
-    /// The code that the browser brings.
+    /// Waits for the authorization code.
     ///
     /// # Errors
-    /// `denied` where the answer is a refusal or comes from another issuer, `timed-out` where none came in five minutes.
+    /// `denied` for a refusal or an answer of another issuer, `timed-out` after [`MAX_LOGIN_TIME`].
     pub(super) async fn code(self, expected: &ExpectedAnswer<'_>) -> Result<Secret, Fault> {
         timeout(MAX_LOGIN_TIME, self.wait(expected)).await.unwrap_or_else(|_| {
             let minutes = MAX_LOGIN_TIME.as_secs() / 60;
-            Err(Fault::new(FaultKind::TimedOut, format!("Nobody logged in within {minutes} minutes.")))
+            Err(Fault::new(FaultKind::TimedOut, format!("no login within {minutes} minutes")))
         })
     }
 
@@ -84,7 +75,7 @@ impl CallbackListener {
         let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
-                // A request that is there is answered before a newer connection can take its place.
+                // Answer a complete request before a newer connection can replace it.
                 biased;
                 Some(read) = connections.join_next() => {
                     oldest_first.retain(|connection| !connection.is_finished());
@@ -92,7 +83,7 @@ impl CallbackListener {
                     let found = target.as_deref().and_then(|target| expected.answer(target));
                     let (status, text) = match found {
                         Some(_) => ("200 OK", ANSWER_RECEIVED),
-                        None => ("400 Bad Request", "This is not the answer that Gatehouse waits for."),
+                        None => ("400 Bad Request", "This is not the answer that Gatehouse expects."),
                     };
                     reply(&mut stream, status, text).await;
                     if let Some(answer) = found {
@@ -112,7 +103,7 @@ impl CallbackListener {
 }
 
 impl ExpectedAnswer<'_> {
-    /// What the request for this target comes to; none where it is not the answer.
+    /// Returns the result of a request. `None` if it is not the expected answer.
     fn answer(&self, target: &str) -> Option<Result<Secret, Fault>> {
         let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
         if url.path() != "/callback" {
@@ -128,7 +119,7 @@ impl ExpectedAnswer<'_> {
                 "error_description" => &mut answer.error_description,
                 _ => continue,
             };
-            // A parameter that stands twice means what the reader wants it to mean.
+            // Reject duplicates: parsers disagree on their meaning.
             if field.replace(value.into_owned()).is_some() {
                 return None;
             }
@@ -146,13 +137,11 @@ impl ExpectedAnswer<'_> {
             Some(iss) if same_issuer(iss, self.issuer) => {}
             Some(iss) => {
                 let other = quoted(iss, 200);
-                return Err(Fault::denied(format!(
-                    "The login was sent to {issuer}, and '{other}' answered."
-                )));
+                return Err(Fault::denied(format!("the login was sent to {issuer}, but '{other}' answered")));
             }
             None if self.names_issuer => {
                 return Err(Fault::denied(format!(
-                    "The answer to the login does not say that it is of {issuer}."
+                    "the answer to the login does not name its issuer {issuer}"
                 )));
             }
             None => {}
@@ -160,19 +149,19 @@ impl ExpectedAnswer<'_> {
         if let Some(error) = &answer.error {
             let why = answer.error_description.map_or_else(String::new, |why| format!(", {why}"));
             let why = quoted(&format!("{error}{why}"), 300);
-            return Err(Fault::denied(format!("{issuer} refuses the login: {}.", why.trim_end_matches('.'))));
+            return Err(Fault::denied(format!("{issuer} refused the login: {}", why.trim_end_matches('.'))));
         }
         let code = answer.code.filter(|code| !code.is_empty());
         let code =
-            code.ok_or_else(|| Fault::denied(format!("{issuer} answers the login without a code.")))?;
+            code.ok_or_else(|| Fault::denied(format!("{issuer} answered the login without a code")))?;
         Ok(Secret::new(code))
     }
 }
 
-/// Connection with the target of its GET request; `None` inside if it is another request.
+/// Connection and target. The target is `None` if the request is not a GET.
 type Request = (TcpStream, Option<String>);
 
-/// Reads the head of a request. `None` if there is none.
+/// Reads a request head. `None` if it is incomplete or too long.
 async fn head(mut stream: TcpStream) -> Option<Request> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -195,7 +184,7 @@ async fn reply(stream: &mut TcpStream, status: &str, text: &str) {
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
     );
-    // A browser that is gone has nothing to be told.
+    // Ignore errors: the browser may be closed.
     let _ = timeout(MAX_HEAD_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
@@ -236,13 +225,13 @@ mod tests {
         let why = |target: &str, names: bool| code(target, names).and_then(Result::err).unwrap_or_default();
         assert_eq!(
             why("/callback?error=access_denied&error_description=no.&state=right", false),
-            "https://a.example refuses the login: access_denied, no."
+            "https://a.example refused the login: access_denied, no"
         );
         assert!(
             why("/callback?code=c&state=right&iss=https://evil.example", false)
                 .contains("'https://evil.example'")
         );
-        assert!(why("/callback?code=c&state=right", true).contains("does not say"));
+        assert!(why("/callback?code=c&state=right", true).contains("does not name its issuer"));
         assert!(why("/callback?state=right", false).contains("without a code"));
     }
 
@@ -264,7 +253,7 @@ mod tests {
             stream.read_to_string(&mut answer).await.expect("an answer");
             (answer, silent)
         };
-        // Less than a silent connection has.
+        // Shorter than the timeout of a silent connection.
         let (code, (answer, _)) =
             timeout(MAX_HEAD_TIME / 2, async { tokio::join!(callback.code(&expected), browser) })
                 .await
@@ -279,9 +268,6 @@ mod tests {
         let state = Secret::new("right");
         let expected = ExpectedAnswer { state: &state, issuer: "https://a.example", names_issuer: false };
         let fault = callback.code(&expected).await.expect_err("nobody came");
-        assert_eq!(
-            (fault.kind, fault.message.as_str()),
-            (FaultKind::TimedOut, "Nobody logged in within 5 minutes.")
-        );
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::TimedOut, "no login within 5 minutes"));
     }
 }

@@ -1,21 +1,18 @@
-//! What a server says with a 401: where its metadata is and which scopes it wants (RFC 6750 section 3, RFC 9728 section 5.1).
+//! `WWW-Authenticate` challenges of servers (RFC 6750 section 3, RFC 9728 section 5.1).
 
-/// Bytes of a header that are looked at.
 const MAX_HEADER: usize = 8 << 10;
 
-/// The parameters of the first `Bearer` challenge.
+/// Parameters of `Bearer` challenges; the first value of each.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct BearerChallenge {
-    /// Where the metadata of the protected resource is.
     pub resource_metadata: Option<String>,
-    /// Scopes, parted by spaces.
     pub scope: Option<String>,
-    /// Why the token was not taken: `invalid_token`, `insufficient_scope`.
+    /// Error code, such as `invalid_token` or `insufficient_scope`.
     pub error: Option<String>,
 }
 
 impl BearerChallenge {
-    /// Reads the values of `WWW-Authenticate`. A header may have several challenges, of several schemes.
+    /// Parses `WWW-Authenticate` values. Each may contain several challenges of several schemes.
     pub fn from_headers<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut challenge = Self::default();
         for value in values.into_iter().filter(|value| value.len() <= MAX_HEADER) {
@@ -35,13 +32,11 @@ impl BearerChallenge {
         challenge
     }
 
-    /// The scopes, one by one.
     pub(super) fn scopes(&self) -> Vec<String> {
         self.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect()
     }
 }
 
-/// Scheme, name and value of each parameter.
 fn parameters(text: &str) -> Vec<(&str, &str, String)> {
     let (mut found, mut scheme, mut rest) = (Vec::new(), "", text);
     loop {
@@ -54,7 +49,6 @@ fn parameters(text: &str) -> Vec<(&str, &str, String)> {
                 found.push((scheme, word, value));
                 rest = next;
             }
-            // A scheme, or what belongs to none.
             _ if !word.is_empty() => (scheme, rest) = (word, after),
             _ => match rest.chars().next() {
                 Some(odd) => rest = &rest[odd.len_utf8()..],
@@ -64,7 +58,7 @@ fn parameters(text: &str) -> Vec<(&str, &str, String)> {
     }
 }
 
-/// A value, and what follows it. In quotes a backslash takes the next character as it is.
+/// Splits off a value. In quotes, a backslash escapes the next character.
 fn value_of(text: &str) -> (String, &str) {
     let Some(inner) = text.strip_prefix('"') else {
         let (value, rest) = text.split_at(text.find([' ', '\t', ',']).unwrap_or(text.len()));

@@ -1,5 +1,5 @@
-//! Who Gatehouse is to an authorization server: the client that presets.toml names, else one that it registers
-//! (RFC 7591), and how that client shows itself at the token endpoint.
+//! OAuth client of Gatehouse at an authorization server, either from presets.toml or registered dynamically (RFC 7591),
+//! and its authentication at the token endpoint.
 
 use gatehouse_core::{Fault, http::Secret, names::quoted};
 use gatehouse_net::Method;
@@ -13,19 +13,15 @@ use super::{
     metadata::AuthorizationServer,
 };
 
-/// How a client shows that it is itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AuthMethod {
-    /// By its id alone; the code challenge does the rest.
+    /// Public client: only its id, protected by PKCE.
     None,
-    /// With its secret in `Authorization`.
     ClientSecretBasic,
-    /// With its secret in the form.
     ClientSecretPost,
 }
 
-/// A client of one authorization server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OAuthClient {
     pub(super) id: String,
@@ -42,7 +38,6 @@ struct RegistrationResponse {
 }
 
 impl OAuthClient {
-    /// The client for a login whose redirect comes back to `redirect`.
     pub(super) async fn find_or_register(
         server: &str,
         settings: &LoginSettings,
@@ -56,8 +51,10 @@ impl OAuthClient {
             return Self::register(server, authority, http, redirect).await;
         };
         if id.starts_with("https://") && !authority.takes_client_documents {
-            return Err(Fault::denied(format!("{issuer} takes no address of a document as client_id."))
-                .hint(write_client_id(server, &issuer)));
+            return Err(Fault::denied(format!(
+                "{issuer} does not support the URL of a document as client_id"
+            ))
+            .hint(write_client_id(server, &issuer)));
         }
         let auth_method = match secret {
             None => AuthMethod::None,
@@ -74,7 +71,7 @@ impl OAuthClient {
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
         let Some(endpoint) = &authority.registration else {
-            return Err(Fault::denied(format!("{issuer} registers no clients by itself."))
+            return Err(Fault::denied(format!("{issuer} does not support dynamic client registration"))
                 .hint(write_client_id(server, &issuer)));
         };
         let about = json!({
@@ -92,13 +89,13 @@ impl OAuthClient {
         let answer = http.send(Method::POST, endpoint, sent).await?;
         if !answer.status.is_success() {
             return Err(Fault::denied(format!(
-                "{issuer} does not register Gatehouse: {}.",
+                "{issuer} refused to register Gatehouse: {}",
                 answer.error_text(&[])
             ))
             .hint(write_client_id(server, &issuer)));
         }
         let registered: RegistrationResponse =
-            answer.json(&format!("What {issuer} says of the registration"))?;
+            answer.json(&format!("the registration response of {issuer}"))?;
         let auth_method = match registered.token_endpoint_auth_method.as_deref() {
             _ if registered.client_secret.is_none() => AuthMethod::None,
             Some("none") => AuthMethod::None,
@@ -108,7 +105,6 @@ impl OAuthClient {
         Ok(Self { id: registered.client_id, secret: registered.client_secret.map(Secret::new), auth_method })
     }
 
-    /// Adds to a form, or beside it, what shows who sends it.
     pub(super) fn authenticate(&self, mut pairs: Vec<(&'static str, String)>) -> RequestContent {
         let mut sent =
             RequestContent { secrets: self.secret.iter().cloned().collect(), ..RequestContent::default() };
@@ -129,7 +125,7 @@ impl OAuthClient {
 }
 
 impl AuthMethod {
-    /// RFC 8414: without a list it is `client_secret_basic`.
+    /// Selects the method for a client with a secret. The default is `client_secret_basic` (RFC 8414).
     fn for_secret(offered: &[String]) -> Self {
         let has = |name: &str| offered.iter().any(|one| one == name);
         if has("client_secret_post") && !has("client_secret_basic") {
@@ -142,7 +138,7 @@ impl AuthMethod {
 
 fn write_client_id(server: &str, issuer: &str) -> String {
     format!(
-        "Register Gatehouse at {issuer} with the redirect address http://127.0.0.1/callback, and write the \
-         client_id that you get and issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
+        "Register Gatehouse at {issuer} with the redirect URI http://127.0.0.1/callback, then set client_id and \
+        issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
     )
 }

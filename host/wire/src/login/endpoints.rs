@@ -1,6 +1,6 @@
-//! Endpoints of a login at other origins than the authorization server's own. Metadata that names the login page of one
-//! company and the token endpoint of another gives the second one the code and its verifier, so such endpoints need the
-//! word of presets.toml or of the user.
+//! Endpoints outside the authorization server's own origin. Metadata that combines one company's login page with
+//! another's token endpoint would give the code and its verifier to the latter, so such endpoints require presets.toml
+//! or the user to confirm them.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,19 @@ use gatehouse_net::Url;
 
 use super::{LoginSettings, login_store::StoredLogin, metadata::AuthorizationServer, parsed};
 
-/// Dialog with the person who logs in.
+/// Dialog with the user who logs in.
 #[async_trait]
 pub trait LoginDialog: Send + Sync {
-    /// Asks whether these endpoints belong to their authorization server. `None` if nobody can be asked.
+    /// Asks if these endpoints belong together. Returns `None` if there is no user to ask.
     async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool>;
 
-    /// Shows the address to open in a browser, and the authorization server that gets the login.
     fn show(&self, issuer: &Url, address: &Url);
 }
 
-/// Endpoints of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginEndpoints {
-    /// The authorization server.
     pub issuer: Url,
-    /// The origin of each endpoint, by its name in the metadata: `authorization`, `token`, `registration`, `revocation`.
+    /// Origins by metadata name: `authorization`, `token`, `registration`, `revocation`.
     pub origins: BTreeMap<String, String>,
 }
 
@@ -46,10 +43,11 @@ impl LoginEndpoints {
         self.origins.values().all(|origin| *origin == own)
     }
 
-    /// Checks that the endpoints are the issuer's. Returns origins that the user confirmed, now or for the earlier login.
+    /// Checks that the endpoints belong to the issuer. Returns the origins that the user confirmed, now or for the
+    /// earlier login.
     ///
     /// # Errors
-    /// `denied` if neither their origin, presets.toml nor the user says so.
+    /// `denied` if the origins differ and neither presets.toml nor the user confirms them.
     pub(super) async fn check(
         self,
         server: &str,
@@ -68,7 +66,7 @@ impl LoginEndpoints {
         }
         match dialog.confirm(&self).await {
             Some(true) => Ok(Some(self.origins)),
-            Some(false) => Err(Fault::denied(format!("The login to '{server}' was not confirmed."))),
+            Some(false) => Err(Fault::denied(format!("the login to '{server}' was not confirmed"))),
             None => Err(self.unconfirmed(server)),
         }
     }
@@ -77,11 +75,11 @@ impl LoginEndpoints {
         let origins: Vec<String> = self.origins.iter().map(|(name, at)| format!("{name} at {at}")).collect();
         let (issuer, origins) = (&self.issuer, origins.join(", "));
         Fault::denied(format!(
-            "The authorization server {issuer} of '{server}' has endpoints at other hosts: {origins}."
+            "the authorization server {issuer} of '{server}' has endpoints at other hosts: {origins}"
         ))
         .hint(format!(
-            "If they belong together, write issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml, or \
-             run `gatehouse servers login {server}` at a terminal and confirm them."
+            "If they belong together, set issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml, or run \
+            `gatehouse servers login {server}` at a terminal and confirm them."
         ))
     }
 }

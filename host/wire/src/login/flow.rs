@@ -1,5 +1,5 @@
-//! The login itself, from the first refusal of the server to tokens on disk: authorization code with PKCE (S256), for one
-//! resource, with a redirect to this machine (RFC 6749, 7636, 8252, 8707).
+//! Login flow: authorization code with PKCE (S256) for one resource, with a loopback redirect (RFC 6749, 7636, 8252,
+//! 8707).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatehouse_core::{Fault, http::Secret, names::quoted};
@@ -20,14 +20,14 @@ use super::{
     token::{TokenEndpoint, TokenError, TokenResponse},
 };
 
-/// What a server is asked to see whether it wants a login. It changes nothing there.
+/// Request that shows if a server requires a login. It has no side effects.
 const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
 impl Logins {
-    /// Logs in to the server at `url`, and keeps the login.
+    /// Logs in to the server at `url` and stores the login.
     ///
     /// # Errors
-    /// What the server, its authorization server or the person at the browser refuse, and what is not safe there.
+    /// Refusals of the server, the authorization server or the user, and metadata that breaks a rule.
     pub async fn log_in(
         &self,
         server: &str,
@@ -36,7 +36,7 @@ impl Logins {
         dialog: &dyn LoginDialog,
     ) -> Result<LoginState, Fault> {
         let shared = &self.shared;
-        // A name that no file can have is found before anybody logs in.
+        // Reject a server name that cannot be a file name before the user logs in.
         let earlier = shared.store.read(server).await.or_else(|fault| match fault.kind {
             gatehouse_core::FaultKind::InvalidArguments => Err(fault),
             _ => Ok(None),
@@ -46,14 +46,16 @@ impl Logins {
         let issuer = settings.issuer.as_ref().map(|issuer| issuer.url.as_str());
         let named_issuer = issuer.map(parsed).transpose()?;
         let named = NamedHosts::new([&url].into_iter().chain(&named_issuer));
-        let target = named.check(url.as_str(), &format!("Server '{server}'"))?;
+        let target = named.check(url.as_str(), &format!("server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
         let discovery = Discovery { http: &shared.http, named: &named, server: &url, issuer };
         let authority = discovery.run(&challenge).await.map_err(|fault| match status {
             StatusCode::UNAUTHORIZED => fault,
             _ => {
-                let message =
-                    format!("Server '{server}' asks for no login: it answers {status}. {}", fault.message);
+                let message = format!(
+                    "server '{server}' does not require a login (it answered {status}): {}",
+                    fault.message
+                );
                 Fault { message, ..fault }
             }
         })?;
@@ -79,7 +81,7 @@ impl Logins {
         let issued =
             endpoint.exchange(&code, &verifier, &redirect).await.map_err(|refused| match refused {
                 TokenError::Grant(told) | TokenError::Client(told) => {
-                    Fault::denied(format!("The login is refused: {told}."))
+                    Fault::denied(format!("the login was refused: {told}"))
                 }
                 TokenError::Other(fault) => fault,
             })?;
@@ -102,8 +104,8 @@ impl Logins {
         if login.state(shared.clock.now_ms()) == LoginState::Ended {
             let issuer = quoted(&login.issuer, 200);
             return Err(Fault::unavailable(format!(
-                "The login to '{server}' is already over: {issuer} issued a token that expires immediately, and none to \
-                 renew it with."
+                "the login to '{server}' has already expired: {issuer} issued a token that expires immediately, and \
+                no refresh token"
             )));
         }
         let _locked = shared.store.lock(server).await?;
@@ -111,7 +113,7 @@ impl Logins {
         Ok(login.state(shared.clock.now_ms()))
     }
 
-    /// What the server says to somebody who is not logged in. Old servers take no POST at this address.
+    /// Returns the server's challenge to an unauthenticated request. Older servers do not accept POST here.
     async fn probe(&self, target: &LoginTarget) -> Result<(BearerChallenge, StatusCode), Fault> {
         let ping =
             RequestContent { body: Some(("application/json", PING.to_owned())), ..RequestContent::default() };
@@ -124,7 +126,7 @@ impl Logins {
 }
 
 impl StoredLogin {
-    /// Takes new tokens in the place of the old ones. A server that sends no new refresh token goes on with the old one.
+    /// Replaces the tokens. The old refresh token remains if the server issued no new one.
     pub(super) fn replace_tokens(&mut self, issued: TokenResponse, now: u64) {
         self.access_token = issued.access;
         self.refresh_token = issued.refresh.or_else(|| self.refresh_token.take());
@@ -134,7 +136,7 @@ impl StoredLogin {
     }
 }
 
-/// Those that presets.toml or the command line say, else those that the server asked for, else all that it knows.
+/// Returns the configured scopes, else those of the challenge, else all supported ones.
 fn scopes(
     settings: &LoginSettings,
     challenge: &BearerChallenge,
@@ -144,7 +146,6 @@ fn scopes(
     told.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
 }
 
-/// 256 bits that nobody can guess, in letters that an address can hold.
 fn random() -> Result<Secret, Fault> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
 }

@@ -1,5 +1,5 @@
-//! Requests of a login: bounded in size and time, never redirected, and only to addresses that [`super::address`] lets
-//! through. A name that stands for a private address is refused where the client connects.
+//! HTTP requests of a login: bounded in size and time, never redirected, and only to URLs that [`super::address`]
+//! allows. A host that resolves to a private address is rejected on connection.
 
 use std::time::Duration;
 
@@ -21,31 +21,25 @@ use tokio::time::timeout;
 use super::address::{LoginTarget, NAME_IT};
 use crate::outbound::resolver::{self, NoPublicAddress, Resolver};
 
-/// For one request with its answer.
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(20);
 
-/// Bytes of an answer; documents of this kind have a few thousand.
 const MAX_BODY: usize = 256 << 10;
 
-/// Opens nothing before the first request.
 pub(super) struct LoginHttp {
     public: HttpClients,
     any: HttpClients,
 }
 
-/// What came back.
 pub(super) struct Response {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// What is sent besides the method.
 #[derive(Default)]
 pub(super) struct RequestContent {
     pub(super) body: Option<(&'static str, String)>,
     pub(super) authorization: Option<Secret>,
-    /// What must not come back in a message.
     pub(super) secrets: Vec<Secret>,
 }
 
@@ -53,7 +47,7 @@ impl LoginHttp {
     pub(super) fn new() -> Self {
         let clients = |reach: AddressScope| {
             HttpClients::new(move |builder| {
-                // Logins are rare; an idle connection would only be another one's to find.
+                // Logins are rare, so idle connections are useless.
                 builder
                     .dns_resolver(Resolver::new(reach, resolver::system_lookup()))
                     .pool_max_idle_per_host(0)
@@ -66,7 +60,7 @@ impl LoginHttp {
         self.send(Method::GET, target, RequestContent::default()).await
     }
 
-    /// Sends one request. A fault names the host and nothing of the address but that.
+    /// Sends one request. Faults name the host, but not the rest of the URL.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -82,7 +76,7 @@ impl LoginHttp {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(authorization) = sent.authorization {
             let mut value = HeaderValue::from_str(authorization.reveal())
-                .map_err(|_| Fault::internal("The credentials cannot be sent in a header."))?;
+                .map_err(|_| Fault::internal("the credentials cannot be sent in a header"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -93,11 +87,11 @@ impl LoginHttp {
         let exchange = async {
             let response = client.execute(request).await.map_err(|error| failed(&host, error))?;
             let (status, headers) = (response.status(), response.headers().clone());
-            // A stream of events that a server opens without a login has no end; nobody reads it.
+            // An event stream that a server opens without a login never ends; do not read it.
             let body = if is_events(&headers) { Ok(Vec::new()) } else { read_body(response, MAX_BODY).await };
             let body = body.map_err(|error| match error {
                 BodyError::TooLarge | BodyError::Stopped => {
-                    Fault::denied(format!("{host} answers with more than {MAX_BODY} bytes."))
+                    Fault::denied(format!("{host} answered with more than {MAX_BODY} bytes"))
                 }
                 BodyError::Broken(error, _) => failed(&host, error),
             })?;
@@ -105,7 +99,7 @@ impl LoginHttp {
         };
         timeout(MAX_REQUEST_TIME, exchange).await.unwrap_or_else(|_| {
             let seconds = MAX_REQUEST_TIME.as_secs();
-            Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds} s.")))
+            Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds} s")))
         })
     }
 }
@@ -119,33 +113,31 @@ fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
     let error = error.without_url();
     let mut causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
     if causes.any(|cause| cause.is::<NoPublicAddress>()) {
-        return Fault::denied(format!("{host} is not asked: its name stands for no public address."))
+        return Fault::denied(format!("refusing to contact {host}: it resolves to no public address"))
             .hint(NAME_IT);
     }
     let cause = quoted(&plain_cause(&error), 200);
-    Fault::unavailable(format!("{host} cannot be reached: {cause}."))
+    Fault::unavailable(format!("cannot reach {host}: {cause}"))
 }
 
 impl Response {
-    /// The values of `WWW-Authenticate`.
     pub(super) fn challenges(&self) -> impl Iterator<Item = &str> {
         let values = self.headers.get_all(gatehouse_net::header::WWW_AUTHENTICATE);
         values.iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// The document in it. `what` begins the message.
+    /// Parses the body. `what` starts the error message.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, Fault> {
-        serde_json::from_slice(&self.body)
-            .map_err(|_| Fault::unavailable(format!("{what} is not a document that can be read.")))
+        serde_json::from_slice(&self.body).map_err(|_| Fault::unavailable(format!("cannot parse {what}")))
     }
 
-    /// The `error` of RFC 6749 section 5.2 that it holds, if any.
+    /// Returns the `error` code of the body (RFC 6749 section 5.2), if any.
     pub(super) fn error(&self) -> Option<String> {
         let value: Value = serde_json::from_slice(&self.body).ok()?;
         Some(value.get("error")?.as_str()?.to_owned())
     }
 
-    /// What it says about an error, without what was secret in the request.
+    /// Describes the error, without the secrets of the request.
     pub(super) fn error_text(&self, secrets: &[Secret]) -> String {
         let value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -156,15 +148,14 @@ impl Response {
     }
 }
 
-/// `name=value&…`, escaped as forms are.
 pub(super) fn form(pairs: &[(&str, &str)]) -> String {
-    // A form is written as the query of an address is.
+    // URL queries use the same encoding.
     let Ok(mut url) = Url::parse("http://form.invalid/") else { return String::new() };
     url.query_pairs_mut().extend_pairs(pairs);
     url.query().unwrap_or_default().to_owned()
 }
 
-/// `Authorization` with id and secret of a client (RFC 6749 section 2.3.1: each escaped as in a form).
+/// Returns the `Authorization` value of a client (RFC 6749 section 2.3.1: both parts are form-encoded).
 pub(super) fn basic(id: &str, secret: &Secret) -> Secret {
     let escaped = |text: &str| form(&[("", text)]).trim_start_matches('=').to_owned();
     let pair = STANDARD.encode(format!("{}:{}", escaped(id), escaped(secret.reveal())));

@@ -1,5 +1,5 @@
-//! A login on disk: `logins/NAME.json`, for this user alone, replaced whole. Whoever changes one holds the lock beside it,
-//! so that two hosts on one folder do not use up one refresh token each.
+//! Logins on disk: `logins/NAME.json`, readable only by the user, replaced atomically. A writer holds the lock file
+//! next to it, so that two hosts do not use the same refresh token.
 
 use std::{
     collections::BTreeMap,
@@ -19,26 +19,22 @@ use tokio::{
 
 use super::client::OAuthClient;
 
-/// How long somebody else's change of a login is waited for: twice what a request of one may take.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(45);
 
-/// Between two looks at a lock that another process has; the system has no wait that can be given up.
+/// Pause between attempts to lock. The blocking lock of the system cannot be cancelled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bytes of a file; tokens have some thousand.
 const MAX_FILE: u64 = 256 << 10;
 
-/// What is kept of a login. Times are milliseconds since 1970-01-01T00:00:00Z.
+/// Login as stored. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredLogin {
-    /// The server that it is for, and no other: scheme, host, port and path.
     pub(super) server: String,
-    /// What the authorization server calls that (RFC 8707).
     pub(super) resource: String,
     pub(super) issuer: String,
-    /// The authorization server that presets.toml named then, which may lie in the own network.
+    /// Authorization server that presets.toml named at the login. It may be in a private network.
     pub(super) named_issuer: Option<String>,
-    /// Origins of endpoints that the user confirmed as the issuer's, by name. `None` if that was not needed.
+    /// Origins of endpoints that the user confirmed, by name. `None` if no confirmation was required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) confirmed_origins: Option<BTreeMap<String, String>>,
     pub(super) token_endpoint: String,
@@ -50,16 +46,14 @@ pub(super) struct StoredLogin {
     #[serde(with = "optional_secret")]
     pub(super) refresh_token: Option<Secret>,
     pub(super) issued_at: u64,
-    /// None where the server did not say.
+    /// `None` if the server did not set one.
     pub(super) expires_at: Option<u64>,
 }
 
-/// Logins by the name of their server.
 pub(super) struct LoginStore {
     folder: PathBuf,
 }
 
-/// The right to change one login; it ends when this is dropped.
 pub(super) struct LoginLock {
     _file: File,
 }
@@ -69,7 +63,6 @@ impl LoginStore {
         Self { folder }
     }
 
-    /// The login to a server; none where there is none.
     pub(super) async fn read(&self, server: &str) -> Result<Option<StoredLogin>, Fault> {
         let path = self.path(server, "json")?;
         let shown = path.display().to_string();
@@ -77,41 +70,38 @@ impl LoginStore {
         let bytes = match bytes {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Fault::unavailable(format!("{shown}: cannot be read: {error}."))),
+            Err(error) => return Err(Fault::unavailable(format!("cannot read {shown}: {error}"))),
         };
         let login = serde_json::from_slice(&bytes);
         login.map(Some).map_err(|_| {
-            Fault::unavailable(format!("{shown}: is not a login that can be read."))
+            Fault::unavailable(format!("{shown} is not a valid login file"))
                 .hint(format!("Run: gatehouse servers login {server}"))
         })
     }
 
-    /// Keeps a login for good.
     pub(super) async fn write(&self, server: &str, login: &StoredLogin) -> Result<(), Fault> {
         let path = self.path(server, "json")?;
         let shown = path.display().to_string();
-        let failed = |why: String| Fault::unavailable(format!("{shown}: cannot be written: {why}."));
+        let failed = |why: String| Fault::unavailable(format!("cannot write {shown}: {why}"));
         let bytes = serde_json::to_vec_pretty(login).map_err(|error| failed(error.to_string()))?;
         let written = blocking(move || write_private(&path, &bytes, Durability::Synced)).await;
         written.map_err(|error| failed(error.to_string()))
     }
 
-    /// Forgets a login; false where there was none.
     pub(super) async fn remove(&self, server: &str) -> Result<bool, Fault> {
         let path = self.path(server, "json")?;
         let shown = path.display().to_string();
         match blocking(move || std::fs::remove_file(path)).await {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Fault::unavailable(format!("{shown}: cannot be removed: {error}."))),
+            Err(error) => Err(Fault::unavailable(format!("cannot remove {shown}: {error}"))),
         }
     }
 
-    /// Waits until nobody else changes this login.
     pub(super) async fn lock(&self, server: &str) -> Result<LoginLock, Fault> {
         let path = self.path(server, "lock")?;
         let shown = path.display().to_string();
-        let failed = |error: io::Error| Fault::unavailable(format!("{shown}: cannot be locked: {error}."));
+        let failed = |error: io::Error| Fault::unavailable(format!("cannot lock {shown}: {error}"));
         let folder = self.folder.clone();
         let open = move || {
             make_private(&folder)?;
@@ -124,7 +114,7 @@ impl LoginStore {
                 Ok(()) => return Ok(LoginLock { _file: file }),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {
-                    let message = format!("The login to '{server}' is being changed by another process.");
+                    let message = format!("another process is changing the login to '{server}'");
                     return Err(Fault::new(FaultKind::TimedOut, message));
                 }
                 Err(TryLockError::WouldBlock) => sleep(LOCK_POLL_INTERVAL).await,
@@ -138,7 +128,7 @@ impl LoginStore {
         if plain && server.chars().all(letter) {
             return Ok(self.folder.join(format!("{server}.{ending}")));
         }
-        Err(Fault::invalid(format!("'{}' is not the name of a server.", quoted(server, 64))))
+        Err(Fault::invalid(format!("invalid server name '{}'", quoted(server, 64))))
     }
 }
 
@@ -156,7 +146,7 @@ fn bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A secret in a file that only its owner reads.
+/// Serializes a secret in plain text: the file is readable only by its owner.
 mod secret {
     use super::{Deserialize, Deserializer, Secret, Serializer};
 
@@ -169,7 +159,6 @@ mod secret {
     }
 }
 
-/// The same, where there may be none.
 pub(super) mod optional_secret {
     use super::{Deserialize, Deserializer, Secret, Serialize, Serializer};
 

@@ -1,6 +1,5 @@
-//! Finds where to log in: the metadata of the protected resource (RFC 9728), then that of its authorization server
-//! (RFC 8414, or OpenID Connect Discovery). Both are checked before anything of them is used: the resource must be the
-//! server, the issuer must be the one that was asked, and S256 must be there.
+//! Metadata discovery: the protected resource (RFC 9728), then its authorization server (RFC 8414 or OpenID Connect
+//! Discovery). The resource must cover the server, the issuer must match, and S256 must be supported.
 
 use gatehouse_core::{Fault, names::quoted};
 use gatehouse_net::Url;
@@ -12,23 +11,18 @@ use super::{
     http::LoginHttp,
 };
 
-/// Where to log in, checked.
 pub(super) struct AuthorizationServer {
-    /// As its metadata writes it.
     pub(super) issuer: String,
-    /// What the token is to be for (RFC 8707).
     pub(super) resource: String,
-    /// Scopes to ask for where nobody says otherwise.
     pub(super) scopes: Vec<String>,
     pub(super) authorization: LoginTarget,
     pub(super) token: LoginTarget,
     pub(super) registration: Option<LoginTarget>,
     pub(super) revocation: Option<LoginTarget>,
-    /// How clients with a secret show it.
     pub(super) auth_methods: Vec<String>,
-    /// Whether the redirect must name the issuer (RFC 9207).
+    /// True if the redirect must name the issuer (RFC 9207).
     pub(super) names_issuer: bool,
-    /// Whether a client may be the address of a document about it.
+    /// True if a `client_id` may be the URL of a metadata document.
     pub(super) takes_client_documents: bool,
 }
 
@@ -58,23 +52,21 @@ struct AuthorityDocument {
     client_id_metadata_document_supported: bool,
 }
 
-/// One search for the place to log in to a server.
 pub(super) struct Discovery<'a> {
     pub(super) http: &'a LoginHttp,
     pub(super) named: &'a NamedHosts,
     pub(super) server: &'a Url,
-    /// The authorization server that presets.toml names.
     pub(super) issuer: Option<&'a str>,
 }
 
 impl Discovery<'_> {
-    /// Where to log in.
+    /// Finds the authorization server.
     ///
     /// # Errors
-    /// `denied` for documents that break a rule, `unavailable` where there are none.
+    /// `denied` if a document breaks a rule, `unavailable` if there is none.
     pub(super) async fn run(&self, challenge: &BearerChallenge) -> Result<AuthorizationServer, Fault> {
         let found = self.resource(challenge).await?;
-        // Servers from before RFC 9728 are their own authorization server.
+        // Servers older than RFC 9728 are their own authorization server.
         let document = found.unwrap_or_else(|| ResourceDocument {
             resource: super::address::resource(self.server),
             authorization_servers: vec![self.server.origin().ascii_serialization()],
@@ -83,12 +75,12 @@ impl Discovery<'_> {
         let issuer = self.choose(&document)?;
         let about = self.authority(&issuer).await?;
         let endpoint = |text: &str, what: &str| {
-            self.named.check(text, &format!("The {what} endpoint of {}", quoted(&issuer, 200)))
+            self.named.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
         };
         if !about.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             let message =
-                format!("{} does not say that it checks S256 code challenges.", quoted(&issuer, 200));
-            return Err(Fault::denied(message).hint("A login there would not be safe from other programs."));
+                format!("{} does not declare support for S256 code challenges", quoted(&issuer, 200));
+            return Err(Fault::denied(message).hint("Without them, another program could steal the login."));
         }
         let optional =
             |text: &Option<String>, what: &str| text.as_ref().map(|text| endpoint(text, what)).transpose();
@@ -106,10 +98,9 @@ impl Discovery<'_> {
         })
     }
 
-    /// The metadata of the server; none where it has none.
     async fn resource(&self, challenge: &BearerChallenge) -> Result<Option<ResourceDocument>, Fault> {
         let host = self.server.host_str().unwrap_or_default();
-        let what = format!("The metadata of {host}");
+        let what = format!("the metadata of {host}");
         let candidates = match &challenge.resource_metadata {
             Some(told) => vec![told.clone()],
             None => well_known(self.server, "oauth-protected-resource"),
@@ -123,17 +114,16 @@ impl Discovery<'_> {
             let of_server = Url::parse(&document.resource).is_ok_and(|url| covers(&url, self.server));
             if !of_server {
                 let shown = quoted(&document.resource, 200);
-                return Err(Fault::denied(format!("{what} is for another resource: '{shown}'.")));
+                return Err(Fault::denied(format!("{what} is for another resource: '{shown}'")));
             }
             return Ok(Some(document));
         }
         if challenge.resource_metadata.is_some() {
-            return Err(Fault::unavailable(format!("{what} is not where the server says.")));
+            return Err(Fault::unavailable(format!("{what} was not found at the advertised URL")));
         }
         Ok(None)
     }
 
-    /// The authorization server that presets.toml names, else the first.
     fn choose(&self, document: &ResourceDocument) -> Result<String, Fault> {
         let host = self.server.host_str().unwrap_or_default();
         let listed = &document.authorization_servers;
@@ -144,44 +134,46 @@ impl Discovery<'_> {
         chosen.cloned().ok_or_else(|| match self.issuer {
             Some(issuer) => {
                 let shown = quoted(issuer, 200);
-                Fault::denied(format!("{host} does not take logins of '{shown}', which presets.toml names."))
+                Fault::denied(format!(
+                    "{host} does not accept logins of '{shown}', the issuer in presets.toml"
+                ))
             }
-            None => Fault::unavailable(format!("{host} names no authorization server.")),
+            None => Fault::unavailable(format!("{host} names no authorization server")),
         })
     }
 
     async fn authority(&self, issuer: &str) -> Result<AuthorityDocument, Fault> {
         let shown = quoted(issuer, 200);
-        let base = self.named.check(issuer, "The authorization server")?.url;
+        let base = self.named.check(issuer, "the authorization server")?.url;
         let mut candidates = well_known(&base, "oauth-authorization-server");
         candidates.extend(well_known(&base, "openid-configuration"));
         let path = base.path().trim_end_matches('/');
         if !path.is_empty() {
-            // Only OpenID Connect appends; the root is another issuer.
+            // Only OpenID Connect appends to the path. The root would be another issuer.
             candidates.retain(|candidate| candidate.ends_with(path));
             let mut appended = base.clone();
             appended.set_path(&format!("{path}/.well-known/openid-configuration"));
             candidates.push(appended.into());
         }
         for candidate in candidates {
-            let answer = self.http.get(&self.named.check(&candidate, "The authorization server")?).await?;
+            let answer = self.http.get(&self.named.check(&candidate, "the authorization server")?).await?;
             if !answer.status.is_success() {
                 continue;
             }
-            let document: AuthorityDocument = answer.json(&format!("The metadata of {shown}"))?;
+            let document: AuthorityDocument = answer.json(&format!("the metadata of {shown}"))?;
             if !same_issuer(&document.issuer, issuer) {
                 let other = quoted(&document.issuer, 200);
                 return Err(Fault::denied(format!(
-                    "The metadata of {shown} is for another issuer: '{other}'."
+                    "the metadata of {shown} is for another issuer: '{other}'"
                 )));
             }
             return Ok(document);
         }
-        Err(Fault::unavailable(format!("{shown} publishes no metadata of an authorization server.")))
+        Err(Fault::unavailable(format!("{shown} publishes no authorization server metadata")))
     }
 }
 
-/// Where a document about a URL is looked for: with its path behind the name, then at the root.
+/// Returns the well-known URLs for a document about `url`: with its path after the name, then at the root.
 fn well_known(url: &Url, name: &str) -> Vec<String> {
     let origin = url.origin().ascii_serialization();
     let path = url.path().trim_end_matches('/');
@@ -192,7 +184,7 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
     places
 }
 
-/// Issuers are compared as they are written, but for the slash at the end that one of two documents often has.
+/// Compares issuers as strings, except for a trailing slash, which one of two documents often has.
 pub(super) fn same_issuer(a: &str, b: &str) -> bool {
     a.strip_suffix('/').unwrap_or(a) == b.strip_suffix('/').unwrap_or(b)
 }

@@ -1,13 +1,12 @@
-//! Logins to servers behind this host, by OAuth: made at a terminal, kept in files, renewed ahead of their end, and shown
-//! to the one server that each was made for.
+//! OAuth logins to MCP servers: made in a terminal, stored in files, renewed before they expire, and sent only to the
+//! server that each was made for.
 //!
-//! Whoever sends requests to a server asks [`Logins::bearer`] before each and, after a 401, [`Logins::refused`] once; it
-//! never follows a redirect with a token, and takes it out of what comes back with a [`gatehouse_core::http::Redactor`].
-//! Files are read for each request, so that a login which another process made, renewed or removed holds at once.
+//! Before each request, a caller gets a token from [`Logins::bearer`]; after a 401, it calls
+//! [`Logins::renew_refused_token`] once. It never follows redirects with a token, and redacts the token from responses.
+//! Files are read for each request, so that changes by other processes apply immediately.
 //!
-//! The protocol is written over our own HTTP client. What rmcp has for it counts time by a clock that no test can set, renews
-//! again what another host has just renewed, takes no token back, follows redirects while it renews, and needs a second
-//! implementation of hashes and random numbers.
+//! The OAuth support of rmcp is not used: its clock cannot be set by tests, it repeats a renewal that another host has
+//! just made, and it does not revoke tokens. It also follows redirects while renewing.
 
 mod address;
 mod callback;
@@ -42,72 +41,59 @@ use self::{
     token::TokenEndpoint,
 };
 
-/// What presets.toml says of the login to one server, `[servers.NAME.oauth]`.
+/// Login settings of one server, `[servers.NAME.oauth]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginSettings {
-    /// The authorization server. Default: the first that the server names.
+    /// Authorization server. Default: the first that the server lists.
     pub issuer: Option<NamedIssuer>,
-    /// Scopes to ask for; without them those that the server names.
+    /// Scopes to request. Default: those that the server names.
     pub scopes: Vec<String>,
-    /// The port that the browser comes back to, where the registration names one.
+    /// Port of the redirect URI, if the client registration requires a certain one.
     pub redirect_port: Option<u16>,
 }
 
-/// Authorization server that presets.toml names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedIssuer {
-    /// Its issuer identifier.
     pub url: String,
-    /// The client that the user registered there. `None` if Gatehouse registers one.
+    /// Client that the user registered there. `None` if Gatehouse registers one.
     pub client: Option<NamedClient>,
 }
 
-/// Client of one authorization server, which no other one may see.
+/// Client of one authorization server. Never sent to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedClient {
-    /// Its `client_id`.
     pub id: String,
-    /// Its secret, if it has one.
     pub secret: Option<Secret>,
 }
 
-/// How a login does. Times are milliseconds since 1970-01-01T00:00:00Z.
+/// State of a login. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginState {
-    /// There is none.
     None,
-    /// It holds.
     Valid {
-        /// Until when, as it is now; none where the server did not say.
+        /// Current expiry. `None` if the server did not set one.
         until: Option<u64>,
-        /// Whether it is renewed ahead of that.
         renewable: bool,
     },
-    /// It is over, and cannot be renewed.
+    /// Expired, and cannot be renewed.
     Ended,
-    /// It was made for another address than the server has now.
     Elsewhere {
-        /// That address.
         server: String,
     },
 }
 
-/// What became of a login that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogoutOutcome {
-    /// There was none.
     NoLogin,
-    /// It is forgotten here, and the authorization server takes it no more.
     Revoked,
-    /// It is forgotten here alone, for this reason.
+    /// Removed only here, with the reason.
     Forgotten(String),
 }
 
-/// The logins of a host. Nothing is opened or read before the first one is asked for.
+/// Logins of a host. Opens and reads nothing before the first use.
 pub struct Logins {
     shared: Arc<LoginContext>,
     renewals: TokenRenewals,
-    /// Renewals under way.
     tasks: TaskTracker,
 }
 
@@ -118,18 +104,17 @@ struct LoginContext {
 }
 
 impl Logins {
-    /// Those in `folder`, which is made with the first one.
+    /// Uses the logins in `folder`, which the first login creates.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Self {
         let shared = Arc::new(LoginContext { store: LoginStore::new(folder), http: LoginHttp::new(), clock });
         Self { shared, renewals: TokenRenewals::default(), tasks: TaskTracker::new() }
     }
 
-    /// The token for a request to `target`, of the server that presets.toml declares at `declared`; renewed first where it
-    /// is about to end. None where there is no login, where it was made for another address, and where the request
-    /// leaves the origin that was declared.
+    /// Returns the token for a request to `target`, renewed if necessary. `None` if there is no login for the URL
+    /// `declared`, or if `target` has another origin.
     ///
     /// # Errors
-    /// `denied` where the login is over, and what renewing ends in.
+    /// `denied` if the login has expired, or the error of the renewal.
     pub async fn bearer(&self, server: &str, declared: &str, target: &Url) -> Result<Option<Secret>, Fault> {
         let url = parsed(declared)?;
         if url.origin() != target.origin() {
@@ -145,7 +130,6 @@ impl Logins {
         }
         match self.renew(server, &login.access_token).await {
             Ok(token) => Ok(Some(token)),
-            // It still holds, and the next request tries again.
             Err(fault) if !login.is_over(now) => {
                 tracing::debug!(server, fault = %fault.message, "a login is not renewed yet");
                 Ok(Some(login.access_token))
@@ -154,10 +138,10 @@ impl Logins {
         }
     }
 
-    /// The token to repeat a request with, once, after the server answered 401. `used` is the token that the request had.
+    /// Returns a token to repeat a request with, once, after a 401. `used` is the token of the refused request.
     ///
     /// # Errors
-    /// `denied` where somebody has to log in, and what renewing ends in.
+    /// `denied` if the user must log in, or the error of the renewal.
     pub async fn renew_refused_token(
         &self,
         server: &str,
@@ -166,11 +150,11 @@ impl Logins {
     ) -> Result<Secret, Fault> {
         let url = parsed(declared)?;
         let Some(login) = self.shared.store.read(server).await? else {
-            return Err(needs_login(server, "wants a login"));
+            return Err(needs_login(server, "requires a login"));
         };
         if login.server != resource(&url) {
             let (was, is) = (quoted(&login.server, 200), quoted(&resource(&url), 200));
-            let fault = format!("The login to '{server}' was made for {was}, and the server is at {is} now.");
+            let fault = format!("the login to '{server}' was made for {was}, but the server is now at {is}");
             return Err(run_login(Fault::denied(fault), server));
         }
         let now = self.shared.clock.now_ms();
@@ -180,23 +164,22 @@ impl Logins {
         self.renew(server, used.unwrap_or(&login.access_token)).await
     }
 
-    /// What to say where a server refuses the token that [`Logins::refused`] gave.
+    /// Returns the fault for a server that refuses the token of [`Logins::renew_refused_token`] too.
     pub fn refused_again_fault(server: &str) -> Fault {
         login_ended_fault(server)
     }
 
-    /// What to say of a 403 that wants more scopes; none where the challenge says something else.
+    /// Returns the fault for a 403 that demands more scopes. `None` for other challenges.
     pub fn lacks_scope(server: &str, challenge: &BearerChallenge) -> Option<Fault> {
         if challenge.error.as_deref() != Some("insufficient_scope") {
             return None;
         }
         let scopes = quoted(&challenge.scopes().join(" "), 200);
-        let fault =
-            Fault::denied(format!("The login to '{server}' lacks the scopes that this needs: {scopes}."));
+        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {scopes}"));
         Some(fault.hint(format!("Run: gatehouse servers login {server} --scope \"{scopes}\"")))
     }
 
-    /// How the login to the server at `url` does. Asks nobody but the disk.
+    /// Returns the state of the login to the server at `url`, without network access.
     pub async fn state(&self, server: &str, url: &str) -> Result<LoginState, Fault> {
         let Some(login) = self.shared.store.read(server).await? else { return Ok(LoginState::None) };
         if login.server != resource(&parsed(url)?) {
@@ -205,10 +188,10 @@ impl Logins {
         Ok(login.state(self.shared.clock.now_ms()))
     }
 
-    /// Forgets a login, and has it taken back where its authorization server does that.
+    /// Removes a login, and revokes it if the authorization server supports that.
     ///
     /// # Errors
-    /// Where the file cannot be removed.
+    /// If the file cannot be removed.
     pub async fn log_out(&self, server: &str) -> Result<LogoutOutcome, Fault> {
         let shared = &self.shared;
         let _locked = shared.store.lock(server).await?;
@@ -221,12 +204,11 @@ impl Logins {
         Ok(revoked.map_or_else(|fault| LogoutOutcome::Forgotten(fault.message), |()| LogoutOutcome::Revoked))
     }
 
-    /// The time that logins go by.
     pub fn now_ms(&self) -> u64 {
         self.shared.clock.now_ms()
     }
 
-    /// Waits for renewals under way: what an authorization server has sent is kept before the host ends.
+    /// Waits for running renewals, so that new tokens are stored before the host exits.
     pub async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -236,9 +218,12 @@ impl Logins {
 impl LoginContext {
     async fn revoke(&self, login: &StoredLogin) -> Result<(), Fault> {
         let Some(endpoint) = &login.revocation_endpoint else {
-            return Err(Fault::unavailable(format!("{} takes no token back.", quoted(&login.issuer, 200))));
+            return Err(Fault::unavailable(format!(
+                "{} does not support token revocation",
+                quoted(&login.issuer, 200)
+            )));
         };
-        let target = login.named()?.check(endpoint, "The revocation endpoint")?;
+        let target = login.named()?.check(endpoint, "the revocation endpoint")?;
         let endpoint = TokenEndpoint {
             http: &self.http,
             target: &target,
@@ -253,17 +238,16 @@ impl LoginContext {
 }
 
 fn parsed(url: &str) -> Result<Url, Fault> {
-    Url::parse(url).map_err(|_| {
-        Fault::new(FaultKind::InvalidArguments, format!("'{}' is not an address.", quoted(url, 200)))
-    })
+    Url::parse(url)
+        .map_err(|_| Fault::new(FaultKind::InvalidArguments, format!("invalid URL '{}'", quoted(url, 200))))
 }
 
 fn needs_login(server: &str, what: &str) -> Fault {
-    run_login(Fault::denied(format!("Server '{server}' {what}.")), server)
+    run_login(Fault::denied(format!("server '{server}' {what}")), server)
 }
 
 fn login_ended_fault(server: &str) -> Fault {
-    run_login(Fault::denied(format!("The login to '{server}' is not valid any more.")), server)
+    run_login(Fault::denied(format!("the login to '{server}' is no longer valid")), server)
 }
 
 fn run_login(fault: Fault, server: &str) -> Fault {

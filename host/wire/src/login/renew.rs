@@ -1,5 +1,5 @@
-//! Renewing a login: ahead of its end, by one task for all who wait, under a lock that other hosts respect. Once the
-//! authorization server is asked, nobody's patience decides whether what it sends is kept.
+//! Renewal of logins before they expire. One task per login renews for all waiting callers, under a lock shared with
+//! other hosts. It runs to its end even if the callers stop waiting, so that new tokens are not lost.
 
 use std::{
     collections::HashMap,
@@ -19,11 +19,11 @@ use super::{
     token::{TokenEndpoint, TokenError},
 };
 
-/// How long before its end a token is renewed, in milliseconds: a call that begins now is to reach the server with it. A
-/// token of a few minutes has a tenth of its life instead.
+/// Milliseconds before the expiry at which a token is renewed, so that it is still valid when the server receives it.
+/// For a short-lived token, a tenth of its lifetime.
 const RENEWAL_MARGIN_MS: u64 = 60_000;
 
-/// After an authorization server could not be asked. Until the token ends, calls go on with it.
+/// Backoff after failures of the authorization server. Until it expires, the old token is used.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_secs(60) };
 
 #[derive(Default)]
@@ -33,14 +33,13 @@ pub(super) struct TokenRenewals {
 }
 
 impl StoredLogin {
-    /// Whether it is to be renewed. A clock that was set back says nothing about a token that is issued later.
+    /// True if it should be renewed. A token from the future is due too: the clock was set back.
     pub(super) fn is_due(&self, now: u64) -> bool {
         let Some(end) = self.expires_at else { return false };
         let margin = RENEWAL_MARGIN_MS.min(end.saturating_sub(self.issued_at) / 10);
         now.saturating_add(margin) >= end || now.saturating_add(RENEWAL_MARGIN_MS) < self.issued_at
     }
 
-    /// Whether no server takes it any more.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
@@ -52,7 +51,6 @@ impl StoredLogin {
         }
     }
 
-    /// The hosts that presets.toml named when it was made.
     pub(super) fn named(&self) -> Result<NamedHosts, Fault> {
         let issuer = self.named_issuer.as_deref().map(parsed).transpose()?;
         Ok(NamedHosts::new([&parsed(&self.server)?].into_iter().chain(&issuer)))
@@ -60,7 +58,7 @@ impl StoredLogin {
 }
 
 impl Logins {
-    /// A token in the place of `used`. Waits for the renewal that is under way, if one is.
+    /// Returns a token that replaces `used`. Joins a running renewal.
     pub(super) async fn renew(&self, server: &str, used: &Secret) -> Result<Secret, Fault> {
         let breaker = Arc::clone(
             lock(&self.renewals.breakers)
@@ -69,9 +67,11 @@ impl Logins {
         );
         let work = || {
             let (shared, name, used) = (Arc::clone(&self.shared), server.to_owned(), used.clone());
-            // A task of its own: a caller that gives up must not take the new refresh token with it.
+            // A separate task, so that the token is stored even if the caller is dropped.
             let task = self.tasks.spawn(async move { shared.renew(&name, &used, &breaker).await });
-            async move { task.await.unwrap_or_else(|_| Err(Fault::internal("Renewing a login broke down."))) }
+            async move {
+                task.await.unwrap_or_else(|_| Err(Fault::internal("the task that renews a login panicked")))
+            }
         };
         self.renewals.flights.run(server.to_owned(), work).await
     }
@@ -86,16 +86,16 @@ impl LoginContext {
     ) -> Result<Secret, Fault> {
         let _locked = self.store.lock(server).await?;
         let Some(mut login) = self.store.read(server).await? else {
-            return Err(needs_login(server, "wants a login"));
+            return Err(needs_login(server, "requires a login"));
         };
-        // Another host may have been faster.
+        // Another host may have renewed it.
         if login.access_token != *used && !login.is_due(self.clock.now_ms()) {
             return Ok(login.access_token);
         }
         let Some(refresh) = login.refresh_token.clone() else { return Err(login_ended_fault(server)) };
         breaker.check().map_err(|(fault, _)| fault)?;
-        let target = login.named()?.check(&login.token_endpoint, "The token endpoint")?;
-        // A disk that is full is found before the refresh token is used up, not after.
+        let target = login.named()?.check(&login.token_endpoint, "the token endpoint")?;
+        // Write first, so that a full disk is detected before the refresh token is used up.
         self.store.write(server, &login).await?;
         let endpoint = TokenEndpoint {
             http: &self.http,
@@ -108,23 +108,23 @@ impl LoginContext {
                 breaker.record_success();
                 login.replace_tokens(issued, self.clock.now_ms());
                 self.store.write(server, &login).await?;
-                tracing::debug!(server, "a login is renewed");
+                tracing::debug!(server, "renewed a login");
                 Ok(login.access_token)
             }
             Err(TokenError::Grant(told)) => {
-                tracing::warn!(server, why = told, "a login is not valid any more");
+                tracing::warn!(server, why = told, "a login is no longer valid");
                 login.refresh_token = None;
                 self.store.write(server, &login).await?;
                 Err(login_ended_fault(server))
             }
-            // A server that lost its clients may find them again; the login is worth a second try.
+            // Keep the login: a server that lost its clients may restore them.
             Err(TokenError::Client(told)) => {
-                tracing::warn!(server, why = told, "a login cannot be renewed");
+                tracing::warn!(server, why = told, "cannot renew a login");
                 breaker.record_failure(login_ended_fault(server));
                 Err(login_ended_fault(server))
             }
             Err(TokenError::Other(fault)) => {
-                let message = format!("The login to '{server}' cannot be renewed now. {}", fault.message);
+                let message = format!("cannot renew the login to '{server}': {}", fault.message);
                 let fault = Fault { message, ..fault };
                 breaker.record_failure(fault.clone());
                 Err(fault)

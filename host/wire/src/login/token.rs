@@ -1,4 +1,4 @@
-//! What is asked of the token endpoint: tokens for a code, new ones for a refresh token, and that one be revoked.
+//! Token endpoint: code exchange, refresh and revocation.
 
 use gatehouse_core::{Fault, http::Secret, names::quoted};
 use gatehouse_net::Method;
@@ -11,29 +11,29 @@ use super::{
     http::{LoginHttp, Response},
 };
 
-/// Bytes of a token; a header with a longer one is refused by most servers.
+/// Maximum bytes of a token. Most servers reject longer headers.
 const MAX_TOKEN: usize = 16 << 10;
 
-/// The longest life of a token that is believed, in seconds: what comes then is asked for again.
+/// Maximum lifetime of a token in seconds; longer ones are capped.
 const MAX_TOKEN_LIFE: u64 = 10 * 365 * 24 * 3600;
 
-/// Tokens as they were issued.
+/// Tokens of a response.
 pub(super) struct TokenResponse {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
-    /// Seconds.
+    /// Lifetime in seconds.
     pub(super) life: Option<u64>,
-    /// None where they are those that were asked for.
+    /// Granted scopes. `None` if they are the requested ones.
     pub(super) scopes: Option<Vec<String>>,
 }
 
-/// Why there are no tokens.
+/// Reason that no tokens were issued.
 pub(super) enum TokenError {
-    /// What was shown is not valid, and never will be again.
+    /// The code or refresh token is permanently invalid.
     Grant(String),
-    /// The client is not known there.
+    /// The client is unknown.
     Client(String),
-    /// Anything else; it may go another time.
+    /// Any other failure, possibly temporary.
     Other(Fault),
 }
 
@@ -48,22 +48,22 @@ struct TokenDocument {
     access_token: String,
     token_type: String,
     refresh_token: Option<String>,
-    /// A number, or one in quotes.
+    /// Number, or number as a string.
     expires_in: Option<Value>,
     scope: Option<String>,
 }
 
-/// One client at one token endpoint.
+/// Token endpoint with one client.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) http: &'a LoginHttp,
     pub(super) target: &'a LoginTarget,
     pub(super) client: &'a OAuthClient,
-    /// What the tokens are for (RFC 8707).
+    /// Resource of the tokens (RFC 8707).
     pub(super) resource: &'a str,
 }
 
 impl TokenEndpoint<'_> {
-    /// Tokens for a code, which is used up by it.
+    /// Exchanges an authorization code, which uses it up.
     pub(super) async fn exchange(
         &self,
         code: &Secret,
@@ -79,7 +79,7 @@ impl TokenEndpoint<'_> {
         self.ask(pairs, [code.clone(), verifier.clone()]).await
     }
 
-    /// New tokens. A server that rotates refresh tokens takes the old one no more.
+    /// Refreshes the tokens. A server with rotation invalidates the old refresh token.
     pub(super) async fn refresh(&self, refresh: &Secret) -> Result<TokenResponse, TokenError> {
         let pairs =
             vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", refresh.reveal().to_owned())];
@@ -100,15 +100,15 @@ impl TokenEndpoint<'_> {
         if answer.status.is_success() {
             return Ok(TokenResponse::read(&answer, host)?);
         }
-        let told = format!("{host} answers {}", answer.error_text(&secrets));
+        let told = format!("{host} answered {}", answer.error_text(&secrets));
         match answer.error().as_deref() {
             Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(told)),
             Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(told)),
-            _ => Err(TokenError::Other(Fault::unavailable(format!("{told}.")))),
+            _ => Err(TokenError::Other(Fault::unavailable(told))),
         }
     }
 
-    /// Takes a token back (RFC 7009).
+    /// Revokes a token (RFC 7009).
     pub(super) async fn revoke(&self, token: &Secret, kind: &str) -> Result<(), Fault> {
         let pairs = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
         let mut sent = self.client.authenticate(pairs);
@@ -119,17 +119,17 @@ impl TokenEndpoint<'_> {
             return Ok(());
         }
         let host = self.target.url.host_str().unwrap_or_default();
-        Err(Fault::unavailable(format!("{host} answers {}.", answer.error_text(&secrets))))
+        Err(Fault::unavailable(format!("{host} answered {}", answer.error_text(&secrets))))
     }
 }
 
 impl TokenResponse {
     fn read(answer: &Response, host: &str) -> Result<Self, Fault> {
-        let document: TokenDocument = answer.json(&format!("What the token endpoint of {host} answers"))?;
+        let document: TokenDocument = answer.json(&format!("the answer of the token endpoint of {host}"))?;
         if !document.token_type.eq_ignore_ascii_case("bearer") {
             let kind = quoted(&document.token_type, 40);
             return Err(Fault::unavailable(format!(
-                "{host} issues tokens of the type '{kind}', not bearer tokens."
+                "{host} issued a token of type '{kind}'; expected a bearer token"
             )));
         }
         let fit = |token: &str| {
@@ -137,7 +137,7 @@ impl TokenResponse {
         };
         let refresh = document.refresh_token.filter(|token| !token.is_empty());
         if !fit(&document.access_token) || !refresh.as_deref().is_none_or(fit) {
-            return Err(Fault::unavailable(format!("{host} issues a token that no header can hold.")));
+            return Err(Fault::unavailable(format!("{host} issued a token that is not valid in a header")));
         }
         let life = document.expires_in.and_then(|life| match life {
             Value::String(text) => text.trim().parse().ok(),

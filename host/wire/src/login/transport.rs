@@ -1,5 +1,5 @@
-//! Requests to a server with the login to it: the token goes along, and does not come back. A request that the server refuses
-//! for its token, before it does anything, is sent once more with a renewed one.
+//! HTTP requests to a server with its login. The token is redacted from responses. If the server refuses the token, the
+//! request is sent once more with a renewed one, because the server has not run it.
 
 use std::{borrow::Cow, error::Error, io, sync::Arc};
 
@@ -24,17 +24,17 @@ use crate::downstream::{
 
 type TransportError = StreamableHttpError<HttpError>;
 
-/// A client for requests to one server, by the login to it where there is one.
+/// HTTP client for one server, with its login if there is one.
 #[derive(Clone)]
 pub(crate) struct AuthenticatedClient {
     client: Client,
-    /// None where the server's own headers say who asks.
+    /// `None` if the configured headers authenticate.
     logins: Option<Arc<Logins>>,
     server: Arc<str>,
     inbound: InboundReader,
 }
 
-/// The fault of a login that an error comes from.
+/// Returns the login fault that caused an error.
 pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
     std::iter::successors(Some(error), |&error| cause(error)).find_map(|error| {
         let inner = || error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref();
@@ -42,7 +42,7 @@ pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault
     })
 }
 
-/// Returns the innermost cause of an error in a sentence without a stop.
+/// Describes the innermost cause of an error, as a clause without a full stop.
 pub(crate) fn cause_in_words(error: &(dyn Error + 'static)) -> String {
     let innermost = std::iter::successors(Some(error), |&error| cause(error)).last().unwrap_or(error);
     let Some(answered) = innermost.downcast_ref::<HttpStatusError>() else { return root_cause(innermost) };
@@ -54,7 +54,7 @@ pub(crate) fn cause_in_words(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What stands behind an error, also where the library does not call it the source.
+/// Returns the cause of an error, including those that rmcp does not expose as the source.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
         return Some(error);
@@ -68,17 +68,17 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     error.source()
 }
 
-/// A fault as an error of the transport, of which [`fault_of`] makes a fault again.
+/// Wraps a fault as a transport error, see [`fault_of`].
 fn as_error(fault: Fault) -> TransportError {
     io::Error::other(fault).into()
 }
 
-/// Whether a server refused a request for its token; it did nothing then.
+/// True if the server refused the token, and so did not run the request.
 fn is_refusal(error: &TransportError) -> bool {
     match error {
         StreamableHttpError::AuthRequired(_) => true,
         StreamableHttpError::HttpStatus(error) => error.status == 401,
-        // A 401 that names no scheme.
+        // A 401 without a challenge.
         StreamableHttpError::UnexpectedServerResponse(text) => text.starts_with("HTTP 401"),
         _ => false,
     }
@@ -94,7 +94,7 @@ impl AuthenticatedClient {
         Self { client, logins, server, inbound }
     }
 
-    /// Sends a request, and again if its token was refused.
+    /// Sends a request, and repeats it if the token was refused.
     async fn send<T, F>(&self, uri: &str, request: impl Fn(Option<String>) -> F) -> Result<T, TransportError>
     where
         F: Future<Output = Result<T, TransportError>>,
@@ -115,7 +115,7 @@ impl AuthenticatedClient {
         }
     }
 
-    /// Returns an error without the token.
+    /// Removes the token from an error.
     fn redact_token(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
         match (error, token) {
             (StreamableHttpError::InsufficientScope(error), _) => {
@@ -131,7 +131,7 @@ impl AuthenticatedClient {
         }
     }
 
-    /// Returns the reader of what comes back to a request with this token.
+    /// Returns a reader that redacts this token.
     fn inbound(&self, token: Option<&String>) -> InboundReader {
         match token {
             Some(token) => self.inbound.with_redacted(&Secret::new(token.as_str())),

@@ -1,5 +1,5 @@
-//! Answers that come compressed though the host asks for them as they are: what cannot be read cannot be
-//! cleaned of secrets, so it is decompressed, within bounds, or refused.
+//! Compressed response bodies, although the host asks for identity. Secrets cannot be redacted from a compressed body,
+//! so it is decompressed within bounds or rejected.
 
 use std::io::Read;
 
@@ -7,14 +7,17 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use gatehouse_core::{Fault, http::AllowedUrl, names::quoted, ports::http::MAX_RESPONSE_BODY};
 use gatehouse_net::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING};
 
-/// How a body is compressed.
+/// Compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyEncoding {
     Gzip,
     Deflate,
 }
 
-/// What the headers say of the body; none where it is as it is. The fault names what cannot be read.
+/// Returns the compression of the body. `None` if it is not compressed.
+///
+/// # Errors
+/// If the encoding is not supported.
 pub(super) fn from_headers(
     headers: &HeaderMap,
     permit: &AllowedUrl<'_>,
@@ -33,7 +36,7 @@ pub(super) fn from_headers(
             .collect::<Vec<_>>()
     };
     let content = all(CONTENT_ENCODING).into_iter().filter(|coding| coding != "identity");
-    // Chunks are put together below us; anything else that is done to the message is not.
+    // The HTTP client decodes `chunked`, and no other transfer coding.
     let transfer =
         all(TRANSFER_ENCODING).into_iter().filter(|coding| coding != "chunked" && coding != "identity");
     let codings: Vec<String> = content.chain(transfer.map(|coding| format!("transfer {coding}"))).collect();
@@ -42,16 +45,16 @@ pub(super) fn from_headers(
         ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),
         ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
         _ => Err(Fault::unavailable(format!(
-            "{} answered in an encoding that it was not asked for and that cannot be read here: {}.",
+            "{} answered with an unsupported encoding: {}",
             permit.host,
             quoted(&codings.join(", "), 80)
         ))
-        .hint("Ask for another form of it; the host reads gzip and deflate.")),
+        .hint("Request another form of it; the host supports gzip and deflate.")),
     }
 }
 
 impl BodyEncoding {
-    /// The body as it was; at most [`MAX_RESPONSE_BODY`] bytes and one more, so that too many can be told.
+    /// Decompresses a body, up to one byte more than [`MAX_RESPONSE_BODY`], so that the caller can detect an excess.
     pub(super) fn decode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         let read = |reader: &mut dyn Read| {
             let mut plain = Vec::new();
@@ -59,7 +62,7 @@ impl BodyEncoding {
         };
         match self {
             Self::Gzip => read(&mut MultiGzDecoder::new(body)),
-            // Servers mean either by the word (RFC 9110 section 8.4.1.2).
+            // Servers use the name for both zlib and raw deflate (RFC 9110, section 8.4.1.2).
             Self::Deflate => {
                 read(&mut ZlibDecoder::new(body)).or_else(|_| read(&mut DeflateDecoder::new(body)))
             }
@@ -98,7 +101,10 @@ mod tests {
         assert_eq!(said(&[(CONTENT_ENCODING, "deflate")]), Ok(Some(BodyEncoding::Deflate)));
         for bad in ["br", "zstd", "gzip, gzip", "aes128gcm"] {
             let why = said(&[(CONTENT_ENCODING, bad)]).expect_err(bad);
-            assert!(why.starts_with("a.example answered in an encoding") && why.contains(bad), "{why}");
+            assert!(
+                why.starts_with("a.example answered with an unsupported encoding") && why.contains(bad),
+                "{why}"
+            );
         }
         assert!(said(&[(TRANSFER_ENCODING, "gzip, chunked")]).is_err());
     }

@@ -1,4 +1,4 @@
-//! What is sent to one host: the gate's request, made fit, with the headers of that host's rule on top.
+//! Request to one host: the gate's request with the headers of that host's rule.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use gatehouse_net::{
     header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION},
 };
 
-/// The gate's part of a request.
+/// Part of a request that is the same for all hops.
 pub(super) struct HopRequest {
     method: Method,
     headers: HeaderMap,
@@ -22,27 +22,25 @@ pub(super) struct HopRequest {
 }
 
 impl HopRequest {
-    /// Checks what a gate wants to send; what frames the message is left out.
     pub(super) fn new(request: HttpRequest) -> Result<Self, Fault> {
         let method = method(&request.method)?;
         let size: usize = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
         if size > MAX_REQUEST_HEADERS {
             return Err(Fault::exhausted(format!(
-                "The headers of the request have {size} bytes, the most is {MAX_REQUEST_HEADERS}."
+                "request headers are {size} bytes; the limit is {MAX_REQUEST_HEADERS}"
             )));
         }
         let body = request.body.unwrap_or_default();
         if body.len() > MAX_REQUEST_BODY {
             return Err(Fault::exhausted(format!(
-                "The body of the request has {} bytes, the most is {MAX_REQUEST_BODY}.",
+                "request body is {} bytes; the limit is {MAX_REQUEST_BODY}",
                 body.len()
             )));
         }
         let mut headers = HeaderMap::new();
         for (name, value) in request.headers.iter().filter(|(name, _)| !header::is_framing(name)) {
-            let bad = |what: &str| {
-                Fault::invalid(format!("The {what} of header '{}' is not one.", quoted(name, 64)))
-            };
+            let bad =
+                |what: &str| Fault::invalid(format!("invalid {what} for header '{}'", quoted(name, 64)));
             let name = HeaderName::from_str(name).map_err(|_| bad("name"))?;
             headers.append(name, HeaderValue::from_bytes(value).map_err(|_| bad("value"))?);
         }
@@ -53,24 +51,27 @@ impl HopRequest {
         &self.method
     }
 
-    /// The request for a host that is allowed, with what its rule adds.
     pub(super) fn request(&self, permit: &AllowedUrl<'_>) -> Result<Request, Fault> {
         let mut request = Request::new(self.method.clone(), permit.url.clone());
         *request.body_mut() = self.body.clone().map(Body::from);
         *request.headers_mut() = self.headers.clone();
-        // What comes back is looked through for secrets, which compression would hide.
+        // Secrets are redacted from the response, which compression would hide.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut added = HeaderMap::new();
         for (name, value) in &permit.headers {
             let bad = |_| {
-                Fault::internal(format!("Header {} for {} cannot be sent.", quoted(name, 64), permit.host))
+                Fault::internal(format!(
+                    "cannot send the configured header '{}' to {}",
+                    quoted(name, 64),
+                    permit.host
+                ))
             };
             let name = HeaderName::from_str(name).map_err(|error| bad(error.to_string()))?;
             let mut value = HeaderValue::from_str(value.reveal()).map_err(|error| bad(error.to_string()))?;
             value.set_sensitive(true);
             added.append(name, value);
         }
-        // Every line of the gate's own gives way to the rule's.
+        // Rule headers replace all gate headers of the same name.
         for name in added.keys() {
             request.headers_mut().remove(name);
         }
@@ -80,8 +81,8 @@ impl HopRequest {
         Ok(request)
     }
 
-    /// The request after a redirect (Fetch standard, "HTTP-redirect fetch"): what asked to be stored is not
-    /// sent again, and what spoke to one origin is not told to another.
+    /// Changes the request for a redirect (Fetch standard, "HTTP-redirect fetch"): drops the body if the method becomes
+    /// GET, and credentials if the origin changes.
     pub(super) fn redirected(mut self, status: StatusCode, same_origin: bool) -> Self {
         let harmless = [Method::GET, Method::HEAD].contains(&self.method);
         let becomes_get = match status.as_u16() {
@@ -105,7 +106,6 @@ impl HopRequest {
     }
 }
 
-/// The URL that a redirect names, not checked yet; none where the answer is the last one.
 pub(super) fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
@@ -115,17 +115,17 @@ pub(super) fn redirect(
     let Some(location) = location else { return Ok(None) };
     let target = std::str::from_utf8(location.as_bytes()).ok().and_then(|text| permit.url.join(text).ok());
     let nowhere =
-        || Fault::unavailable(format!("{} answered with a redirect to an invalid URL.", permit.host));
+        || Fault::unavailable(format!("{} answered with a redirect to an invalid URL", permit.host));
     target.map(Some).ok_or_else(nowhere)
 }
 
-/// CONNECT would make a tunnel, and TRACE sends every header back.
+/// Parses the method. CONNECT would open a tunnel, and TRACE echoes all headers.
 fn method(text: &str) -> Result<Method, Fault> {
     let method = Method::from_str(&text.to_ascii_uppercase()).ok();
     method.filter(|method| ![Method::CONNECT, Method::TRACE].contains(method) && text.len() <= 32).ok_or_else(
         || {
             let shown = quoted(text, 32);
-            Fault::invalid(format!("'{shown}' is not a method that can be sent; GET and POST are."))
+            Fault::invalid(format!("unsupported method '{shown}'; use a method such as GET or POST"))
         },
     )
 }

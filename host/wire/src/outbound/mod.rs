@@ -1,8 +1,7 @@
-//! Gates' requests on their way out: one pool of connections for all gates, and no way around the rules.
+//! HTTP requests of gates, with one connection pool for all gates.
 //!
-//! Each hop takes the same path: the rules, a turn, a client whose resolver lets no forbidden address through,
-//! the headers that the rules add for that host and for no other. What comes back is read whole, bounded, and
-//! cleaned of secrets.
+//! Each hop is checked by the rules, waits for a slot, uses a resolver that drops forbidden addresses, and gets the
+//! headers of its own host's rule only. Responses are read whole, within bounds, and secrets are redacted.
 
 mod encoding;
 mod hop;
@@ -27,23 +26,19 @@ use self::{
     resolver::{LookupFn, Resolver},
 };
 
-/// Redirects that one request may follow.
 const MAX_REDIRECTS: usize = 5;
 
-/// Idle connections that are kept for a host.
 const IDLE_PER_HOST: usize = 8;
 
-/// The client of all gates. Nothing is opened or read before the first request.
+/// HTTP client for all gates. Opens nothing before the first request.
 pub struct Outbound {
-    /// For public addresses.
     public: HttpClients,
-    /// For any address. A connection that one of the two opened never serves the other's requests.
+    /// Pool for any address. The pools are separate, so that requests never share a connection across scopes.
     any: HttpClients,
     turns: RequestSlots,
 }
 
 impl Outbound {
-    /// With the name lookup of the system.
     pub fn new() -> Self {
         Self::with_lookup(resolver::system_lookup())
     }
@@ -62,7 +57,6 @@ impl Outbound {
         }
     }
 
-    /// Sends a request and follows where it is led, as far as the rules go.
     async fn follow(
         &self,
         rules: &HttpRules,
@@ -85,15 +79,15 @@ impl Outbound {
             drop((response, turn));
             let here = (permit.url.origin(), permit.host);
             permit = rules.check_url(target).map_err(|fault| {
-                let message = format!("{} answered with a redirect. {}", here.1, fault.message);
+                let message = format!("{} answered with a redirect: {}", here.1, fault.message);
                 Fault { message, ..fault }
             })?;
             hop = hop.redirected(status, permit.url.origin() == here.0);
         }
-        Err(Fault::unavailable(format!("{} redirects more than {MAX_REDIRECTS} times.", permit.host)))
+        Err(Fault::unavailable(format!("{} redirects more than {MAX_REDIRECTS} times", permit.host)))
     }
 
-    /// Sends one hop, and gives what came back with the turn that its body needs.
+    /// Sends one hop. Returns the slot with the response, to hold while its body is read.
     async fn send(
         &self,
         permit: &AllowedUrl<'_>,
@@ -135,10 +129,10 @@ impl HttpFetcher for Outbound {
             Ok(fetched) => fetched,
             Err(_) => {
                 let seconds = deadline.saturating_duration_since(begun).as_secs_f32();
-                Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s.")))
+                Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s")))
             }
         };
-        // A server could hide its credential in the address that it redirects to.
+        // A server could put a credential into the URL of a redirect.
         let clean = |text| rules.redactor().redact_text(text);
         fetched.map_err(|fault| Fault { message: clean(fault.message), hint: fault.hint.map(clean), ..fault })
     }

@@ -1,6 +1,4 @@
-//! How many requests run at the same time: to one host, so that gates do not storm it, and in all, so that
-//! answers on their way do not fill the memory. Gates share both fairly; further requests wait until their
-//! time is up.
+//! Limits on concurrent requests: per host, to protect the host, and overall, to bound memory. Gates share both fairly.
 
 use std::{
     collections::HashMap,
@@ -13,25 +11,21 @@ use gatehouse_core::{
 };
 use gatehouse_net::Url;
 
-/// Requests of one gate at the same time.
 const MAX_PER_GATE: usize = 24;
 
-/// Requests to one host at the same time, over all gates; as many connections.
+/// Concurrent requests per host over all gates, and so connections.
 const MAX_PER_HOST: usize = 16;
 
-/// Requests at the same time.
 const MAX_REQUESTS: usize = 128;
 
-/// Hosts that are remembered before those that nobody waits for are forgotten.
+/// Number of hosts above which idle hosts are forgotten.
 const MAX_REMEMBERED_HOSTS: usize = 256;
 
 pub(super) struct RequestSlots {
     all: FairSemaphore,
-    /// By origin.
     hosts: Mutex<HashMap<String, FairSemaphore>>,
 }
 
-/// A turn, over when it is dropped.
 pub(super) struct RequestSlot {
     _host: FairPermit,
     _all: FairPermit,
@@ -42,9 +36,8 @@ impl RequestSlots {
         Self { all: FairSemaphore::with_max_per_sharer(MAX_REQUESTS, MAX_PER_GATE), hosts: Mutex::default() }
     }
 
-    /// Waits for a turn of this gate with the host of this URL.
     pub(super) async fn take(&self, gate: &Arc<str>, url: &Url) -> RequestSlot {
-        // From the narrowest to the widest: who waits must not keep others from what they need.
+        // Acquire the narrower limit first: a waiting request must not block requests to other hosts.
         let host = self.host(url.origin().ascii_serialization()).acquire(gate).await;
         let all = self.all.acquire(gate).await;
         RequestSlot { _host: host, _all: all }

@@ -1,5 +1,5 @@
-//! From names to addresses that may be connected to. The addresses that are checked here are the ones that
-//! the client connects to, so a name that changes its mind gains nothing.
+//! DNS resolver that drops forbidden addresses. The client connects to exactly the addresses that were checked, so DNS
+//! rebinding has no effect.
 
 use std::{
     future::Future,
@@ -15,31 +15,27 @@ use gatehouse_core::{
 };
 use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What a lookup comes to.
 pub(crate) type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
-/// Asks for the addresses of a name.
 pub(crate) type LookupFn = Arc<dyn Fn(String) -> LookupFuture + Send + Sync>;
 
-/// Lookups at the same time, shared by gates. One that nobody waits for any more still holds its thread until
-/// the system's own time is up, and threads are for others too.
+/// Concurrent lookups, shared fairly by gates. An abandoned lookup holds its thread until the system's timeout.
 const MAX_LOOKUPS: usize = 32;
 
 tokio::task_local! {
-    /// The gate whose request is sent: the client's interface to a resolver tells it nothing but the name.
+    /// Gate whose request is sent. The resolver interface of the HTTP client passes only the name.
     static GATE: Arc<str>;
 }
 
-/// Sends a request in a gate's name.
 pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Output {
     GATE.scope(Arc::clone(gate), request).await
 }
 
-/// The lookup of the system: its hosts file and its name servers.
 pub(crate) fn system_lookup() -> LookupFn {
     static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(MAX_LOOKUPS));
     Arc::new(|name| {
-        // Where the client goes on with a connection on its own, nobody waits for it; they share one share.
+        // The HTTP client may complete a connection in the background, without a gate. Such lookups share one slot
+        // queue.
         let gate = GATE.try_with(Arc::clone).unwrap_or_default();
         Box::pin(async move {
             let turn = TURNS.acquire(&gate).await;
@@ -52,9 +48,9 @@ pub(crate) fn system_lookup() -> LookupFn {
     })
 }
 
-/// All addresses of a name are forbidden ones.
+/// All addresses of a name are forbidden.
 #[derive(Debug, thiserror::Error)]
-#[error("the name stands for no public address")]
+#[error("the name resolves to no public address")]
 pub(crate) struct NoPublicAddress;
 
 pub(crate) struct Resolver {

@@ -1,4 +1,4 @@
-//! What comes back: read whole, bounded, cleaned of secrets; or why nothing did.
+//! Responses to gates: read within bounds and redacted, or turned into a fault.
 
 use std::error::Error;
 
@@ -13,13 +13,11 @@ use gatehouse_net::{BodyError, Error as HttpError, Response, read_body_while, ro
 
 use super::{encoding, resolver::NoPublicAddress};
 
-/// Bytes in a mebibyte.
 const MIB: usize = 1 << 20;
 
-/// A body of this size is looked through beside the runtime: under escapes that takes its time.
+/// Bodies of at least this many bytes are redacted on a blocking thread, because decoding escapes takes long.
 const LARGE: usize = 256 << 10;
 
-/// Reads an answer to its end.
 pub(super) async fn read(
     rules: &HttpRules,
     permit: &AllowedUrl<'_>,
@@ -31,24 +29,24 @@ pub(super) async fn read(
     let mut headers: Vec<(String, Vec<u8>)> = response
         .headers()
         .iter()
-        // How it was framed is over; what is left of it is how long the body was.
+        // Drop framing headers, except for the length.
         .filter(|(name, _)| *name == "content-length" || !header::is_framing(name.as_str()))
         .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
         .collect();
     let size: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if size > MAX_RESPONSE_HEADERS {
         return Err(Fault::exhausted(format!(
-            "{} answered with {size} bytes of headers, the most is {MAX_RESPONSE_HEADERS}.",
+            "{} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}",
             permit.host
         )));
     }
     let too_large = || {
-        Fault::exhausted(format!("{} answered with more than {} MiB.", permit.host, MAX_RESPONSE_BODY / MIB))
-            .hint("Ask the server for less at once, a page or a range for example.")
+        Fault::exhausted(format!("{} answered with more than {} MiB", permit.host, MAX_RESPONSE_BODY / MIB))
+            .hint("Request less data, for example one page or a range.")
     };
     let too_much = || {
-        Fault::exhausted("The answers that this call holds are too large together.")
-            .hint("Ask for fewer at once.")
+        Fault::exhausted("the responses that this call holds are too large in total")
+            .hint("Send fewer requests at the same time.")
     };
     let body = read_body_while(response, MAX_RESPONSE_BODY, |piece| held.take(piece.len())).await;
     let body = body.map_err(|error| match error {
@@ -62,7 +60,7 @@ pub(super) async fn read(
             let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body)).await;
             let decoded = decoded.ok().and_then(Result::ok).ok_or_else(|| {
                 Fault::unavailable(format!(
-                    "{} answered with a body that is not encoded as it says.",
+                    "{} answered with a body that does not match its encoding",
                     permit.host
                 ))
             })?;
@@ -72,7 +70,7 @@ pub(super) async fn read(
             if !held.take(decoded.len()) {
                 return Err(too_much());
             }
-            // What is left speaks of the body as the gate gets it.
+            // These headers describe the encoded body.
             headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
             decoded
         }
@@ -84,12 +82,12 @@ pub(super) async fn read(
     } else {
         let redactor = redactor.clone();
         let cleaned = tokio::task::spawn_blocking(move || redactor.redact_body(body)).await;
-        cleaned.map_err(|_| Fault::internal(format!("The answer of {} could not be read.", permit.host)))?
+        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {}", permit.host)))?
     };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.redact_header(value));
     let headers = headers.into_iter().filter(|(name, _)| !(changed && name == "content-length")).map(clean);
-    // A secret could come back as a header's name, where nothing can stand for it.
+    // A header name cannot be redacted, so drop the header.
     let headers = headers.filter(|(name, _)| !redactor.name_has_secret(name));
     Ok(HttpResponse {
         status,
@@ -100,7 +98,7 @@ pub(super) async fn read(
     })
 }
 
-/// Why there is no answer, in words that name the host and not the URL.
+/// Converts the error to a fault that names the host, but not the URL.
 pub(super) fn failed(permit: &AllowedUrl<'_>, error: HttpError) -> Fault {
     let error = error.without_url();
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
@@ -110,5 +108,5 @@ pub(super) fn failed(permit: &AllowedUrl<'_>, error: HttpError) -> Fault {
         }
         cause = this.source();
     }
-    Fault::unavailable(format!("{} cannot be reached: {}.", permit.host, quoted(&root_cause(&error), 200)))
+    Fault::unavailable(format!("cannot reach {}: {}", permit.host, quoted(&root_cause(&error), 200)))
 }

@@ -1,4 +1,4 @@
-//! What is resolved is what is connected to; tested without the network, on a lookup of our own.
+//! Resolution and connection, with a scripted lookup instead of the network.
 
 use std::{
     io,
@@ -28,7 +28,7 @@ use super::{
     resolver::{LookupFn, NoPublicAddress, Resolver},
 };
 
-/// Every name stands for these addresses, one answer after the other; the last one stays.
+/// Returns a lookup that yields these answers in turn.
 fn answers(answers: &'static [&'static [&'static str]]) -> LookupFn {
     let asked = AtomicUsize::new(0);
     Arc::new(move |_| {
@@ -78,7 +78,6 @@ async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResp
     outbound.fetch(&rules(port, private), request).await.map_err(|fault| fault.kind)
 }
 
-/// Answers every request with its number, and says how many connections there were.
 async fn server() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -106,9 +105,9 @@ async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so(
     let (port, connections) = server().await;
     let outbound = Outbound::with_lookup(answers(&[&["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
-    assert_eq!(connections.load(Ordering::SeqCst), 0, "nobody was connected to");
+    assert_eq!(connections.load(Ordering::SeqCst), 0, "no connection was made");
     assert_eq!(fetch(&outbound, port, true).await.map(|r| r.status), Ok(200));
-    // The connection that the other rule opened serves nobody who may not have it.
+    // The pooled connection of the private rule is not used for the public rule.
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
     assert_eq!(fetch(&outbound, port, true).await.map(|r| r.body), Ok(b"ok".to_vec()));
     assert_eq!(connections.load(Ordering::SeqCst), 1, "the connection is used again");
@@ -117,9 +116,9 @@ async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so(
 #[tokio::test]
 async fn a_name_that_changes_its_mind_is_checked_each_time() {
     let (port, connections) = server().await;
-    // First nothing, as a name server would that waits for the check to be over.
+    // An empty answer first, as from a name server that waits until the check is over.
     let outbound = Outbound::with_lookup(answers(&[&[], &["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Unavailable));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
-    assert_eq!(connections.load(Ordering::SeqCst), 0, "nobody was connected to");
+    assert_eq!(connections.load(Ordering::SeqCst), 0, "no connection was made");
 }

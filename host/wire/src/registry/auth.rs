@@ -1,4 +1,4 @@
-//! What a registry wants before it serves: the challenge of a 401, and the token that answers it.
+//! Authentication at registries: the challenge of a 401 and the token that answers it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_core::names::quoted;
@@ -10,31 +10,26 @@ use serde::Deserialize;
 
 use super::{Credentials, RegistryError};
 
-/// Token services that stand on another host than their registry, and are its own all the same: the registry's
-/// host, and the service's. Any other service is asked without credentials, for an answer of the registry is
-/// all that speaks for it.
+/// Registry hosts and token service hosts that belong together despite different names. Any other service gets no
+/// credentials, because only the registry's answer vouches for it.
 const TOKEN_SERVICES: [(&str, &str); 2] =
     [("registry-1.docker.io", "auth.docker.io"), ("registry.gitlab.com", "gitlab.com")];
 
-/// Whether a token service gets the credentials that are for the registry at `home`: on the very host and port,
-/// or as the table has it.
 pub(super) fn may_receive_credentials(home: &Url, service: &Url) -> bool {
     let listed = |url: &Url| url.scheme() == "https" && url.port().is_none();
     let pair = (home.host_str().unwrap_or_default(), service.host_str().unwrap_or_default());
     home.origin() == service.origin() || (listed(home) && listed(service) && TOKEN_SERVICES.contains(&pair))
 }
 
-/// A challenge that we can answer (RFC 7617, and the token protocol of the distribution project).
+/// Supported challenge (RFC 7617, or the token protocol of the distribution project).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AuthChallenge {
-    /// User and password, as they are.
     Basic,
-    /// A token, from somewhere that the registry names.
     Bearer { realm: String, service: Option<String> },
 }
 
 impl AuthChallenge {
-    /// The first one among the headers of an answer that we understand; a token is better than a password.
+    /// Returns the first supported challenge, preferably for a token.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let told = || headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let bearer = told().find_map(|value| {
@@ -53,7 +48,7 @@ fn after_scheme<'a>(value: &'a str, scheme: &str) -> Option<&'a str> {
     word.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// `name="value", name=value`, in lower case the names.
+/// Parses `name="value", name=value`. Names become lower case.
 fn parameters(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -69,13 +64,12 @@ fn parameters(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The value of `Authorization` for a password. Never shown, not even by `Debug`.
+/// Returns the `Authorization` value for a password. Marked sensitive, so `Debug` hides it.
 pub(super) fn basic(credentials: &Credentials) -> Result<HeaderValue, RegistryError> {
     let pair = STANDARD.encode(format!("{}:{}", credentials.user, credentials.password));
     secret(&format!("Basic {pair}"))
 }
 
-/// The value of `Authorization` for what a token service answered.
 pub(super) fn bearer(answer: &[u8]) -> Result<HeaderValue, RegistryError> {
     #[derive(Deserialize)]
     struct RegistryToken {
@@ -84,18 +78,20 @@ pub(super) fn bearer(answer: &[u8]) -> Result<HeaderValue, RegistryError> {
     }
     let issued: Option<RegistryToken> = serde_json::from_slice(answer).ok();
     let token = issued.and_then(|issued| issued.token.or(issued.access_token));
-    let token = token.ok_or_else(|| RegistryError::new("the token service answers without a token"))?;
+    let token = token.ok_or_else(|| RegistryError::new("the token service sent no token"))?;
     secret(&format!("Bearer {token}"))
 }
 
 fn secret(text: &str) -> Result<HeaderValue, RegistryError> {
     let value = HeaderValue::from_str(text);
-    let mut value = value.map_err(|_| RegistryError::new("the token holds what no header may hold"))?;
+    let mut value =
+        value.map_err(|_| RegistryError::new("the token has characters that a header cannot contain"))?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// Where the token for one repository is to be had. The scope is ours: what we need and no more.
+/// Returns the URL that issues a token for one repository. The scope is never the registry's: only the required
+/// actions.
 pub(super) fn token_url(
     realm: &str,
     service: Option<&str>,
@@ -104,7 +100,7 @@ pub(super) fn token_url(
 ) -> Result<Url, RegistryError> {
     let mut url = Url::parse(realm).map_err(|_| {
         let shown = quoted(realm, 100);
-        RegistryError::new(format!("the registry names a token service with an invalid address: '{shown}'"))
+        RegistryError::new(format!("the registry names a token service with an invalid URL: '{shown}'"))
     })?;
     let mut query = url.query_pairs_mut();
     if let Some(service) = service {

@@ -1,4 +1,4 @@
-//! Requests to one repository: whom they may go to, what they carry, and how much may come back.
+//! Requests to one repository, with rules for their targets, credentials and response sizes.
 
 #[cfg(test)]
 mod tests;
@@ -19,18 +19,15 @@ use super::{
     reference::is_loopback,
 };
 
-/// Registries hand blobs to a store beside them, in one hop as a rule.
+/// Maximum redirects. Registries usually redirect blobs to a store, in one hop.
 const MAX_HOPS: usize = 5;
 
-/// Between two pieces of an answer.
+/// Maximum time between two pieces of a response.
 const MAX_READ_PAUSE: Duration = Duration::from_secs(30);
-/// For one request with all that it brings or takes.
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(15 * 60);
 
-/// An answer of a token service, and the part of an error that is looked at.
 const MAX_SMALL_RESPONSE: u64 = 64 << 10;
 
-/// One repository of one registry.
 pub struct RegistryClient {
     http: HttpClients,
     pub(super) reference: OciReference,
@@ -38,13 +35,11 @@ pub struct RegistryClient {
     insecure: bool,
     purpose: RegistryAccess,
     credentials: Option<Credentials>,
-    /// What the registry took last.
     authorization: Option<HeaderValue>,
-    /// The token service that was asked without the credentials, because they are not for it.
+    /// Token service that was asked without credentials, because they must not be sent there.
     withheld: Option<String>,
 }
 
-/// One request.
 pub(super) struct Request {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -60,7 +55,7 @@ impl Request {
 }
 
 impl RegistryClient {
-    /// Plain HTTP is spoken to registries on this machine, and to others only if `insecure`.
+    /// Creates a client. Uses plain HTTP for loopback registries, and for others only if `insecure`.
     pub fn new(
         reference: &OciReference,
         purpose: RegistryAccess,
@@ -69,7 +64,7 @@ impl RegistryClient {
     ) -> Result<Self, RegistryError> {
         let http = HttpClients::new(move |builder| match purpose {
             RegistryAccess::Pull => builder.timeout(MAX_REQUEST_TIME).read_timeout(MAX_READ_PAUSE),
-            // Silence is counted while a body is sent, too, and a large component takes its time.
+            // The read timeout would also run while a large body is sent.
             RegistryAccess::Push => builder.timeout(MAX_REQUEST_TIME),
         });
         let address = reference.address();
@@ -78,8 +73,7 @@ impl RegistryClient {
         let base =
             format!("{}://{address}/v2/{}/", if plain { "http" } else { "https" }, reference.repository);
         let base = Url::parse(&base);
-        let base =
-            base.map_err(|_| RegistryError::new(format!("'{address}' is no address of a registry")))?;
+        let base = base.map_err(|_| RegistryError::new(format!("invalid registry address '{address}'")))?;
         let reference = reference.clone();
         Ok(Self {
             http,
@@ -93,18 +87,15 @@ impl RegistryClient {
         })
     }
 
-    /// A place in the repository.
     pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
-        self.base.join(path).map_err(|_| self.error(format!("'{path}' is no path")))
+        self.base.join(path).map_err(|_| self.error(format!("invalid path '{path}'")))
     }
 
-    /// An error with who it is about.
     pub(super) fn error(&self, what: impl AsRef<str>) -> RegistryError {
         RegistryError::new(format!("registry '{}': {}", self.reference.registry, what.as_ref()))
     }
 
-    /// Sends a request. What asks for something follows redirects, each hop under the same rules and
-    /// without credentials once it leaves the registry; what brings something follows none.
+    /// Sends a request. GET and HEAD follow redirects, without credentials outside the registry's origin.
     pub(super) async fn send(&mut self, request: Request) -> Result<Response, RegistryError> {
         let follows = request.method == Method::GET || request.method == Method::HEAD;
         let mut url = request.url;
@@ -139,16 +130,15 @@ impl RegistryClient {
         }
     }
 
-    /// Where an answer sends us.
     pub(super) fn location(&self, response: &Response) -> Result<Url, RegistryError> {
         let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let target = target.ok_or_else(|| self.error("sends elsewhere and does not say where"))?;
+        let target = target.ok_or_else(|| self.error("redirects without a location"))?;
         let url = response.url().join(target);
-        url.map_err(|_| self.error(format!("redirects to an invalid address: '{}'", quoted(target, 100))))
+        url.map_err(|_| self.error(format!("redirects to an invalid URL: '{}'", quoted(target, 100))))
     }
 
-    /// TLS everywhere, unless the registry itself is spoken to without; then also on this machine, and
-    /// anywhere if the operator says so. No answer can talk us out of TLS.
+    /// Requires TLS, unless the registry itself uses plain HTTP: then loopback hosts may too, and any host if
+    /// `insecure`.
     fn check_url(&self, url: &Url) -> Result<(), RegistryError> {
         let host = url.host_str().unwrap_or_default();
         let plain =
@@ -157,7 +147,7 @@ impl RegistryClient {
             return Ok(());
         }
         let target = quoted(&url.origin().ascii_serialization(), 100);
-        Err(self.error(format!("sends to {target}, where nothing is encrypted; that is not followed")))
+        Err(self.error(format!("redirects to {target} without TLS; refusing to follow")))
     }
 
     fn http(&self, url: &Url) -> Result<&Client, RegistryError> {
@@ -171,18 +161,17 @@ impl RegistryClient {
         self.error(format!("no answer from {host}: {}", quoted(&http_cause(error), 300)))
     }
 
-    /// Answers the challenge of a 401.
     async fn authorize(&mut self, response: &Response) -> Result<(), RegistryError> {
         let name = &self.reference.registry;
         let challenge = AuthChallenge::from_headers(response.headers());
-        let anonymous = || RegistryError::credentials(format!("registry '{name}' wants credentials"));
+        let anonymous = || RegistryError::credentials(format!("registry '{name}' requires credentials"));
         self.authorization = Some(match (challenge, &self.credentials) {
             (Some(AuthChallenge::Basic), Some(credentials)) => basic(credentials)?,
             (Some(AuthChallenge::Basic), None) => return Err(anonymous()),
             (Some(AuthChallenge::Bearer { realm, service }), _) => {
                 self.token(&realm, service.as_deref()).await?
             }
-            (None, _) => return Err(self.error("wants credentials of a kind that Gatehouse does not know")),
+            (None, _) => return Err(self.error("requires an unsupported kind of credentials")),
         });
         Ok(())
     }
@@ -207,7 +196,7 @@ impl RegistryClient {
         match response.status() {
             StatusCode::OK => bearer(&self.read(response, MAX_SMALL_RESPONSE, "the token", &|_| ()).await?),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
-            other => Err(self.error(format!("its token service answers {other}"))),
+            other => Err(self.error(format!("its token service answered {other}"))),
         }
     }
 
@@ -216,17 +205,17 @@ impl RegistryClient {
         if let Some(service) = &self.withheld {
             let service = quoted(service, 100);
             return self.error(format!(
-                "wants credentials to be sent to {service}, which is not where they are for; they were not sent. A \
-                 gate that needs no login there can be added without them"
+                "asks for credentials at {service}, which is not its own token service; they were not sent. If the \
+                gate is public, repeat the command without credentials"
             ));
         }
         RegistryError::credentials(match &self.credentials {
-            Some(_) => format!("registry '{name}' refuses the credentials"),
-            None => format!("registry '{name}' wants credentials"),
+            Some(_) => format!("registry '{name}' rejected the credentials"),
+            None => format!("registry '{name}' requires credentials"),
         })
     }
 
-    /// Passes an answer with one of these codes, or says what the registry said.
+    /// Returns the response if its status is one of `codes`, else an error that quotes it.
     pub(super) async fn expect_status(
         &self,
         response: Response,
@@ -241,15 +230,15 @@ impl RegistryClient {
             return Err(self.denied());
         }
         if status == StatusCode::NOT_FOUND {
-            return Err(self.error(format!("{what} is not there")));
+            return Err(self.error(format!("{what} not found")));
         }
         let said = self.read(response, MAX_SMALL_RESPONSE, "the error", &|_| ()).await.unwrap_or_default();
         let said = quoted(String::from_utf8_lossy(&said).trim(), 200);
         let said = if said.is_empty() { said } else { format!(": {said}") };
-        Err(self.error(format!("answers {status} to {what}{said}")))
+        Err(self.error(format!("answered {status} for {what}{said}")))
     }
 
-    /// Reads an answer that may have at most `cap` bytes, whatever it declares.
+    /// Reads a body of at most `cap` bytes. Does not trust the declared length.
     pub(super) async fn read(
         &self,
         response: Response,
@@ -265,11 +254,11 @@ impl RegistryClient {
         });
         body.await.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
-                self.error(format!("sends more than {cap} bytes for {what}"))
+                self.error(format!("sent more than {cap} bytes for {what}"))
             }
             BodyError::Broken(error, read) => {
                 let cause = quoted(&http_cause(error), 300);
-                self.error(format!("{what} breaks off after {read} bytes: {cause}"))
+                self.error(format!("{what} ended after {read} bytes: {cause}"))
             }
         })
     }

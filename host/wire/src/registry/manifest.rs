@@ -1,4 +1,4 @@
-//! Manifests: which layer of one is the component, and the one that we write.
+//! OCI manifests: parsing those of others, and creating our own.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,13 @@ use serde_json::json;
 
 use super::{RegistryError, reference::hex_of};
 
-/// Media types of what may stand behind a tag (OCI image specification, Docker's registry API).
+/// Media types of manifests and indexes (OCI image specification, Docker registry API).
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What we ask for: also what we then refuse, because a registry that may not send it says "not found".
+/// `Accept` header. Includes the types that are rejected later, because a registry that must not send them answers "not
+/// found".
 pub(super) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
      application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
@@ -23,18 +24,15 @@ pub(super) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 const WASM: &str = "application/wasm";
 const LEGACY_WASM: &str = "application/vnd.wasm.content.layer.v1+wasm";
 
-/// Media type of the config (CNCF "Wasm OCI artifact").
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 
-/// The annotation that names the version (OCI image specification, "Pre-Defined Annotation Keys").
+/// Annotation of the version (OCI image specification, "Pre-Defined Annotation Keys").
 const VERSION: &str = "org.opencontainers.image.version";
 
-/// A layer, as its manifest declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentLayer {
-    /// SHA-256 in hexadecimal: of the blob, and so of the component's file.
+    /// Hexadecimal SHA-256 of the blob, which is the component file.
     pub sha256: String,
-    /// Bytes.
     pub size: u64,
 }
 
@@ -58,13 +56,13 @@ struct Descriptor {
     size: u64,
 }
 
-/// The one layer of a manifest that is a component.
+/// Returns the component layer of a manifest. Errors are clauses that follow the name of the artifact.
 pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<ComponentLayer, String> {
     let manifest: Manifest = serde_json::from_slice(manifest)
-        .map_err(|error| format!("is no manifest: {}", quoted(&error.to_string(), 200)))?;
+        .map_err(|error| format!("is not a manifest: {}", quoted(&error.to_string(), 200)))?;
     let kind = manifest.media_type.as_deref().or(content_type).unwrap_or_default();
     if [INDEX, DOCKER_LIST].contains(&kind) || !manifest.manifests.is_empty() {
-        return Err("is an index of several artifacts; name one of them by its digest".into());
+        return Err("is an index of several artifacts; use the digest of one of them".into());
     }
     let is_wasm = |layer: &&Descriptor| [WASM, LEGACY_WASM].contains(&layer.media_type.as_str());
     let wasm: Vec<&Descriptor> = manifest.layers.iter().filter(is_wasm).collect();
@@ -74,40 +72,33 @@ pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<C
             let types = manifest.layers.iter().take(5).map(|layer| quoted(&layer.media_type, 80));
             let types: Vec<String> = types.collect();
             let there_are = if types.is_empty() { "none".into() } else { types.join(", ") };
-            return Err(format!("holds no gate: no layer is {WASM}; its layers are: {there_are}"));
+            return Err(format!("contains no gate: no layer is {WASM}; its layers are: {there_are}"));
         }
-        more => return Err(format!("has {} layers of {WASM}; a gate is one component", more.len())),
+        more => return Err(format!("has {} layers of {WASM}; a gate has exactly one", more.len())),
     };
-    let sha256 = hex_of(&layer.digest)
-        .ok_or_else(|| format!("has a layer whose digest is no SHA-256: '{}'", quoted(&layer.digest, 80)))?;
+    let sha256 = hex_of(&layer.digest).ok_or_else(|| {
+        format!("has a layer with a digest other than SHA-256: '{}'", quoted(&layer.digest, 80))
+    })?;
     Ok(ComponentLayer { sha256: sha256.to_owned(), size: layer.size })
 }
 
-/// What a manifest says of the version, fit to be shown.
 pub(super) fn version(manifest: &[u8]) -> Option<String> {
     let manifest: Manifest = serde_json::from_slice(manifest).ok()?;
     let version = manifest.annotations.get(VERSION)?.trim();
     (!version.is_empty()).then(|| quoted(version, 64))
 }
 
-/// A gate that is to be published.
 #[derive(Debug, Clone)]
 pub struct GatePackage {
-    /// The component.
     pub wasm: Bytes,
-    /// What it imports, by full name.
     pub imports: Vec<String>,
-    /// What it exports, by full name.
     pub exports: Vec<String>,
-    /// The name it gives itself.
+    /// The gate's own name.
     pub title: String,
-    /// Its version.
     pub version: String,
-    /// What it is, in a sentence.
     pub description: String,
 }
 
-/// A blob and its digest.
 pub(super) struct Blob {
     pub(super) digest: String,
     pub(super) bytes: Bytes,
@@ -127,7 +118,7 @@ impl Blob {
     }
 }
 
-/// An artifact as it is uploaded, in this order.
+/// Parts of an artifact, in the order of their upload.
 pub(super) struct ArtifactParts {
     pub(super) config: Blob,
     pub(super) layer: Blob,
@@ -135,10 +126,10 @@ pub(super) struct ArtifactParts {
 }
 
 impl GatePackage {
-    /// The same package gives the same bytes, so it has one digest wherever and whenever it is published.
+    /// Builds the parts. The result is reproducible: the same package always has the same digest.
     pub(super) fn parts(&self) -> Result<ArtifactParts, RegistryError> {
         let layer = Blob::new(self.wasm.clone());
-        // Readers of the format want `created`; a time of day would make each publication another one.
+        // Readers require `created`; a real time would change the digest.
         let config = json!({
             "created": "1970-01-01T00:00:00Z",
             "architecture": "wasm",
@@ -165,7 +156,9 @@ impl GatePackage {
 
 fn json_bytes(value: &serde_json::Value) -> Result<Bytes, RegistryError> {
     let bytes = serde_json::to_vec(value);
-    bytes.map(Bytes::from).map_err(|error| RegistryError::new(format!("the manifest: {error}")))
+    bytes
+        .map(Bytes::from)
+        .map_err(|error| RegistryError::new(format!("cannot serialize the manifest: {error}")))
 }
 
 #[cfg(test)]
@@ -180,7 +173,7 @@ mod tests {
             exports: vec!["gatehouse:gate/tools@0.1.0".into()],
             title: "weather".into(),
             version: "1.0.0".into(),
-            description: "Tells the weather.".into(),
+            description: "Returns the weather.".into(),
         };
         let (first, second) = (package.parts().expect("parts"), package.parts().expect("parts"));
         assert_eq!(first.manifest.digest, second.manifest.digest);
@@ -199,11 +192,11 @@ mod tests {
         says(json!({"mediaType": INDEX, "manifests": []}), "is an index");
         says(json!({"manifests": [{}]}), "is an index");
         says(json!({"layers": [layer("application/vnd.oci.image.layer.v1.tar+gzip", &good)]}), "tar+gzip");
-        says(json!({"layers": []}), "holds no gate");
+        says(json!({"layers": []}), "contains no gate");
         says(json!({"layers": [layer(WASM, &good), layer(LEGACY_WASM, &good)]}), "has 2 layers");
-        says(json!({"layers": [layer(WASM, "sha256:../../etc/passwd")]}), "no SHA-256");
-        says(json!({"layers": [layer(WASM, "sha512:00")]}), "no SHA-256");
-        says(json!([]), "is no manifest");
-        assert!(component(b"<html>", None).is_err_and(|error| error.contains("is no manifest")));
+        says(json!({"layers": [layer(WASM, "sha256:../../etc/passwd")]}), "other than SHA-256");
+        says(json!({"layers": [layer(WASM, "sha512:00")]}), "other than SHA-256");
+        says(json!([]), "is not a manifest");
+        assert!(component(b"<html>", None).is_err_and(|error| error.contains("is not a manifest")));
     }
 }

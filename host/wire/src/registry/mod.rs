@@ -1,14 +1,12 @@
-//! Towards OCI registries: brings a gate's component from one, and publishes one to it.
+//! OCI registry client that pulls and publishes gate components.
 //!
-//! Written on a plain HTTP client, because the registry is an adversary: every answer has a cap, every
-//! digest is computed here, and credentials go to nobody but the registry and a token service that is its own.
-//! `oci-client` (0.18) cannot be held to that. It makes its HTTP client itself, with neither a redirect policy nor a
-//! time for a whole request, so redirects lead anywhere, out of TLS too; manifests, tokens and errors are read whole,
-//! of any size; and it sends the credentials to whatever token service the registry names. It streams blobs alone, and
-//! would bring a dozen crates more.
+//! The registry is untrusted: every response has a size limit, every digest is computed here, and credentials go only
+//! to the registry and its own token service. `oci-client` (0.18) does not allow that. It has no redirect policy and no
+//! total timeout, reads manifests, tokens and errors of any size, and sends credentials to any token service that the
+//! registry names.
 //!
-//! The calls are those of the OCI distribution specification 1.1; the artifact is laid out as the CNCF
-//! "Wasm OCI Artifact" says: a config, and one layer that is the component.
+//! Implements the OCI distribution specification 1.1. The artifact layout is the CNCF "Wasm OCI Artifact": a config,
+//! and one layer with the component.
 
 mod auth;
 mod client;
@@ -24,18 +22,15 @@ pub use manifest::{ComponentLayer, GatePackage};
 pub use pull::PublishedArtifact;
 pub use reference::OciReference;
 
-/// Reads a manifest that a registry sent, whatever it is.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_manifest(input: &[u8]) {
     let _ = manifest::component(input, None);
 }
 
-/// Who we are to a registry.
 #[derive(Clone)]
 pub struct Credentials {
-    /// The account.
     pub user: String,
-    /// Its password or token.
+    /// Password or token.
     pub password: String,
 }
 
@@ -45,22 +40,17 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What we want of a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RegistryAccess {
-    /// To read.
     Pull,
-    /// To read and write.
     Push,
 }
 
-/// Why a registry did not serve.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct RegistryError {
-    /// Who, and what is wrong.
     pub message: String,
-    /// Whether (other) credentials could help.
+    /// True if credentials, or other ones, could help.
     pub wants_credentials: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Brings an artifact: the manifest first, then the one layer, each as large as declared and no larger,
-//! each with the digest that it must have.
+//! Pulling an artifact: first the manifest, then the layer, each verified against its digest and declared size.
 
 use gatehouse_core::{hash::sha256_hex, names::quoted};
 use gatehouse_net::{StatusCode, header::CONTENT_TYPE};
@@ -10,22 +9,21 @@ use super::{
     manifest::{ACCEPTED, ComponentLayer, component, version},
 };
 
-/// A manifest of ours has a few hundred bytes; registries take up to 4 MiB, and none needs that for a gate.
+/// Maximum bytes of a manifest. Ours have a few hundred; registries accept up to 4 MiB.
 const MAX_MANIFEST: u64 = 1 << 20;
 
-/// What stands behind a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedArtifact {
-    /// Digest of the manifest, `sha256:` and 64 digits.
     pub digest: String,
-    /// The component.
     pub layer: ComponentLayer,
-    /// The version that whoever published it says it has.
     pub version: Option<String>,
 }
 
 impl RegistryClient {
-    /// Reads the manifest. A component of more than `max` bytes is refused.
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// Also if the component has more than `max` bytes.
     pub async fn find(&mut self, max: u64) -> Result<PublishedArtifact, RegistryError> {
         let name = quoted(&self.reference.to_string(), 300);
         let url = self.url(&format!("manifests/{}", self.reference.version()))?;
@@ -36,18 +34,17 @@ impl RegistryClient {
         let manifest = self.read(response, MAX_MANIFEST, "the manifest", &|_| ()).await?;
         let digest = format!("sha256:{}", sha256_hex(&manifest));
         if let Some(wanted) = self.reference.digest.as_ref().filter(|wanted| **wanted != digest) {
-            return Err(self.error(format!("sends the manifest {digest} where {wanted} was asked for")));
+            return Err(self.error(format!("sent manifest {digest} instead of {wanted}")));
         }
         let layer = component(&manifest, kind.as_deref());
         let layer = layer.map_err(|why| RegistryError::new(format!("{name} {why}")))?;
         if layer.size > max {
             let size = layer.size;
-            return Err(RegistryError::new(format!("{name} has {size} bytes, the most is {max}")));
+            return Err(RegistryError::new(format!("{name} has {size} bytes; the limit is {max}")));
         }
         Ok(PublishedArtifact { digest, layer, version: version(&manifest) })
     }
 
-    /// Brings the component. `progress` hears how many bytes there are already.
     pub async fn fetch(
         &mut self,
         layer: &ComponentLayer,
@@ -59,13 +56,15 @@ impl RegistryClient {
         let bytes = self.read(response, layer.size, "the component", progress).await?;
         if bytes.len() as u64 != layer.size {
             let (got, size) = (bytes.len(), layer.size);
-            return Err(self.error(format!("sends {got} bytes for the component, its manifest says {size}")));
+            return Err(
+                self.error(format!("sent {got} bytes for the component; its manifest declares {size}"))
+            );
         }
         let found = sha256_hex(&bytes);
         if found != layer.sha256 {
             let wanted = &layer.sha256;
             return Err(
-                self.error(format!("sends a component with SHA-256 {found}, its manifest says {wanted}"))
+                self.error(format!("sent a component with SHA-256 {found}; its manifest declares {wanted}"))
             );
         }
         Ok(bytes)

@@ -1,4 +1,4 @@
-//! Publishes an artifact: blobs that the registry lacks, then the manifest.
+//! Publishing an artifact: missing blobs first, then the manifest.
 
 use gatehouse_net::{Method, StatusCode};
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl RegistryClient {
-    /// Publishes a gate under the reference's tag, and gives the digest of its manifest.
+    /// Publishes a gate under the tag of the reference. Returns the digest of its manifest.
     pub async fn publish(&mut self, package: &GatePackage) -> Result<String, RegistryError> {
         let parts = package.parts()?;
         self.upload(&parts.config).await?;
@@ -22,18 +22,17 @@ impl RegistryClient {
         let digest = parts.manifest.digest;
         let told = response.headers().get("docker-content-digest").and_then(|value| value.to_str().ok());
         match told.filter(|told| *told != digest) {
-            Some(_) => Err(self.error(format!("stored another manifest than {digest}"))),
+            Some(_) => Err(self.error(format!("stored a different manifest than {digest}"))),
             None => Ok(digest),
         }
     }
 
-    /// Uploads a blob in one piece, unless it is there.
     async fn upload(&mut self, blob: &Blob) -> Result<(), RegistryError> {
         let there = self.url(&format!("blobs/{}", blob.digest))?;
         let head = Request { method: Method::HEAD, url: there, accept: "*/*", body: None };
         let response = self.send(head).await?;
         let codes = [StatusCode::OK, StatusCode::NOT_FOUND];
-        if self.expect_status(response, &codes, "whether it has a blob").await?.status() == StatusCode::OK {
+        if self.expect_status(response, &codes, "a blob check").await?.status() == StatusCode::OK {
             return Ok(());
         }
         let url = self.url("blobs/uploads/")?;

@@ -1,4 +1,4 @@
-//! `oci://registry[:port]/name[:tag][@sha256:…]`: where an artifact is.
+//! References to artifacts: `oci://registry[:port]/name[:tag][@sha256:…]`.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -6,63 +6,54 @@ use gatehouse_core::names::quoted;
 
 use super::RegistryError;
 
-/// What a reference begins with.
 const SCHEME: &str = "oci://";
 
-/// The registry that keeps `docker.io` answers under another name.
+/// Docker Hub serves `docker.io` from another host.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
-/// Where an artifact is.
+/// Reference to an artifact in a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciReference {
-    /// Host, with its port if one is named.
     pub registry: String,
-    /// The path of the artifact there.
     pub repository: String,
-    /// A name that the registry may give to something else tomorrow.
+    /// Mutable name that the registry may move to another artifact.
     pub tag: Option<String>,
-    /// Digest of the manifest, `sha256:` and 64 lower-case digits.
+    /// Digest of the manifest: `sha256:` and 64 lower-case digits.
     pub digest: Option<String>,
 }
 
 impl OciReference {
-    /// Whether a text means a registry, not a file.
     pub fn is_oci(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
 
-    /// The same artifact by the digest of its manifest, without the tag.
+    /// Returns a reference to the same artifact by digest, without the tag.
     pub fn pinned(&self, digest: &str) -> Self {
         Self { tag: None, digest: Some(digest.to_owned()), ..self.clone() }
     }
 
-    /// The same artifact by its digest, with the tag by which it was found: the digest says what is meant, the tag where a
-    /// later one would be.
+    /// Returns the reference with a digest. Its tag remains, to find later versions.
     pub fn with_digest(&self, digest: &str) -> Self {
         Self { digest: Some(digest.to_owned()), ..self.clone() }
     }
 
-    /// What a tag of the same repository means now.
     pub fn with_tag(&self, tag: &str) -> Self {
         Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
     }
 
-    /// The last part of the repository's name.
     pub fn short_name(&self) -> &str {
         self.repository.rsplit('/').next().unwrap_or(&self.repository)
     }
 
-    /// Whether both are the same repository of the same registry.
     pub fn same_repository(&self, other: &Self) -> bool {
         self.registry.eq_ignore_ascii_case(&other.registry) && self.repository == other.repository
     }
 
-    /// What the manifest is asked for by: the digest, else the tag, else `latest`.
+    /// Returns the version for the manifest URL: the digest, else the tag, else `latest`.
     pub(super) fn version(&self) -> &str {
         self.digest.as_deref().or(self.tag.as_deref()).unwrap_or("latest")
     }
 
-    /// The host to speak to, with its port.
     pub(super) fn address(&self) -> &str {
         let (name, address) = DOCKER_HUB;
         if self.registry == name { address } else { &self.registry }
@@ -76,30 +67,32 @@ impl FromStr for OciReference {
         let bad = |why: &str| {
             let shown = quoted(text, 200);
             RegistryError::new(format!(
-                "'{shown}' is no reference: {why}; write oci://registry[:port]/name[:tag][@sha256:…]"
+                "invalid reference '{shown}': {why}; expected oci://registry[:port]/name[:tag][@sha256:…]"
             ))
         };
-        let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("it does not begin with oci://"))?;
+        let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("it does not start with oci://"))?;
         let (registry, path) = rest.split_once('/').ok_or_else(|| bad("the name is missing"))?;
         if !is_registry(registry) {
-            return Err(bad("the registry is no host name or address with an optional port"));
+            return Err(bad("the registry must be a host name or IP address with an optional port"));
         }
         let (path, digest) = match path.split_once('@') {
             Some((path, digest)) => (path, Some(digest)),
             None => (path, None),
         };
         if digest.is_some_and(|digest| hex_of(digest).is_none()) {
-            return Err(bad("after @ comes sha256: and 64 hexadecimal digits in lower case"));
+            return Err(bad("the digest must be sha256: and 64 lower-case hexadecimal digits"));
         }
         let (repository, tag) = match path.split_once(':') {
             Some((repository, tag)) => (repository, Some(tag)),
             None => (path, None),
         };
         if repository.len() > 255 || !repository.split('/').all(is_component) {
-            return Err(bad("a name has lower-case letters and digits, with . _ - and / between them"));
+            return Err(bad(
+                "the name must have lower-case letters and digits, with . _ - and / between them",
+            ));
         }
         if tag.is_some_and(|tag| !is_tag(tag)) {
-            return Err(bad("a tag has at most 128 letters, digits, . _ and -"));
+            return Err(bad("the tag must have at most 128 letters, digits, . _ and -"));
         }
         Ok(Self {
             registry: registry.to_owned(),
@@ -120,14 +113,13 @@ impl fmt::Display for OciReference {
     }
 }
 
-/// The digits of `sha256:…`, the one algorithm that is taken.
+/// Returns the digits of `sha256:…`, the only supported algorithm.
 pub(super) fn hex_of(digest: &str) -> Option<&str> {
     let hex = digest.strip_prefix("sha256:")?;
     let digits = hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     (hex.len() == 64 && digits).then_some(hex)
 }
 
-/// Whether a host, as a URL has it, is this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost")
@@ -150,7 +142,7 @@ fn is_registry(text: &str) -> bool {
     known && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
-/// One part of a repository's name, by the grammar of the distribution specification.
+/// True if the text is a valid path segment of a repository (distribution specification).
 fn is_component(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let mut separators = text.split(alphanumeric).filter(|part| !part.is_empty());
@@ -208,7 +200,7 @@ mod tests {
             "oci://gh cr.io/weather",
         ] {
             let error = text.parse::<OciReference>().expect_err(text).to_string();
-            assert!(error.contains("is no reference") && error.contains("write oci://"), "{error}");
+            assert!(error.contains("invalid reference") && error.contains("expected oci://"), "{error}");
         }
     }
 

@@ -1,27 +1,23 @@
-//! Who may come in over HTTP: everybody on loopback, and only bearers of the token once there is one.
+//! Bearer token authentication over HTTP. Without a token, the server listens only on loopback.
 
 use std::fmt;
 
 use http::{HeaderMap, header::AUTHORIZATION};
 use subtle::ConstantTimeEq;
 
-/// The bearer token. Its value is never printed.
+/// A bearer token. `Debug` does not print its value.
 #[derive(Clone)]
 pub struct BearerToken(String);
 
-/// Why a text cannot be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BearerTokenError {
-    /// Somebody could guess it.
     #[error("GATEHOUSE_TOKEN must have at least 16 characters; make one with `openssl rand -hex 32`")]
     TooShort,
-    /// No header could carry it.
     #[error("GATEHOUSE_TOKEN must be printable ASCII without spaces")]
     InvalidCharacters,
 }
 
 impl BearerToken {
-    /// Takes a token.
     pub fn new(value: String) -> Result<Self, BearerTokenError> {
         match value.len() {
             0..16 => Err(BearerTokenError::TooShort),
@@ -30,7 +26,7 @@ impl BearerToken {
         }
     }
 
-    /// Whether the request bears this token. Takes the same time for every wrong token of one length.
+    /// True if the request has this token. Equally long tokens compare in constant time.
     pub(super) fn admits(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let given = values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! Calls of tools as clients ask for them.
+//! Tool calls.
 
 use std::sync::Arc;
 
@@ -18,12 +18,11 @@ use super::{
     resource_requests::without_panic,
 };
 
-/// One request for a call.
 pub(super) struct ToolCallParams {
-    /// The tool's name, unchecked.
+    /// Tool name, not validated.
     pub(super) name: String,
     pub(super) arguments: Value,
-    /// The name of the parked call that it has go on, and the answers.
+    /// State token of the paused call to resume, and the answers to its questions.
     pub(super) state: Option<String>,
     pub(super) answers: Option<InputResponses>,
 }

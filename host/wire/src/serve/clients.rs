@@ -1,6 +1,6 @@
-//! Who is connected to a preset: they are told when their lists change, and it is kept whether they
-//! asked for them again. Only clients with a session are known here; stateless ones come and go with
-//! each request, and those that subscribe are told by their subscription.
+//! Clients with a session: they are notified of list changes, and the host tracks whether they listed again.
+//!
+//! Stateless clients do not appear here; their subscriptions notify them.
 
 use std::{
     sync::{
@@ -19,32 +19,28 @@ use serde::{Deserialize, Serialize};
 
 use super::{lists::ListKind, served_presets::ClientsChanged, subscriptions::ResourceSubscriptions};
 
-/// A client that does not take a notification for so long is left to find out by itself.
+/// Maximum time to deliver a notification. A slow client misses it.
 const MAX_NOTIFY_TIME: Duration = Duration::from_secs(5);
 
-/// What one client did; shared between its handler and the list of clients.
+/// State of one client, shared by its handler and the client list.
 #[derive(Default)]
 pub(super) struct ClientState {
-    /// The generation of each list that it got last, 0 for none.
+    /// Generation of each list that the client last received; 0 for never.
     listed: ListGenerations,
-    /// The generation of the list of tools that it was told of last, 0 for none.
+    /// Generation of the tool list that the client was last notified about; 0 for never.
     told: AtomicU64,
-    /// The times, in milliseconds since 1970, when it was told of its tools last and listed them last; 0 for never.
+    /// Times of the last notification and of the last list request, in milliseconds since 1970; 0 for never.
     told_at: AtomicU64,
     listed_at: AtomicU64,
-    /// The resources that it watches.
     pub(super) watched: ResourceSubscriptions,
-    /// What was approved in its session.
     pub(super) approvals: ApprovalStore,
-    /// What it wants to be told of, with a session; none where it never said so.
+    /// Minimum level of log messages in this session. `None` if never set.
     pub(super) messages: Mutex<Option<MessageLevel>>,
 }
 
-/// A generation for each [`ListKind`].
 type ListGenerations = [AtomicU64; 3];
 
 impl ClientState {
-    /// The client got the list of this generation.
     pub(super) fn lists(&self, list: ListKind, generation: CatalogGeneration) {
         self.listed[list as usize].store(generation.0, Ordering::SeqCst);
         if list == ListKind::Tools {
@@ -53,20 +49,17 @@ impl ClientState {
     }
 }
 
-/// A connected client, for people. Times are milliseconds since 1970.
+/// A connected client. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientInfo {
-    /// As the client calls itself.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// The protocol version it speaks.
     pub protocol: String,
-    /// When it was last told that its tools changed.
+    /// Last notification of changed tools.
     pub told_at: Option<u64>,
-    /// When it last asked for the list.
+    /// Last request for the tool list.
     pub listed_at: Option<u64>,
-    /// Whether it asked for the list since it was told.
+    /// True if the client listed tools after the last notification.
     pub up_to_date: bool,
 }
 
@@ -75,10 +68,9 @@ struct ConnectedClient {
     peer: Peer<RoleServer>,
 }
 
-/// The clients of one preset.
 pub(super) struct PresetClients {
     connected: Mutex<Vec<ConnectedClient>>,
-    /// The generation of each list that clients were told of last, 0 for none.
+    /// Generation of each list in the last notification; 0 for never.
     last: ListGenerations,
     news: ClientsChanged,
 }
@@ -88,8 +80,7 @@ impl PresetClients {
         Self { connected: Mutex::default(), last: ListGenerations::default(), news }
     }
 
-    /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
-    /// one, on the way here, it is told.
+    /// Adds an initialized client, once. Notifies it of lists that changed since it received them.
     pub(super) fn join(&self, client: Arc<ClientState>, peer: Peer<RoleServer>) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
@@ -108,7 +99,7 @@ impl PresetClients {
         self.changed();
     }
 
-    /// A client is back whose lists nobody here knows, so it is told that they may be others now.
+    /// Adds a client of a restored session. Its lists may be outdated, so it is notified of all of them.
     pub(super) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, catalog: &Catalog) {
         for list in ListKind::ALL.into_iter().filter(|list| list.exists_in(catalog)) {
             notify_client(&client, &peer, list, catalog.generation.0);
@@ -116,12 +107,12 @@ impl PresetClients {
         self.join(client, peer);
     }
 
-    /// What is known about a client is another thing now.
+    /// Wakes receivers that watch the client list.
     pub(super) fn changed(&self) {
         self.news.send_replace(());
     }
 
-    /// Tells every client that these lists changed. Waits for none of them.
+    /// Notifies all clients of these changes, without waiting.
     pub(super) fn notify_clients(&self, generation: CatalogGeneration, changed: &[ListKind]) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
@@ -135,7 +126,6 @@ impl PresetClients {
         self.changed();
     }
 
-    /// Those whose connection stands.
     pub(super) fn infos(&self) -> Vec<ClientInfo> {
         let connected = lock(&self.connected);
         connected.iter().filter(|known| !known.peer.is_transport_closed()).map(info).collect()
@@ -151,7 +141,7 @@ fn notify_client(client: &ClientState, peer: &Peer<RoleServer>, list: ListKind, 
     tokio::spawn(async move {
         if !tokio::time::timeout(MAX_NOTIFY_TIME, list.notify(&peer)).await.unwrap_or_default() {
             let what = list.as_str();
-            tracing::warn!("a client could not be told that its {what} changed");
+            tracing::warn!("cannot notify a client that its {what} changed");
         }
     });
 }

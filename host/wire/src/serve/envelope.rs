@@ -1,6 +1,5 @@
-//! What every message must be before it is one of MCP's: JSON, a single object, with an id that can be
-//! answered. The protocol library takes a request with an invalid id for a notification, and answers what is
-//! no message with an HTTP status alone.
+//! Checks of JSON-RPC messages that rmcp lacks. rmcp takes a request with an invalid ID for a notification, and replies
+//! to malformed messages with only an HTTP status.
 
 use gatehouse_core::names::quoted;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -9,23 +8,22 @@ use serde_json::{Value, json};
 
 use super::json_text::{MAX_DEPTH, MessageOutline};
 
-/// An error of JSON-RPC, to the request with this id where one is known.
+/// Returns a JSON-RPC error response. `id` is null if the request is unknown.
 pub(super) fn error(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Value {
-    // Of the ids that JSON-RPC knows only those that tell one request from another.
+    // Other values cannot identify a request.
     let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
     json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)})
 }
 
-/// The same that says what is wrong with the request.
 pub(super) fn invalid(id: Option<Value>, why: impl Into<String>) -> Value {
     error(id, ErrorCode::INVALID_REQUEST, why)
 }
 
-/// The members that tell what a message is; the rest is skipped.
+/// Members that decide the type of a message.
 #[derive(Deserialize)]
 struct MessageEnvelope {
     jsonrpc: Option<Value>,
-    /// `Some(Value::Null)` where it is there and null.
+    /// `Some(Value::Null)` if present and null.
     #[serde(default, deserialize_with = "given")]
     id: Option<Value>,
     method: Option<Value>,
@@ -38,18 +36,18 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-/// Checks the bytes of one message. The error is the answer to what is none.
+/// Checks the bytes of one message. The error is the JSON-RPC response to send.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
     let invalid = |id, why: &str| Err(invalid(id, why));
-    let batch = || invalid(None, "Batches are not supported; send each message on its own");
+    let batch = || invalid(None, "batches are not supported; send each message separately");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
     let MessageEnvelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
         Ok(envelope) if !is_batch => envelope,
-        // Five values would do as the five members.
+        // serde also reads a struct from an array of its five values.
         Ok(_) => return batch(),
         Err(cause) if cause.is_data() && is_batch => return batch(),
         Err(cause) if cause.is_data() => {
-            return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
+            return invalid(None, &format!("not a JSON-RPC 2.0 message: {cause}"));
         }
         Err(cause) => {
             let outline = MessageOutline::new(bytes);
@@ -57,37 +55,36 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
         }
     };
     if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
-        return invalid(id, "Not a JSON-RPC 2.0 message: 'jsonrpc' must be \"2.0\"");
+        return invalid(id, "not a JSON-RPC 2.0 message: `jsonrpc` must be \"2.0\"");
     }
     let answers = result.is_some() || error.is_some();
     match (&method, &id) {
         (None, _) if answers => Ok(()),
-        (None, _) => invalid(id, "Not a JSON-RPC 2.0 message: it has no 'method', 'result' or 'error'"),
+        (None, _) => invalid(id, "not a JSON-RPC 2.0 message: expected `method`, `result` or `error`"),
         (Some(Value::String(_)), None | Some(Value::String(_))) => Ok(()),
         (Some(Value::String(_)), Some(Value::Number(number))) if number.is_i64() => Ok(()),
         (Some(Value::String(method)), Some(_)) => {
-            let why = format!("The id of a request is a string or an integer: {}", quoted(method, 64));
+            let why =
+                format!("invalid request ID for {}: expected a string or an integer", quoted(method, 64));
             invalid(id, &why)
         }
-        (Some(_), _) => invalid(id, "Not a JSON-RPC 2.0 message: 'method' must be a string"),
+        (Some(_), _) => invalid(id, "not a JSON-RPC 2.0 message: `method` must be a string"),
     }
 }
 
-/// Returns the answer to a message that passes [`check`] and that the protocol library cannot read.
+/// Returns the error response to a message that passes [`check`] but that rmcp cannot parse.
 ///
-/// `None` if the message is not a request: the client could take an answer to its notification or its response for
-/// the answer to a request.
+/// `None` if the message is not a request: the client could match the error to another request.
 pub(super) fn unreadable(bytes: &[u8]) -> Option<Value> {
     let MessageEnvelope { id, method, .. } = serde_json::from_slice(bytes).ok()?;
     let (id, method) = (id?, method?);
     if let Err(cause) = serde_json::from_slice::<Value>(bytes) {
         return Some(parse_error(Some(id), MessageOutline::new(bytes).depth, &cause));
     }
-    let why = format!("Invalid params for {}", quoted(method.as_str()?, 64));
+    let why = format!("invalid params for {}", quoted(method.as_str()?, 64));
     Some(error(Some(id), ErrorCode::INVALID_PARAMS, why))
 }
 
-/// Returns the answer to a message that is not JSON within the limits of the parser.
 fn parse_error(id: Option<Value>, depth: usize, cause: &serde_json::Error) -> Value {
     let why = if depth > MAX_DEPTH {
         format!("the message is nested {depth} levels deep; the limit is {MAX_DEPTH}")

@@ -1,4 +1,4 @@
-//! Reading a session's stream as events, from its start or from where a client broke off.
+//! Reader of a session's stream as events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,30 +14,25 @@ use super::{
     session::{CHANGES_STREAM, HttpSession, State},
 };
 
-/// How soon a client may come back for the rest.
 const RETRY_DELAY: Duration = Duration::from_secs(3);
 
-/// An error in the place of a reply that is not there any more.
 fn lost_reply(request: RequestId) -> ServerJsonRpcMessage {
-    let why =
-        "The reply is not here any more: the host was restarted, or kept it as long as it could. Call again.";
+    let why = "the reply is no longer available: it expired, or the host restarted. Repeat the request.";
     ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(request))
 }
 
-/// One connection's way through a stream. The stream knows that it is read for as long as this lives.
+/// A connection's position in a stream. The stream counts as read until this is dropped.
 pub(super) struct EventReader {
     session: Arc<HttpSession>,
     stream: u64,
-    /// The number of the next message.
     next: u64,
     primes: bool,
     request: Option<RequestId>,
-    /// Which listener it is, of those that follow the changes.
+    /// Listener number, on the stream of changes.
     listener: Option<u64>,
     changes: watch::Receiver<()>,
 }
 
-/// What there is to send.
 enum NextEvent {
     Event(u64, StreamMessage),
     Nothing,
@@ -45,7 +40,6 @@ enum NextEvent {
 }
 
 impl EventReader {
-    /// From its first message on.
     pub(super) fn from_start(
         session: &Arc<HttpSession>,
         state: &mut State,
@@ -57,7 +51,6 @@ impl EventReader {
         follow
     }
 
-    /// From this message on.
     pub(super) fn from_number(session: &Arc<HttpSession>, state: &mut State, stream: u64, next: u64) -> Self {
         let found = state.streams.get_mut(&stream);
         let (request, changes) = match found {
@@ -65,13 +58,13 @@ impl EventReader {
                 found.readers += 1;
                 (found.request.clone(), found.changes())
             }
-            // It has ended, which reading it will find out.
+            // The stream has ended; the next read notices that.
             None => (None, watch::Sender::new(()).subscribe()),
         };
         Self { session: Arc::clone(session), stream, next, primes: false, request, listener: None, changes }
     }
 
-    /// The stream of changes, from this one or from the first that nobody was told.
+    /// Reads changes from message `next`, or from the first that has not been sent.
     pub(super) fn changes(
         session: &Arc<HttpSession>,
         state: &mut State,
@@ -93,7 +86,6 @@ impl EventReader {
         follow
     }
 
-    /// A stream of its own that says that the reply to this request is lost.
     pub(super) fn for_lost_reply(session: &Arc<HttpSession>, state: &mut State, request: RequestId) -> Self {
         let mut stream = MessageStream::new(Some(request.clone()), None, false);
         stream.push(Arc::new(lost_reply(request)));
@@ -102,7 +94,6 @@ impl EventReader {
         Self::from_number(session, state, number, 1)
     }
 
-    /// The events, as the protocol library sends them.
     pub(super) fn events(self) -> impl Events<Item = ServerSseMessage> + Send + Sync + 'static {
         stream::unfold(self, |mut follow| async move { Some((follow.event().await?, follow)) })
     }
@@ -155,7 +146,7 @@ impl Drop for EventReader {
         }
         let Some(stream) = state.streams.get_mut(&self.stream) else { return };
         stream.readers = stream.readers.saturating_sub(1);
-        // Another listener may be the one that is told from now on.
+        // Another listener may now receive changes.
         stream.wake();
         if stream.over && !stream.known && stream.readers == 0 {
             state.streams.remove(&self.stream);

@@ -1,5 +1,5 @@
-//! Events on their way to clients over HTTP, and how long they stay there. A stream's messages are read by
-//! number, so following it, and resuming it after the connection broke, are the same thing.
+//! Message streams of HTTP sessions, and their retention. Messages have numbers, so a reader can start anywhere, such
+//! as after a broken connection.
 
 use std::{
     collections::VecDeque,
@@ -16,32 +16,30 @@ use gatehouse_core::{json::encoded_len, lock};
 
 use super::{lists::ListKind, session::HttpSession};
 
-/// Messages of one stream that wait for a reader; older ones, which tell of progress, give way.
+/// Maximum unread messages per stream. The oldest are dropped; these are progress notifications.
 const MAX_WAITING_MESSAGES: usize = 64;
 
-/// Bytes of replies that are kept for clients which may ask for them again, of the whole host.
+/// Maximum total size of retained replies, in bytes.
 const MAX_RETAINED_BYTES: usize = 32 << 20;
 
-/// How long a reply is kept.
 pub(super) const REPLY_RETENTION: Duration = Duration::from_secs(5 * 60);
 
-/// The longest request id that travels in event ids.
+/// Maximum length of a request ID inside an event ID.
 const MAX_ID: usize = 64;
 
-/// What a stream takes beside the text of its reply, in bytes.
+/// Estimated size of a reply without its content, in bytes.
 const STREAM_OVERHEAD: usize = 512;
 
-/// What goes over the stream.
 pub(super) type StreamMessage = Arc<ServerJsonRpcMessage>;
 
-/// Names one event. It carries the id of the request that its stream answers, so that a host which knows
-/// nothing of the stream any more can still tell the client that this request has no answer.
+/// ID of an event. It contains the request ID, so that a host that no longer has the stream can reply to the request
+/// with an error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EventId {
-    /// Tells the streams of one host from those of the next.
+    /// Distinguishes streams of different session instances.
     pub(super) epoch: u32,
     pub(super) stream: u64,
-    /// The number of the event; 0 before the first.
+    /// Number of the event; 0 before the first.
     pub(super) number: u64,
     pub(super) request: Option<RequestId>,
 }
@@ -58,7 +56,7 @@ impl fmt::Display for EventId {
 }
 
 impl EventId {
-    /// Reads an event id; none where it is not one of ours.
+    /// Parses an event ID. `None` if this host cannot have created it.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, '.');
         let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
@@ -72,19 +70,15 @@ impl EventId {
     }
 }
 
-/// The messages of one stream.
 pub(super) struct MessageStream {
-    /// The request that it answers; none for the stream that tells of changes.
+    /// The request that this stream answers. `None` for the stream of changes.
     pub(super) request: Option<RequestId>,
-    /// Under which the request's progress is told.
     pub(super) token: Option<ProgressToken>,
     messages: VecDeque<StreamMessage>,
-    /// The number of the first of them.
     first: u64,
     pub(super) readers: usize,
-    /// Whether a client can know the stream by an event and ask for the rest.
+    /// True if a client may know an event of this stream and resume it.
     pub(super) known: bool,
-    /// Whether the last message has come.
     pub(super) over: bool,
     wake: watch::Sender<()>,
 }
@@ -104,19 +98,20 @@ impl MessageStream {
         self.wake();
     }
 
-    /// The number that the next message will have.
+    /// Returns the number of the next message to be pushed.
     pub(super) fn next(&self) -> u64 {
         self.first + self.messages.len() as u64
     }
 
-    /// The first message from this number on that is there.
+    /// Returns the first available message with at least this number.
     pub(super) fn read(&self, number: u64) -> Option<(u64, StreamMessage)> {
         let number = number.max(self.first);
         let at = usize::try_from(number - self.first).ok()?;
         Some((number, Arc::clone(self.messages.get(at)?)))
     }
 
-    /// Whether a message from this number on says of a list what this one says; what says nothing of a list is no news.
+    /// True if the stream already announces the same list change, from message `number` on. Also true if `message` is
+    /// not a list change.
     pub(super) fn announces_list(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
         let Some(list) = ListKind::in_message(message) else { return true };
         let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
@@ -131,13 +126,12 @@ impl MessageStream {
         self.wake.subscribe()
     }
 
-    /// What its messages take, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.messages.iter().map(|message| size(message)).sum()
     }
 }
 
-/// What a message takes, near enough: the text of a reply is not written out to be counted.
+/// Estimates the size of a message in bytes, without serializing text of tool results.
 fn size(message: &ServerJsonRpcMessage) -> usize {
     let ServerJsonRpcMessage::Response(response) = message else { return encoded_len(message) };
     let ServerResult::CallToolResult(result) = &response.result else { return encoded_len(message) };
@@ -147,7 +141,7 @@ fn size(message: &ServerJsonRpcMessage) -> usize {
     result.content.iter().map(block).sum::<usize>() + data + STREAM_OVERHEAD
 }
 
-/// Ended streams that a client may still ask for, of all sessions of the host: the oldest give way.
+/// Finished streams of all sessions that clients may still resume. The oldest are dropped first.
 #[derive(Default)]
 pub(super) struct ReplyStore(Mutex<EndedStreams>);
 
@@ -165,7 +159,7 @@ struct EndedStream {
 }
 
 impl ReplyStore {
-    /// Keeps a stream that has ended. The caller must not hold the session's state.
+    /// Retains a finished stream. The caller must not hold the lock of the session state.
     pub(super) fn keep(&self, session: &Arc<HttpSession>, stream: u64, bytes: usize, now: Instant) {
         let ended = EndedStream { session: Arc::downgrade(session), stream, bytes, since: now };
         let mut queue = lock(&self.0);
@@ -175,7 +169,7 @@ impl ReplyStore {
         self.sweep(now);
     }
 
-    /// Lets go of what is too old or too much.
+    /// Drops streams beyond the limits of age and size.
     pub(super) fn sweep(&self, now: Instant) {
         loop {
             let mut queue = lock(&self.0);
@@ -205,7 +199,7 @@ mod tests {
         }
         let request = Some(RequestId::String("x".repeat(65).into()));
         let long = EventId { epoch: 1, stream: 1, number: 1, request };
-        assert_eq!(long.to_string(), "00000001.1.1", "an id that is too long stays at home");
+        assert_eq!(long.to_string(), "00000001.1.1", "an ID that is too long is omitted");
         for other in
             ["", "0", "0/1", "1.2", "1.2.x", "1.2.3.!", "1.2.3.e30", &format!("1.2.3.{}", "A".repeat(400))]
         {

@@ -1,5 +1,5 @@
-//! One client's view of the host: requests in, results out. What it answers depends on nothing it
-//! remembers, so the same handler serves stdio, sessions and stateless HTTP.
+//! The rmcp handler of one client. It keeps no state that replies depend on, so stdio, sessions and stateless HTTP
+//! share it.
 
 use std::sync::Arc;
 
@@ -30,14 +30,13 @@ use super::{
     subscriptions::{self, ResourceWatch},
 };
 
-/// How long a client may keep a list without asking again.
 pub(super) const LIST_TTL_MS: u64 = 60_000;
 
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) presets: Arc<ServedPresets>,
     pub(super) served: Arc<ServedPreset>,
-    /// Whom this handler serves, where it serves one client for long.
+    /// State of the client. Only stdio and sessions use it across requests.
     pub(super) client: Arc<ClientState>,
 }
 
@@ -46,17 +45,16 @@ impl Handler {
         Self { presets, served, client: Arc::default() }
     }
 
-    /// The same for another client.
+    /// Returns a copy of this handler with empty client state.
     pub(super) fn for_another_client(&self) -> Self {
         Self { client: Arc::default(), ..self.clone() }
     }
 
-    /// The handler of a session that goes on: its client said long ago that it is ready.
+    /// Registers the client of a restored session, which does not send `initialized` again.
     pub(super) fn restored(&self, peer: Peer<RoleServer>) {
         self.served.clients.rejoin(Arc::clone(&self.client), peer, &self.served.catalog());
     }
 
-    /// The client gets this list.
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
         self.client.lists(list, catalog.generation);
         self.served.clients.changed();
@@ -79,12 +77,11 @@ impl ServerHandler for Handler {
         }
     }
 
-    /// A client with a session: told from now on when its lists change.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.served.clients.join(Arc::clone(&self.client), context.peer);
     }
 
-    /// Changes of lists, and of resources that have an address here.
+    /// Accepts list changes, and resources that have a known source.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let catalog = self.served.catalog();
         let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
@@ -96,7 +93,7 @@ impl ServerHandler for Handler {
         Some(accepted)
     }
 
-    /// Since 2026-07-28 clients have no session and subscribe instead.
+    /// Serves a subscription, which replaces sessions since 2026-07-28.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
         let mut seen = *changes.borrow_and_update();
@@ -132,7 +129,7 @@ impl ServerHandler for Handler {
         }
     }
 
-    // What is not declared does not exist; rmcp would answer that there is none of it.
+    // Methods below reply "method not found" if the capability is not declared; rmcp would return an empty list.
 
     async fn complete(
         &self,
@@ -219,7 +216,7 @@ impl ServerHandler for Handler {
             .with_cache_scope(CacheScope::Private))
     }
 
-    /// Asked on each HTTP call for the schema's header rules, so it hands out no more than the schema.
+    /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let catalog = self.served.catalog();
         let entry = catalog.get(name)?;
@@ -240,7 +237,7 @@ impl ServerHandler for Handler {
         self.answer(self.run(requested, &context)).await
     }
 
-    // The protocol library calls it deprecated since 2026-07-28, which has it in each request instead.
+    // rmcp deprecates this method because requests carry the level since 2026-07-28.
     #[allow(deprecated)]
     async fn set_level(
         &self,
@@ -255,8 +252,7 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Where rmcp sends what it cannot parse: methods it does not know, and known methods with
-    /// parameters of the wrong shape. Arguments sent as a JSON string arrive here.
+    /// Handles requests that rmcp cannot parse, such as tool arguments sent as a JSON string.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -269,7 +265,7 @@ impl ServerHandler for Handler {
         if !known || (!legacy && is_removed_method(&request.method)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
-                format!("Unknown method: '{method}'"),
+                format!("unknown method: '{method}'"),
                 None,
             ));
         }
@@ -277,7 +273,7 @@ impl ServerHandler for Handler {
         let name = params.get("name").and_then(Value::as_str);
         let (Some(name), "tools/call") = (name, request.method.as_str()) else {
             let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
-            return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
+            return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
         };
         let member = |key| params.get(key).cloned();
         let requested = ToolCallParams {
@@ -289,7 +285,7 @@ impl ServerHandler for Handler {
         let result = self.answer(self.run(requested, &context)).await?;
         let value = serde_json::to_value(ServerResult::from(result));
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.
+        // rmcp omits this field for clients before 2026-07-28, but not in custom results.
         if let Some(object) = value.as_object_mut().filter(|_| legacy) {
             JsonObject::remove(object, "resultType");
         }
@@ -297,7 +293,6 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Whether the client speaks a version without sessions.
 fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28")
 }

@@ -1,9 +1,9 @@
-//! Icons on the wire.
+//! Conversion of icons to MCP.
 
 use gatehouse_core::icon::{Icon, IconTheme};
 use rmcp::model;
 
-/// Icons as the protocol has them. Versions before 2025-11-25 know none, and leave alone what they do not know.
+/// Converts icons. Clients before 2025-11-25 ignore them.
 pub(super) fn to_mcp(icons: &[Icon]) -> Option<Vec<model::Icon>> {
     let told = icons.iter().filter_map(|icon| {
         let mut told = model::Icon::new(&icon.src).with_mime_type(icon.check().ok()?);

@@ -1,5 +1,4 @@
-//! Requests of one client that are not answered yet. When the client is gone, or the host is to end, they
-//! are what is still waited for; the protocol library would also wait for subscriptions, which never end.
+//! Unanswered requests of one client. Shutdown waits for them. rmcp would also wait for subscriptions, which never end.
 
 use std::{
     collections::HashSet,
@@ -21,12 +20,10 @@ use super::{
     shutdown::{Drain, Shutdown},
 };
 
-/// What is not answered.
 #[derive(Default)]
 pub(super) struct InFlightRequests {
     ids: Mutex<HashSet<RequestId>>,
     answered: Notify,
-    /// Cancelled when the client will ask for nothing more.
     gone: CancellationToken,
 }
 
@@ -42,8 +39,10 @@ impl InFlightRequests {
         }
     }
 
-    /// Waits until the client is gone or `stop` is cancelled, and then until everything is answered: for a second, or
-    /// for as long as `drain`. What is not answered by then is answered with an error.
+    /// Waits until the client disconnects or `stop` is cancelled, and then until all requests are answered.
+    ///
+    /// Requests have [`MAX_LAST_CALLS`] to finish after a disconnect, and `drain` after `stop`. The rest gets an error
+    /// reply.
     pub(super) async fn wait_until_over(&self, stop: &CancellationToken, drain: Drain, shutdown: &Shutdown) {
         tokio::select! {
             () = self.gone.cancelled() => {}
@@ -56,7 +55,7 @@ impl InFlightRequests {
         }
     }
 
-    /// Waits until everything is answered, the client is gone, or the time is over.
+    /// Waits until all requests are answered, the client disconnects, or the time is over.
     async fn drain(&self, drain: Drain, shutdown: &Shutdown) {
         shutdown.announce(drain);
         let time = async {
@@ -89,7 +88,7 @@ impl InFlightRequests {
                     self.ids().insert(request.id.clone());
                 }
             }
-            // A request that was given up is not answered.
+            // A cancelled request gets no reply.
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
@@ -102,7 +101,6 @@ impl InFlightRequests {
     }
 }
 
-/// A transport whose requests are counted.
 pub(super) struct CountingTransport<T> {
     transport: T,
     pending: Arc<InFlightRequests>,

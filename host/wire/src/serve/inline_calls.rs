@@ -1,13 +1,12 @@
-//! Tool calls of a host with one client: each begins on the thread that read its line, and most are answered there,
-//! before the next line is read. To hand a call to a task and its reply back costs more than a short call does.
+//! Tool calls over stdio, run on the thread that reads input.
 //!
-//! Their replies are written together, as soon as there is no further line to go on with: a write, and the client that
-//! it wakes, cost as much as a short call too.
+//! Most calls finish before the next line is read, because moving a call to a task and its reply back takes longer than
+//! a short call. Replies are written in batches when no more input is ready, because a write and waking the client also
+//! take as long. Requests for resources, prompts and completions are handled in the same way, since guests run for them
+//! too.
 //!
-//! Lists and reads of resources, and prompts, are taken as calls are, for guests run for them too.
-//!
-//! What has to wait goes on beside the others, and on threads of its own once it computes for long; everything else that a
-//! client asks is the protocol library's.
+//! Calls that wait run concurrently, and calls that compute for long move to other threads. rmcp handles all other
+//! requests.
 
 mod waiting;
 
@@ -36,32 +35,30 @@ use tokio_util::sync::CancellationToken;
 use self::waiting::{CallFuture, CallStep, InterleavedCall, MAX_INLINE_POLL};
 use super::{handler::Handler, stdio_framing::LargeRequest, workers::Workers};
 
-/// Replies that may wait for one another. The client works on the first ones while the next ones are made.
+/// Maximum replies in a batch. The client processes it while the next one is built.
 const MAX_BATCHED_REPLIES: usize = 16;
 
-/// How long a reply may wait for those that are made behind it.
+/// Maximum delay of a reply in a batch.
 const MAX_REPLY_DELAY: Duration = Duration::from_millis(1);
 
-/// A client as calls see it; there is one once the opening of the connection is over.
+/// Peer of the client. Unset until the handshake is over.
 pub(super) type ClientPeer = Arc<OnceLock<Peer<RoleServer>>>;
 
-/// A transport that answers calls by itself.
+/// A transport that answers calls itself.
 pub(super) struct InlineCalls<T: Transport<RoleServer>> {
     transport: T,
     handler: Arc<Handler>,
     client: ClientPeer,
-    /// Calls that were not answered at once.
+    /// Calls that did not finish on their first poll.
     running: JoinSet<CallStep>,
-    /// What ends each of them.
     cancels: HashMap<RequestId, CancellationToken>,
     replies: ReplyBatch<T::Error>,
-    /// Whether the client will say nothing more.
     ended: bool,
     workers: Workers,
 }
 
 impl<T: Transport<RoleServer>> InlineCalls<T> {
-    /// Calls that compute for long run on `workers`, which their owner ends.
+    /// `workers` runs CPU-intensive calls. The caller must end it.
     pub(super) fn new(transport: T, handler: Handler, client: ClientPeer, workers: Workers) -> Self {
         Self {
             transport,
@@ -75,24 +72,24 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
         }
     }
 
-    /// Runs a call, here if it is soon done.
+    /// Runs a call, inline if it finishes on its first poll.
     async fn call(&mut self, peer: Peer<RoleServer>, call: JsonRpcRequest<ClientRequest>) {
         let JsonRpcRequest { id, mut request, .. } = call;
         let mut context = RequestContext::new(id.clone(), peer);
         context.meta = std::mem::take(request.get_meta_mut());
-        // Also once it is answered: what it left running ends.
+        // Also cancelled after the reply, to stop background work of the call.
         let cancel = context.ct.clone();
         let is_large = request.extensions().get::<LargeRequest>().is_some();
         let handler = Arc::clone(&self.handler);
         let reply_to = id.clone();
         let mut work: CallFuture = Box::pin(async move {
-            // A panic here would leave the client without an answer for ever, and without any other.
+            // A panic here would end the connection.
             let result = AssertUnwindSafe(handler.handle_request(request, context)).catch_unwind().await;
             match result {
                 Ok(Ok(result)) => JsonRpcMessage::response(result, reply_to),
                 Ok(Err(error)) => JsonRpcMessage::error(error, Some(reply_to)),
                 Err(_) => {
-                    let error = ErrorData::internal_error("The host failed on this call", None);
+                    let error = ErrorData::internal_error("the host failed on this call", None);
                     JsonRpcMessage::error(error, Some(reply_to))
                 }
             }
@@ -101,7 +98,7 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
             self.cancels.insert(id, cancel);
             return self.spawn_call(work);
         }
-        // Among many calls one would have to wait for no other reason than that the ones before it did not.
+        // Poll without the task budget, so that earlier calls do not force this one to yield.
         let began = Instant::now();
         match poll!(unconstrained(work.as_mut())) {
             Poll::Ready(reply) => {
@@ -119,7 +116,6 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
         }
     }
 
-    /// Lets a call go on where nobody waits for its thread.
     fn spawn_call(&mut self, work: CallFuture) {
         let work = async move { CallStep::Done(Box::new(work.await)) };
         match self.workers.handle() {
@@ -128,12 +124,11 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
         };
     }
 
-    /// Lets a reply go out with those that wait.
     fn queue_reply(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
         self.replies.push(self.transport.send(reply));
     }
 
-    /// Sends the reply of a call that took its time, unless the client has given it up.
+    /// Sends the reply of a concurrent call, unless the client cancelled it.
     fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
         let id = match &reply {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -197,8 +192,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
     }
 }
 
-/// Whether a guest may run for it, as for a call; one whose parameters the protocol library cannot read is a custom request
-/// to it.
+/// True for requests that may run a guest. Requests that rmcp cannot parse arrive as custom requests.
 fn is_call(request: &ClientRequest) -> bool {
     matches!(
         request,
@@ -211,7 +205,6 @@ fn is_call(request: &ClientRequest) -> bool {
     )
 }
 
-/// The request that the client does not wait for any more.
 fn cancelled_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {
@@ -220,10 +213,9 @@ fn cancelled_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestI
     cancelled.params.request_id.as_ref()
 }
 
-/// Replies that are not written yet, in the order in which they were made.
+/// Replies that are not written yet, in order.
 struct ReplyBatch<E> {
     sending: VecDeque<SendFuture<E>>,
-    /// When the first of them was made.
     since: Option<Instant>,
 }
 
@@ -245,19 +237,19 @@ impl<E: 'static> ReplyBatch<E> {
         self.sending.is_empty()
     }
 
-    /// Whether they are to be written before another line is read.
+    /// True if the batch must be written before the next line is read.
     fn is_due(&self) -> bool {
         self.sending.len() >= MAX_BATCHED_REPLIES
             || self.since.is_some_and(|since| since.elapsed() >= MAX_REPLY_DELAY)
     }
 
-    /// Writes them; what the pipe does not take now is written beside what follows.
+    /// Writes the batch. Spawns a task for the part that the pipe does not accept now.
     fn write(&mut self) {
         self.since = None;
         let sending = std::mem::take(&mut self.sending);
         let mut all = Box::pin(async move {
             for one in sending {
-                // What cannot be written is noticed where the next line is read.
+                // The read of the next line reports a write failure.
                 let _ = one.await;
             }
         });

@@ -1,5 +1,5 @@
-//! Requests in the course of which a client can be asked something: calls of tools, the making of prompts, and reading. What is
-//! common to them is who the client is, how it is asked in its era, and that a request may have an earlier one go on.
+//! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
+//! the client, choose how to ask it, and can resume a paused request.
 
 use std::sync::Arc;
 
@@ -25,40 +25,37 @@ use super::{
     server_requests::{self, ClientContext, RetryingClient, SessionClient},
 };
 
-/// What a request is for, and what of an earlier one it brings back.
+/// Parameters of a request, and those that resume a paused one.
 pub(super) struct InteractiveParams<'a> {
     pub(super) method: &'static str,
-    /// Of the tool or prompt, or the address.
+    /// Name of the tool or prompt, or URI of the resource.
     pub(super) name: &'a str,
     pub(super) arguments: &'a Value,
-    /// The name of the parked request that it has go on, and the answers.
+    /// State token of the paused request to resume, and the answers to its questions.
     pub(super) state: Option<String>,
     pub(super) answers: Option<InputResponses>,
 }
 
-/// One request, of which the client is known.
 pub(super) struct InteractiveRequest<'a> {
     handler: &'a Handler,
     context: &'a RequestContext<RoleServer>,
     principal: Principal,
     abilities: ClientProfile,
     messages: Option<MessageLevel>,
-    /// Whether the client repeats its requests, as since 2026-07-28.
+    /// True if the client repeats its requests with answers, as since 2026-07-28.
     pub(super) repeats: bool,
-    /// What its client has to say again, where it may be asked something.
+    /// Key that the client must repeat to resume the request. `None` if the request cannot pause.
     binding: Option<ResumeKey>,
 }
 
-/// How a request begins.
 pub(super) enum RequestStart<'a> {
-    /// With work of its own.
     New(Box<InteractiveRequest<'a>>),
-    /// It had an earlier one go on, and this came of it.
+    /// Result of a paused request that this one resumed.
     Resumed(Box<ServerResult>),
 }
 
 impl Handler {
-    /// Begins with a request.
+    /// Starts a request, or resumes a paused one.
     pub(super) async fn begin_request<'a>(
         &'a self,
         preset: &Arc<str>,
@@ -89,7 +86,6 @@ impl Handler {
 }
 
 impl InteractiveRequest<'_> {
-    /// Does the work of a request, which gets what it needs to know of its client and to ask it.
     pub(super) async fn run<W>(
         self,
         mut call: CallContext,
@@ -128,7 +124,7 @@ impl InteractiveRequest<'_> {
             }
             return result;
         };
-        // It may outlive the request.
+        // The work may outlive this request.
         let cancel = CancellationToken::new();
         let (asked, questions) = mpsc::channel(1);
         call.cancel = cancel.clone();
@@ -146,13 +142,12 @@ impl InteractiveRequest<'_> {
     }
 }
 
-/// What a request since 2026-07-28 wants to be told of.
 fn level_of(context: &RequestContext<RoleServer>) -> Option<MessageLevel> {
     let level = context.meta.get("io.modelcontextprotocol/logLevel")?;
     serde_json::from_value(level.clone()).ok()
 }
 
-/// What comes of a request that had another one go on, where that was of another kind: it cannot be.
+/// Error of a resumed request that returns another type of result. Unreachable, because [`ResumeKey`] has the method.
 pub(super) fn wrong_request_kind() -> ErrorData {
-    ErrorData::internal_error("The request that went on was of another kind", None)
+    ErrorData::internal_error("the resumed request is of another type", None)
 }

@@ -1,21 +1,20 @@
-//! Reading of JSON text that the parser rejects: strings with half of a surrogate pair, and the id of a request
-//! whose other values are broken.
+//! Handling of JSON text that `serde_json` rejects: lone surrogates in strings, and the ID of a request with invalid
+//! values.
 
 use std::borrow::Cow;
 
 use serde_json::{Deserializer, Value};
 
-/// Maximum nesting of objects and arrays that the parser reads.
+/// Maximum nesting of objects and arrays that `serde_json` parses.
 pub(super) const MAX_DEPTH: usize = 127;
 
-/// Replaces each lone surrogate (`\ud83d` without its second half) by U+FFFD, as UTF-8 decoders do.
+/// Replaces lone surrogates (`\ud83d` without its second half) with U+FFFD, as UTF-8 decoders do.
 ///
-/// A client that cuts a string inside an emoji sends such an escape. It names no character, so the parser would
-/// reject the whole message.
+/// Clients that cut a string inside an emoji send them, and `serde_json` rejects the whole message.
 pub(crate) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
     let mut replaced = Cow::Borrowed(text);
     let mut at = 0;
-    // JSON has backslashes only in strings, and each begins an escape.
+    // In JSON, backslashes occur only in strings, and each starts an escape.
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         let escape = at + found;
         at = match code_unit(text, escape) {
@@ -33,7 +32,7 @@ pub(crate) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
     replaced
 }
 
-/// Returns the code unit of the escape `\uXXXX` at this position.
+/// Returns the code unit of the `\uXXXX` escape at this position.
 fn code_unit(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let value = |digit: &u8| char::from(*digit).to_digit(16);
@@ -41,14 +40,13 @@ fn code_unit(text: &[u8], at: usize) -> Option<u16> {
     u16::try_from(unit).ok()
 }
 
-/// Outline of a message, read from its punctuation: its values need not be valid.
+/// Outline of a message, read from its punctuation. Its values may be invalid.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct MessageOutline {
-    /// Id of the request. `None` if there is no method, no id, or more than one.
+    /// Request ID. `None` if there is no method, no ID, or more than one.
     pub(super) request_id: Option<Value>,
-    /// Id of the request that the message answers. `None` if there is a method, no id, or more than one.
+    /// ID of the request that this message answers. `None` if there is a method, no ID, or more than one.
     pub(super) response_id: Option<Value>,
-    /// Deepest nesting of objects and arrays.
     pub(super) depth: usize,
 }
 
@@ -87,12 +85,12 @@ impl MessageOutline {
     }
 }
 
-/// Returns the id of the request that a message answers, read from its punctuation.
+/// Returns the ID of the request that a message answers. The message may be invalid.
 pub(crate) fn response_id(text: &[u8]) -> Option<Value> {
     MessageOutline::new(text).response_id
 }
 
-/// Returns the position of the quote that ends the string, or the end of the text.
+/// Returns the position of the closing quote, or the end of the text.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         if text[at + found] == b'"' {
@@ -103,7 +101,6 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Parses a string or a number at the start of the text.
 fn id_at(text: &[u8]) -> Option<Value> {
     let text = text.trim_ascii_start();
     if !matches!(text.first()?, b'"' | b'-' | b'0'..=b'9') {

@@ -1,4 +1,4 @@
-//! The lists that clients keep, and are told of when they change: tools, prompts and resources.
+//! Lists that clients cache and are notified about: tools, prompts and resources.
 
 use gatehouse_core::Catalog;
 use rmcp::{
@@ -13,8 +13,8 @@ use super::{
     resources,
 };
 
-/// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
-/// with the list that the preset must have.
+/// Known methods that rmcp passes on as custom requests if their parameters are invalid, each with the list that the
+/// preset must have.
 const METHODS: [(&str, ListKind); 14] = [
     ("initialize", ListKind::Tools),
     ("logging/setLevel", ListKind::Tools),
@@ -32,19 +32,18 @@ const METHODS: [(&str, ListKind); 14] = [
     ("tools/list", ListKind::Tools),
 ];
 
-/// Whether a method is none any more for clients that speak 2026-07-28 or later, whatever its parameters are.
+/// True if clients since 2026-07-28 no longer have this method.
 pub(super) fn is_removed_method(method: &str) -> bool {
     const GONE: [&str; 5] =
         ["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
     GONE.contains(&method)
 }
 
-/// Whether something completes what is typed. A server that was never listed may.
+/// True if the preset may offer completions. Servers that have not listed anything yet count.
 pub(super) fn may_complete(catalog: &Catalog) -> bool {
     catalog.has_completions() || catalog.awaits_listings()
 }
 
-/// One kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListKind {
     Tools,
@@ -55,7 +54,7 @@ pub(super) enum ListKind {
 impl ListKind {
     pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
-    /// What is declared to clients: what is not does not exist.
+    /// Returns the capabilities to declare for this catalog.
     pub(super) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
         let mut capabilities = Self::all_capabilities();
         capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.exists_in(catalog));
@@ -64,7 +63,8 @@ impl ListKind {
         capabilities
     }
 
-    /// What a preset may have. That there are messages is what clients until 2025-11-25 have to read before they ask for any.
+    /// Returns the capabilities that any preset can have. Clients before 2026-07-28 need `logging` to request log
+    /// messages.
     #[allow(deprecated)]
     pub(super) fn all_capabilities() -> ServerCapabilities {
         ServerCapabilities::builder()
@@ -80,7 +80,6 @@ impl ListKind {
             .build()
     }
 
-    /// Whether a preset has a method answered.
     pub(super) fn is_known(method: &str, catalog: &Catalog) -> bool {
         if method == "completion/complete" {
             return may_complete(catalog);
@@ -88,7 +87,6 @@ impl ListKind {
         METHODS.iter().any(|(known, list)| *known == method && list.exists_in(catalog))
     }
 
-    /// In a word.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -97,7 +95,8 @@ impl ListKind {
         }
     }
 
-    /// Whether a preset has such a list. One without tools says so in an empty list. A server that was never listed may have any.
+    /// True if the preset has this list. Every preset has tools, possibly none. Servers that have not listed anything
+    /// yet count as having all lists.
     pub(super) fn exists_in(self, catalog: &Catalog) -> bool {
         let is_offered = match self {
             Self::Tools => true,
@@ -107,8 +106,8 @@ impl ListKind {
         is_offered || catalog.awaits_listings()
     }
 
-    /// What a client sees of it that stays as it is while the preset does. Resources come and go by themselves; the sources
-    /// and families of addresses do not.
+    /// Serializes the list to detect changes. Resources can change at any time, so this covers their sources and
+    /// templates.
     fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
             Self::Tools => {
@@ -124,12 +123,11 @@ impl ListKind {
         listed.unwrap_or_default()
     }
 
-    /// The lists that are others in the second catalog.
     pub(super) fn changed(before: &Catalog, now: &Catalog) -> Vec<Self> {
         Self::ALL.into_iter().filter(|list| list.bytes(before) != list.bytes(now)).collect()
     }
 
-    /// Tells a client with a session that it changed; true where that was taken.
+    /// Notifies a client with a session. Returns false on failure.
     pub(super) async fn notify(self, peer: &Peer<RoleServer>) -> bool {
         let told = match self {
             Self::Tools => peer.notify_tool_list_changed().await,
@@ -139,7 +137,7 @@ impl ListKind {
         told.is_ok()
     }
 
-    /// Tells a client that subscribed, if it subscribed to this; false where it is gone.
+    /// Notifies a subscriber if it requested this list. Returns false if the client is gone.
     pub(super) async fn notify_subscriber(self, sink: &SubscriptionSink) -> bool {
         if !self.is_wanted(sink.accepted()) {
             return true;
@@ -161,7 +159,6 @@ impl ListKind {
         wanted == Some(true)
     }
 
-    /// What of a subscription concerns lists.
     pub(super) fn subscribed(requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = SubscriptionFilter::new();
         accepted.tools_list_changed = requested.tools_list_changed;
@@ -170,7 +167,6 @@ impl ListKind {
         accepted
     }
 
-    /// The list that a message is about, if it says that one changed.
     pub(super) fn in_message(message: &ServerJsonRpcMessage) -> Option<Self> {
         let ServerJsonRpcMessage::Notification(told) = message else { return None };
         match &told.notification {

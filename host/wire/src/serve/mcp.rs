@@ -1,5 +1,4 @@
-//! MCP over HTTP for one preset: a request with its body in, an answer out. What the protocol library would
-//! answer otherwise than the specification asks is answered here.
+//! MCP over HTTP for one preset. Corrects replies in which rmcp deviates from the specification.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -13,27 +12,24 @@ use super::{
     ServedPreset, ServedPresets, envelope, events::ReplyStore, handler::Handler, sessions::Sessions,
 };
 
-/// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// An answer on its way.
 pub(super) type McpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A preset as it is served over HTTP.
 pub(super) struct McpService {
     service: StreamableHttpService<Handler, Sessions>,
     sessions: Arc<Sessions>,
 }
 
 impl McpService {
-    /// Must be called inside the runtime. `kept` is shared by all presets of the host.
+    /// Creates the service inside a runtime. `kept` is shared by all presets.
     pub(super) fn new(
         presets: &Arc<ServedPresets>,
         served: &Arc<ServedPreset>,
         kept: &Arc<ReplyStore>,
         mut config: StreamableHttpServerConfig,
     ) -> Self {
-        // Sessions begin their streams themselves, as the client's version wants it.
+        // Sessions send their own priming events, depending on the client's version.
         config.sse_retry = None;
         let handler = Handler::new(Arc::clone(presets), Arc::clone(served));
         let end = config.cancellation_token.clone();
@@ -43,7 +39,6 @@ impl McpService {
         Self { service, sessions }
     }
 
-    /// Answers one request; its body has been read.
     pub(super) async fn answer(&self, request: Request<Bytes>) -> McpResponse {
         let method = request.method().clone();
         let is_json = is_json(request.headers());
@@ -58,13 +53,13 @@ impl McpService {
         let body = request.body().clone();
         let mut response = self.service.handle(request.map(Full::new)).await;
         match (method, response.status()) {
-            // Some clients take any other success for a failure.
+            // Some clients treat other success codes as failures.
             (Method::DELETE, StatusCode::ACCEPTED) => {
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
-            // The message is not one of MCP's.
+            // rmcp could not parse the message.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
-                let other = || envelope::invalid(None, "Not a message of the Model Context Protocol");
+                let other = || envelope::invalid(None, "not an MCP message");
                 let why = envelope::unreadable(&body).unwrap_or_else(other);
                 return json(StatusCode::BAD_REQUEST, &why);
             }
@@ -79,7 +74,7 @@ impl McpService {
         response
     }
 
-    /// Whether the request names a session that there is or could be, or none at all.
+    /// True if the request has no session ID, or one that exists or can be restored.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
         named.is_none_or(|id| self.sessions.is_known(id))
@@ -91,14 +86,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// An answer that is JSON.
 pub(super) fn json(status: StatusCode, value: &Value) -> McpResponse {
     let mut response = plain(status, value.to_string());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// An answer that is text, or empty.
 pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> McpResponse {
     let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;

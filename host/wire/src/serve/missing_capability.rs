@@ -1,5 +1,7 @@
-//! What a call wanted to ask though its client cannot be asked that. Where it fails for that, clients since 2026-07-28 get an
-//! error that names what they would have to declare; those before get its fault as a result, as of any other.
+//! Input that a call requested without the client's capability for it.
+//!
+//! If the call fails for this reason, clients since 2026-07-28 get an error that names the missing capability. Earlier
+//! ones get the fault as a result.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::reply::{self, StructuredMode};
 
-/// The first such question of one call.
+/// First such question of a call.
 #[derive(Clone, Default)]
 pub(super) struct MissingCapability(Arc<OnceLock<QuestionKind>>);
 
@@ -21,7 +23,8 @@ impl MissingCapability {
         let _ = self.0.set(kind);
     }
 
-    /// What a client since 2026-07-28 gets. A gate that went on without the answer fails for something else, or not at all.
+    /// Converts the outcome for a client since 2026-07-28. A gate that continued without the answer fails for another
+    /// reason, or succeeds.
     pub(super) fn result(&self, outcome: Outcome, data: StructuredMode) -> Result<CallToolResult, ErrorData> {
         match outcome.as_ref().err().and_then(|fault| self.error(fault)) {
             Some(error) => Err(error),
@@ -29,13 +32,13 @@ impl MissingCapability {
         }
     }
 
-    /// The same for what is no call: an error, where the client is one since 2026-07-28.
+    /// Returns the error to send for a failed prompt or resource read, if the client is one since 2026-07-28.
     pub(super) fn checked<T>(&self, since_2026: bool, made: &Result<T, Fault>) -> Result<(), ErrorData> {
         let error = made.as_ref().err().filter(|_| since_2026).and_then(|fault| self.error(fault));
         error.map_or(Ok(()), Err)
     }
 
-    /// The error that names what the client would have to declare; none where the fault has another reason.
+    /// Returns the error that names the missing capability. `None` if the fault has another cause.
     pub(super) fn error(&self, fault: &Fault) -> Option<ErrorData> {
         let kind = self.0.get().filter(|_| fault.kind == FaultKind::Denied)?;
         Some(missing_capability_error(*kind, fault))

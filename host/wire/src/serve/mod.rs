@@ -1,4 +1,4 @@
-//! Serving clients: one handler for stdio and HTTP, and for every protocol version rmcp speaks.
+//! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
 mod auth;
 mod calls;
@@ -54,5 +54,5 @@ pub use stdio::{StdioError, serve_stdio};
 #[cfg(any(test, fuzzing))]
 pub(crate) use stdio_framing::fuzz::lines as fuzz_lines;
 
-/// How long calls that run may go on once the client is gone, and how long answers have at the end of the host.
+/// Maximum time for running calls after the client disconnects, and for error replies during shutdown.
 const MAX_LAST_CALLS: Duration = Duration::from_secs(1);

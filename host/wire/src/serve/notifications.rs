@@ -1,5 +1,5 @@
-//! What a call says while it runs: how far it is, and messages beside the reply. It goes to the client by the request that
-//! the client waits for; a call that is asked for again by another request goes on speaking there.
+//! Progress and log messages of a running call. They go to the request that currently waits for the call, which changes
+//! if the client resumes it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,20 +18,20 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Messages that may wait; what comes while the queue is full is dropped, the client is slow enough.
+/// Maximum queued messages. More are dropped, because the client is too slow for them.
 const MAX_QUEUED: usize = 16;
 
-/// How long the reply waits for the last messages to be written.
+/// Maximum time that a reply waits for queued messages.
 const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
 
 enum Notification {
     Progress(u64, Option<u64>, Option<String>),
     Message(MessageLevel, String, Value),
-    /// Everything before it is written.
+    /// Signals that all earlier messages have been written.
     Flush(oneshot::Sender<()>),
 }
 
-/// The call's end of the way to the client; there is one only while a request waits for the call.
+/// Sending side, held by the call. `None` while no request waits for the call.
 #[derive(Default)]
 pub(super) struct NotificationSender(Mutex<Option<mpsc::Sender<Notification>>>);
 
@@ -42,7 +42,7 @@ impl NotificationSender {
         }
     }
 
-    /// Waits until what was said is written, so that a question does not overtake it.
+    /// Waits until queued messages have been written, so that a question does not overtake them.
     pub(super) async fn flush(&self) {
         let way = lock(&self.0).clone();
         if let Some(way) = way {
@@ -52,7 +52,6 @@ impl NotificationSender {
         }
     }
 
-    /// Tells the client something in the name of `logger`.
     pub(super) fn send_log(&self, level: MessageLevel, logger: &str, data: Value) {
         self.send(Notification::Message(level, logger.to_owned(), data));
     }
@@ -64,15 +63,14 @@ impl ProgressSink for NotificationSender {
     }
 }
 
-/// The request's end.
+/// Receiving side, held by the request.
 pub(super) struct NotificationRoute {
     line: Arc<NotificationSender>,
-    /// Aborted when dropped.
     writer: JoinSet<()>,
 }
 
 impl NotificationRoute {
-    /// Leads what the call says to this request from now on, where its client wants to hear of any of it.
+    /// Routes messages of the call to this request. `None` if its client wants neither progress nor log messages.
     pub(super) fn open(
         line: &Arc<NotificationSender>,
         context: &RequestContext<RoleServer>,
@@ -89,7 +87,7 @@ impl NotificationRoute {
         Some(Self { line: Arc::clone(line), writer })
     }
 
-    /// Waits until what was said is written, so that no message comes after the answer.
+    /// Waits until queued messages have been written, so that none follows the reply.
     pub(super) async fn finish(mut self) {
         drop(lock(&self.line.0).take());
         let _ = tokio::time::timeout(MAX_FLUSH_TIME, self.writer.join_next()).await;

@@ -1,7 +1,8 @@
-//! Calls of clients since 2026-07-28 that wait for answers, and what else may ask: prompts, and reading. The request that
-//! began such a call is answered with its questions and the name under which it is parked; the client's next request brings
-//! that name and the answers, and waits for the call to go on. The name is random and of use only to whom it was given, for
-//! the same method, name and arguments.
+//! Requests that wait for the client to answer a question (MCP 2026-07-28 and later).
+//!
+//! The first response carries the questions and a random state token. The client repeats its request with the token and
+//! the answers, which resumes the work. A token is valid only for the same principal, preset, method, name and
+//! arguments.
 
 use std::{
     collections::HashMap,
@@ -25,47 +26,43 @@ use super::{
     server_requests::PendingInput,
 };
 
-/// Bytes of arguments that are hashed on a thread that serves requests.
+/// Larger arguments are hashed on a blocking thread.
 const MAX_INLINE_DIGEST: usize = 64 << 10;
 
-/// Whose call it is, and which: what a request has to say again to have it go on.
+/// Values that a request must repeat to resume a call.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ResumeKey {
     pub(super) principal: Principal,
     pub(super) preset: Arc<str>,
     pub(super) method: &'static str,
-    /// Of the tool or prompt, or the address.
+    /// Name of the tool or prompt, or URI of the resource.
     pub(super) name: String,
-    /// Of the arguments.
     pub(super) digest: String,
 }
 
-/// SHA-256 of arguments.
 pub(super) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
     if bounds::encoded_len(arguments) <= MAX_INLINE_DIGEST {
         return Ok(hash::sha256_json(arguments));
     }
     let arguments = arguments.clone();
     let hashed = tokio::task::spawn_blocking(move || hash::sha256_json(&arguments)).await;
-    hashed.map_err(|_| ErrorData::internal_error("The arguments could not be hashed", None))
+    hashed.map_err(|_| ErrorData::internal_error("cannot hash the arguments", None))
 }
 
 type WorkFuture = Pin<Box<dyn Future<Output = Result<ServerResult, ErrorData>> + Send>>;
 
-/// A call that goes on from one request of its client to the next.
+/// A call that can continue in a later request.
 pub(super) struct ResumableCall {
     pub(super) work: WorkFuture,
-    /// Whether the work goes on by itself.
+    /// True if the work runs in its own task.
     pub(super) spawned: bool,
     pub(super) asked: mpsc::Receiver<PendingInput>,
     pub(super) line: Arc<NotificationSender>,
-    /// Cancels the call when nobody waits for it any more.
     pub(super) cancel: DropGuard,
     pub(super) messages: bool,
     pub(super) binding: ResumeKey,
 }
 
-/// What a call has come to.
 enum ResumableStep {
     Finished(Box<Result<ServerResult, ErrorData>>),
     NeedsInput(PendingInput),
@@ -73,7 +70,7 @@ enum ResumableStep {
 }
 
 impl ResumableCall {
-    /// Waits for the call on behalf of this request: until it is over, or has questions.
+    /// Waits until the call finishes or asks for input.
     pub(super) async fn resume(
         mut self,
         parked: &Arc<PausedCalls>,
@@ -90,7 +87,7 @@ impl ResumableCall {
             way.finish().await;
         }
         match step {
-            // It ends by itself, and is recorded as cancelled.
+            // The call ends by itself and is recorded as cancelled.
             ResumableStep::Cancelled => {
                 drop(self.cancel);
                 self.work.await
@@ -103,7 +100,6 @@ impl ResumableCall {
     }
 }
 
-/// All calls of a host that wait for answers so.
 #[derive(Default)]
 pub(super) struct PausedCalls {
     calls: Mutex<HashMap<String, PausedCall>>,
@@ -112,17 +108,17 @@ pub(super) struct PausedCalls {
 struct PausedCall {
     call: ResumableCall,
     asked: PendingInput,
-    /// Ends the wait; aborted when dropped.
+    /// Removes the call after a time limit. Aborted on drop.
     _expiry: JoinSet<()>,
 }
 
 impl PausedCalls {
-    /// Keeps a call until its answers come, and says so to the client.
+    /// Stores a call and returns its questions.
     fn pause(self: &Arc<Self>, mut call: ResumableCall, asked: PendingInput) -> InputRequiredResult {
         if !call.spawned {
-            // Nobody else drives it while there is no request that waits for it.
+            // No request polls this future now, so spawn it.
             let work = tokio::spawn(call.work);
-            let lost = |_| Err(ErrorData::internal_error("The call ended without an outcome", None));
+            let lost = |_| Err(ErrorData::internal_error("the call ended without a result", None));
             call.work = Box::pin(async move { work.await.unwrap_or_else(lost) });
             call.spawned = true;
         }
@@ -134,7 +130,7 @@ impl PausedCalls {
         result
     }
 
-    /// Has a parked call go on with the answers that the client brings. Where it does not bring all, it is asked again.
+    /// Resumes a paused call. Asks again if answers are missing.
     pub(super) async fn resume(
         self: &Arc<Self>,
         state: &str,
@@ -153,42 +149,41 @@ impl PausedCalls {
             })
             .collect();
         match given {
-            // Where the call has stopped waiting, it is about to end.
+            // If this fails, the call is about to end.
             Some(given) => drop(asked.answer.send(given)),
             None => return Ok(ServerResult::InputRequiredResult(self.pause(call, asked))),
         }
         call.resume(self, context).await
     }
 
-    /// Takes a call out for whoever may have it go on; anybody else learns nothing.
+    /// Removes and returns the call, if `binding` matches.
     fn take(&self, state: &str, binding: &ResumeKey) -> Option<PausedCall> {
         let mut calls = lock(&self.calls);
         calls.get(state).filter(|waiting| waiting.call.binding == *binding)?;
         calls.remove(state)
     }
 
-    /// How many wait.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         lock(&self.calls).len()
     }
 }
 
-/// Drops a call whose answers do not come, which cancels it.
+/// Drops a paused call after [`MAX_PAUSE`], which cancels it.
 async fn expire(parked: Weak<PausedCalls>, state: String) {
     tokio::time::sleep(MAX_PAUSE).await;
     let Some(parked) = parked.upgrade() else { return };
     let waiting = lock(&parked.calls).remove(&state);
     if waiting.is_some() {
-        tracing::debug!("a call was given up: nobody answered its questions");
+        tracing::debug!("cancelled a paused call: its questions were not answered in time");
     }
 }
 
 fn unknown_state() -> ErrorData {
     let minutes = MAX_PAUSE.as_secs() / 60;
     let why = format!(
-        "The questions that this answers are not open any more, or belong to another call: they are kept for {minutes} \
-         minutes, for the same caller, tool and arguments. Call the tool again without requestState"
+        "unknown or expired `requestState`: questions stay open for {minutes} minutes, and only for the same caller, \
+        tool and arguments. Call the tool again without `requestState`."
     );
     ErrorData::invalid_params(why, None)
 }

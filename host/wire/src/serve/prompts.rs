@@ -1,9 +1,9 @@
-//! Prompts on the wire. They are listed at load, so the list is one page.
+//! Conversion of prompts to MCP. Prompts are listed at load, so the list is one page.
 
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
-    resources_and_prompts::PromptEntry,
     prompt::{PromptMessage, PromptRole},
+    resources_and_prompts::PromptEntry,
 };
 use rmcp::{
     ErrorData,
@@ -12,7 +12,7 @@ use rmcp::{
 
 use super::{icons, reply};
 
-/// What prompts/list says, sorted by name. The same catalog gives the same bytes.
+/// Returns the `prompts/list` result, sorted by name. The same catalog gives the same bytes.
 pub(super) fn listed(catalog: &Catalog) -> Vec<Prompt> {
     catalog.resources_and_prompts.prompts().iter().map(prompt).collect()
 }
@@ -32,7 +32,6 @@ fn prompt(entry: &PromptEntry) -> Prompt {
     prompt
 }
 
-/// The messages of a prompt as a result.
 pub(super) fn result(
     entry: &PromptEntry,
     made: Result<Vec<PromptMessage>, Fault>,
@@ -50,7 +49,7 @@ pub(super) fn result(
     Ok(result)
 }
 
-/// Why there are no messages. A result cannot say so, as that of a tool can.
+/// Converts a fault to a protocol error, since a prompt result cannot be an error.
 pub(super) fn refused(fault: &Fault) -> ErrorData {
     let (message, data) = (fault.in_one_line(), Some(reply::fault_data(fault, None)));
     match fault.kind {

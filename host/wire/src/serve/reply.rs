@@ -1,4 +1,4 @@
-//! The one mapping between core's outcomes and MCP's results.
+//! Conversion of outcomes to MCP results.
 
 use std::sync::Arc;
 
@@ -20,21 +20,19 @@ use serde_json::{Map, Value, json};
 use super::icons;
 pub use super::reply_data::StructuredMode;
 
-/// How bytes travel.
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
-/// Where a result's `_meta` carries the fault as data.
 const FAULT_KEY: &str = "gatehouse/error";
 
-/// What the keys begin with that are the host's own.
+/// Prefix of `_meta` keys reserved for the host.
 const OWN_PREFIX: &str = "gatehouse/";
 
-/// Returns what tools/list says to clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
+/// Returns the `tools/list` result for clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
     tools_with(catalog, StructuredMode::for_client(catalog, None, true))
 }
 
-/// The same with the schemas that a client gets.
+/// Like [`tools`], with output schemas according to `data`.
 pub(super) fn tools_with(catalog: &Catalog, data: StructuredMode) -> Vec<Tool> {
     catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
 }
@@ -60,11 +58,11 @@ fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
     }
 }
 
-/// A result, or an error where the protocol wants one.
+/// Converts an outcome to a result, or to a protocol error if the tool is unknown.
 pub(super) fn result(outcome: Outcome, data: StructuredMode) -> Result<CallToolResult, ErrorData> {
     match outcome.and_then(|reply| success(reply, data)) {
         Ok(result) => Ok(result),
-        // The specification wants an error, not a result, for a tool that does not exist.
+        // The specification requires an error here.
         Err(fault) if fault.kind == FaultKind::UnknownTool => {
             Err(ErrorData::invalid_params(fault.message, None))
         }
@@ -72,7 +70,7 @@ pub(super) fn result(outcome: Outcome, data: StructuredMode) -> Result<CallToolR
     }
 }
 
-/// The result of a call as a client gets it, for whoever calls without one.
+/// Converts an outcome to the JSON that an MCP client would get.
 pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
     match result(outcome, data) {
         Ok(result) => json!(result),
@@ -83,26 +81,27 @@ pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
 fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault> {
     let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
-        // A gate that sends nothing but data: without this, most clients' models would see an empty reply.
+        // Without this, most models would see an empty reply.
         blocks.push(ContentBlock::text(data.to_string()));
     }
     let mut result = CallToolResult::success(blocks);
-    // Never on an error: clients check it against the output schema and show that complaint in its place.
+    // Omitted on errors: clients validate it against the output schema and would show that failure instead.
     result.structured_content = reply.structured.filter(|data| wanted.has(data) && !reply.is_error);
     result.is_error = Some(reply.is_error);
     result.meta = reply.meta.and_then(without_own_meta).map(MetaObject);
     Ok(result)
 }
 
-/// What others may say in `_meta`: everything but what the host says there.
+/// Removes keys reserved for the host.
 fn without_own_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
     meta.retain(|key, _| !key.starts_with(OWN_PREFIX));
     (!meta.is_empty()).then_some(meta)
 }
 
-/// A fault as a tool result, so that the model reads it: clients hide protocol errors. The text has all of
-/// it, for a model; `_meta` has it in parts, for programs. It is no structured content, which clients would
-/// check against the tool's output schema and throw away.
+/// Converts a fault to a tool result, since clients hide protocol errors from models.
+///
+/// The text is complete, for models; `_meta` is structured, for programs. It is not structured content, because clients
+/// would validate that against the output schema.
 fn failure(fault: Fault) -> CallToolResult {
     let kind = fault.kind.error_type();
     let text = match &fault.hint {
@@ -114,7 +113,6 @@ fn failure(fault: Fault) -> CallToolResult {
     result
 }
 
-/// A fault as data, for programs.
 pub(super) fn fault_to_json(fault: &Fault) -> Value {
     json!({
         "type": fault.kind.error_type(),
@@ -124,12 +122,10 @@ pub(super) fn fault_to_json(fault: &Fault) -> Value {
     })
 }
 
-/// What an error of the protocol carries as data, with the address that it is about.
 pub(super) fn fault_data(fault: &Fault, uri: Option<&str>) -> Value {
     Value::Object(present([("uri", uri.map(Into::into)), (FAULT_KEY, Some(fault_to_json(fault)))]))
 }
 
-/// A block of content as the protocol has it.
 pub(super) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
     let media = |kind: &str, media: MediaData| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
     let value = match content {
@@ -159,9 +155,8 @@ pub(super) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
         }
         ContentPart::Other(block) => Value::Object(block),
     };
-    serde_json::from_value(value).map_err(|error| {
-        Fault::internal(format!("The tool sent a content block that is not of the protocol: {error}."))
-    })
+    serde_json::from_value(value)
+        .map_err(|error| Fault::internal(format!("the tool sent an invalid content block: {error}")))
 }
 
 fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
@@ -220,7 +215,7 @@ mod tests {
         assert_eq!(
             sent(list(), StructuredMode::Objects),
             ("[1,2]".into(), false),
-            "older versions know objects alone"
+            "older versions support only objects"
         );
     }
 
@@ -259,6 +254,6 @@ mod tests {
         assert_eq!(blocks[3]["size"], 12);
         assert_eq!(blocks[4]["resource"], json!({"uri": "test://e", "blob": "/w=="}));
         assert_eq!(blocks[5], other);
-        assert_eq!(value["_meta"], json!({"example.com/n": [1]}), "and nothing in the host's own name");
+        assert_eq!(value["_meta"], json!({"example.com/n": [1]}), "keys reserved for the host are removed");
     }
 }

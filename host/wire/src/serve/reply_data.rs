@@ -1,4 +1,4 @@
-//! Which clients get output schemas, and replies as data beside their text.
+//! Choice of clients that get output schemas and structured content.
 
 use gatehouse_core::{Catalog, preset::StructuredOutputMode};
 use rmcp::{RoleServer, service::RequestContext};
@@ -6,25 +6,23 @@ use serde_json::{Map, Value};
 
 use super::wire_id;
 
-/// Names of the clients that get data where the preset says `structured = "auto"`; docs/protocol.md has the reasons.
+/// Clients that get structured content if `structured = "auto"`. See docs/protocol.md for the reasons.
 const CLIENTS_WITH_DATA: [&str; 3] = ["mcp", "inspector-client", "inspector-cli"];
 
-/// Which data of replies clients get beside their text, and which schemas of it.
+/// Structured content and output schemas to send to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StructuredMode {
-    /// None.
     None,
-    /// That which is an object: versions before 2026-07-28 know no other.
+    /// Objects only, the limit before 2026-07-28.
     Objects,
-    /// Any.
     Any,
 }
 
 impl StructuredMode {
-    /// Returns what a client of this name and version gets under a preset. `client` is its `clientInfo.name`.
+    /// Returns the mode for a client. `client` is its `clientInfo.name`.
     ///
-    /// A session from before a restart of the host has lost the name. It gets the data, because its client may know the
-    /// schemas, and a reply without what they promise is an error to it.
+    /// The name is unknown in sessions from before a restart. They get structured content, because clients that cached
+    /// the schemas fail without it.
     pub(super) fn for_client(catalog: &Catalog, client: Option<&str>, since_2026: bool) -> Self {
         let wants = match catalog.structured {
             StructuredOutputMode::Off => false,
@@ -39,7 +37,6 @@ impl StructuredMode {
         }
     }
 
-    /// The same for the client of this request.
     pub(super) fn for_request(
         catalog: &Catalog,
         context: &RequestContext<RoleServer>,
@@ -49,7 +46,7 @@ impl StructuredMode {
         Self::for_client(catalog, client.as_ref().map(|client| client.name.as_str()), since_2026)
     }
 
-    /// Returns what programs get under a preset that speak no MCP.
+    /// Returns the mode for programs that do not use MCP.
     pub fn for_programs(catalog: &Catalog) -> Self {
         if catalog.structured == StructuredOutputMode::Off { Self::None } else { Self::Any }
     }

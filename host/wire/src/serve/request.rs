@@ -1,17 +1,17 @@
-//! What the host takes from a request besides what it asks: who asks, and what goes along with a call.
+//! Caller, working directory and metadata of a request.
 
 use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::Principal;
 use rmcp::model::{Extensions, JsonObject, RequestMetaObject};
 
-/// Who calls: over HTTP whom the request was admitted as, over stdio whoever started this process.
+/// Returns the caller: over HTTP the authenticated principal, over stdio the local user.
 pub(super) fn principal(extensions: &Extensions) -> Principal {
     let admitted = extensions.get::<http::request::Parts>();
     admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
-/// The directory in which the client started this process. `None` over HTTP, where the client may be anywhere.
+/// Returns the directory in which the client started this process. `None` over HTTP.
 pub(super) fn working_directory(extensions: &Extensions) -> Option<PathBuf> {
     match extensions.get::<http::request::Parts>() {
         Some(_) => None,
@@ -19,7 +19,7 @@ pub(super) fn working_directory(extensions: &Extensions) -> Option<PathBuf> {
     }
 }
 
-/// What of a request's `_meta` goes to whoever runs the tool: not what the protocol says in it from one hop to the next.
+/// Returns the `_meta` to forward to the tool, without members that concern a single hop.
 pub(super) fn passed_on(meta: &RequestMetaObject) -> Option<Arc<JsonObject>> {
     let hop = |key: &str| key == "progressToken" || key.starts_with("io.modelcontextprotocol/");
     if meta.keys().all(|key| hop(key)) {

@@ -1,4 +1,4 @@
-//! What clients ask besides calls: the lists, resources and prompts of a handler's preset.
+//! Prompts, resources and completions.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -103,7 +103,7 @@ impl Handler {
             page.add(known, said)?;
         }
         self.record_listed(ListKind::Resources, &catalog);
-        // Resources come and go without a word.
+        // Resources can change without a notification.
         Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 
@@ -154,7 +154,7 @@ impl Handler {
         }
     }
 
-    /// In how long what stands at an address changes by itself, where its source knows.
+    /// Returns the time until the resource changes. `None` if its source does not know.
     pub(super) async fn next_change(&self, who: &Principal, uri: &str) -> Result<Option<Duration>, Fault> {
         let catalog = self.served.settled_catalog().await;
         let known =
@@ -163,7 +163,7 @@ impl Handler {
         without_panic(call.context.id, uri, call.resource_ttl(known, uri)).await
     }
 
-    /// Has what stands at an address followed, where its source tells of changes.
+    /// Watches a resource. `None` if its source does not report changes.
     pub(super) async fn follow(
         &self,
         who: &Principal,
@@ -176,14 +176,14 @@ impl Handler {
         without_panic(call.context.id, uri, call.watch_resource(known, uri)).await
     }
 
-    /// What a subscription asks of a source, which may outlive the request that began it.
+    /// Creates the call of a subscription. It is not cancelled with its request, because it may outlive it.
     fn watch_call(&self, catalog: &Arc<Catalog>, source: &dyn Source, who: &Principal) -> Call {
         let mut call = self.request_context("resources/subscribe", catalog, source);
         call.principal = who.clone();
         Call::new(call, Value::Null)
     }
 
-    /// What may be meant by what is typed; nothing where the source that has the prompt or template does not say.
+    /// Returns completions. The result is empty if the source offers no suggestions.
     pub(super) async fn completion(
         &self,
         request: CompleteRequestParams,
@@ -199,7 +199,12 @@ impl Handler {
             target: match request.r#ref {
                 Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
                 Reference::Resource(template) => CompletionTarget::Template(template.uri),
-                _ => return Err(ErrorData::invalid_params("ref is ref/prompt or ref/resource", None)),
+                _ => {
+                    return Err(ErrorData::invalid_params(
+                        "`ref` must be `ref/prompt` or `ref/resource`",
+                        None,
+                    ));
+                }
             },
             argument: request.argument.name,
             value: request.argument.value,
@@ -220,7 +225,7 @@ impl Handler {
         Ok(CompleteResult::new(info))
     }
 
-    /// What a request is that asks a source for something else than a call, and asks the client nothing.
+    /// Creates a call that cannot ask the client for input.
     fn request_call(
         &self,
         method: &'static str,
@@ -243,7 +248,7 @@ impl Handler {
         CallContext::for_method(&self.presets.pipeline, Arc::clone(catalog), method, source)
     }
 
-    /// The catalog, where it has such a list; what is not declared does not exist.
+    /// Returns the catalog if it has this list, else "method not found".
     pub(super) async fn catalog_with_list<M: ConstString + Default>(
         &self,
         list: ListKind,
@@ -254,7 +259,7 @@ impl Handler {
     }
 }
 
-/// A panic would leave the client without an answer for ever.
+/// Converts a panic to a fault, so that the client gets a reply.
 pub(super) async fn without_panic<T>(
     id: CallId,
     what: &str,
@@ -262,15 +267,18 @@ pub(super) async fn without_panic<T>(
 ) -> Result<T, Fault> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!(call = %id, tool = %quoted(what, 64), "the host panicked in a call");
-        Err(Fault::internal(format!("The host failed on this call ({id})."))
-            .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
+        Err(Fault::internal(format!("the host failed on this call ({id})"))
+            .hint("This is a bug in Gatehouse. The host's log has the details under this ID."))
     })
 }
 
-/// Refuses every cursor of a list that is one page: it is one we never gave out.
 pub(super) fn one_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
-        Some(_) => Err(ErrorData::invalid_params("Invalid cursor: the list has one page", None)),
+        Some(_) => Err(ErrorData::invalid_params(
+            "invalid cursor: the list has only one page; list again without a \
+        cursor",
+            None,
+        )),
         None => Ok(()),
     }
 }

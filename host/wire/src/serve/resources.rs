@@ -1,12 +1,12 @@
-//! Resources on the wire: one list over all sources of a preset, one source after the other, and what stands at an address.
+//! Conversion of resources to MCP, and one list over all sources of a preset.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
     names::quoted,
-    resources_and_prompts::ResourceSource,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
     resource::ResourcePage,
+    resources_and_prompts::ResourceSource,
     tool::SourceId,
 };
 use rmcp::{
@@ -16,14 +16,13 @@ use rmcp::{
 
 use super::reply::{self, BASE64 as STANDARD};
 
-/// From so many resources on, the next source begins a page of its own. Clients that read no further than the first page
-/// see those of every source, where there are few.
+/// After this many resources, the next source starts on a new page. Clients that read only the first page then see all
+/// sources if they are small.
 const MIN_FULL_PAGE: usize = 100;
 
-/// The longest cursor of a source, in bytes.
 const MAX_CURSOR: usize = 2 * 1024;
 
-/// What resources/templates/list says, in the order of the preset. The same catalog gives the same bytes.
+/// Returns the `resources/templates/list` result, in preset order. The same catalog gives the same bytes.
 pub(super) fn templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
     let sources = catalog.resources_and_prompts.resource_sources().iter();
     let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.has_no_values());
@@ -38,7 +37,7 @@ pub(super) fn templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
         .collect()
 }
 
-/// A page of the list in the making: it says whom to ask next, and takes what was said.
+/// A page of the list under construction.
 pub(super) struct ListPage<'a> {
     sources: &'a [ResourceSource],
     at: ListCursor,
@@ -46,8 +45,8 @@ pub(super) struct ListPage<'a> {
     full: bool,
 }
 
-/// Where a list goes on: at a source, from its own cursor on. Clients get it as text that means nothing to them; it is not
-/// signed, for it leads nowhere that the list itself does not.
+/// Position in the list: a source and its own cursor. Encoded as opaque text, and not signed because it only gives
+/// access to the list itself.
 struct ListCursor {
     source: usize,
     cursor: Option<String>,
@@ -59,9 +58,9 @@ impl ListCursor {
         Some(BASE64.encode(serde_json::to_vec(&(id, &self.cursor)).ok()?))
     }
 
-    /// Reads what [`ListCursor::write`] wrote; none where it is anything else, or names a source that is gone.
+    /// Parses the output of [`ListCursor::write`]. `None` if it is invalid or the source was removed.
     fn read(text: &str, sources: &[ResourceSource]) -> Option<Self> {
-        // Base64 is longer than what it stands for, and so is text in JSON.
+        // Upper bound of the encoded length: JSON escapes and Base64 add to it.
         if text.len() > MAX_CURSOR * 9 {
             return None;
         }
@@ -72,11 +71,10 @@ impl ListCursor {
 }
 
 fn invalid() -> ErrorData {
-    ErrorData::invalid_params("Invalid cursor: begin the list anew", None)
+    ErrorData::invalid_params("invalid cursor; list again without a cursor", None)
 }
 
 impl<'a> ListPage<'a> {
-    /// A page from the client's cursor on.
     pub(super) fn new(sources: &'a [ResourceSource], cursor: Option<&str>) -> Result<Self, ErrorData> {
         let at = match cursor {
             Some(cursor) => ListCursor::read(cursor, sources).ok_or_else(invalid)?,
@@ -85,13 +83,13 @@ impl<'a> ListPage<'a> {
         Ok(Self { sources, at, listed: Vec::new(), full: false })
     }
 
-    /// Whom to ask next, and with which cursor of its own.
+    /// Returns the next source to list, and its cursor. `None` if the page is full.
     pub(super) fn next(&self) -> Option<(&'a ResourceSource, Option<String>)> {
         let known = self.sources.get(self.at.source).filter(|_| !self.full)?;
         Some((known, self.at.cursor.clone()))
     }
 
-    /// Takes what a source said. One that fails is left out, and the log says why.
+    /// Adds the reply of a source. A source that fails is skipped and logged.
     pub(super) fn add(
         &mut self,
         known: &ResourceSource,
@@ -110,7 +108,7 @@ impl<'a> ListPage<'a> {
                 return Err(invalid());
             }
             Err(fault) => {
-                tracing::warn!("{} is left out of the list of resources: {fault}", known.source.id())
+                tracing::warn!("{} is missing from the resource list: {fault}", known.source.id())
             }
         }
         self.at = ListCursor { source: self.at.source + 1, cursor: None };
@@ -118,7 +116,6 @@ impl<'a> ListPage<'a> {
         Ok(())
     }
 
-    /// The page, with a cursor where there is more.
     pub(super) fn finish(self) -> ListResourcesResult {
         let mut result = ListResourcesResult::with_all_items(self.listed);
         result.next_cursor = self.at.write(self.sources);
@@ -126,7 +123,7 @@ impl<'a> ListPage<'a> {
     }
 }
 
-/// A page without what nobody could read, whose cursor leads on.
+/// Removes resources that cannot be read, and validates the cursor.
 fn checked(
     known: &ResourceSource,
     asked: Option<&str>,
@@ -136,13 +133,13 @@ fn checked(
     if let Some(next) = &page.next
         && (next.len() > MAX_CURSOR || Some(next.as_str()) == asked)
     {
-        return Err(Fault::internal("Its cursor does not lead on, or is too long."));
+        return Err(Fault::internal("the source returned a repeated or oversized cursor"));
     }
     let all = page.resources.len();
     page.resources.retain(|link| known.templates.iter().any(|template| template.matches(&link.uri)));
     let strange = all - page.resources.len();
     if strange > 0 {
-        tracing::warn!("{id} lists {strange} resources that none of its templates fits; they are left out");
+        tracing::warn!("ignoring {strange} resources of {id} that match none of its templates");
     }
     Ok(page)
 }
@@ -156,7 +153,6 @@ fn resource(link: ResourceLink) -> Resource {
     resource
 }
 
-/// What stands at an address as a result.
 pub(super) fn result(
     uri: &str,
     read: Result<Vec<EmbeddedResource>, Fault>,
@@ -178,12 +174,11 @@ fn contents(resource: EmbeddedResource) -> ResourceContents {
     }
 }
 
-/// The fault of an address that nobody answers for.
 pub(super) fn unknown(uri: &str) -> Fault {
-    Fault::not_found(format!("Unknown resource: '{}'", quoted(uri, 256)))
+    Fault::not_found(format!("unknown resource: '{}'", quoted(uri, 256)))
 }
 
-/// Why there is nothing to read. The protocol library turns the code of what is not found into that of the client's version.
+/// Converts a fault to a protocol error. rmcp maps the "not found" code to the one of the client's version.
 pub(super) fn refused(uri: &str, fault: &Fault) -> ErrorData {
     let (message, data) = (fault.in_one_line(), Some(reply::fault_data(fault, Some(uri))));
     match fault.kind {

@@ -1,5 +1,5 @@
-//! On which stream of a session a message of the handler belongs: answers, progress, questions and messages of a call on that
-//! of its request, everything else among the changes.
+//! Mapping of outgoing messages to streams of a session. Replies, progress, questions and log messages use the stream
+//! of their request; everything else uses the stream of changes.
 
 use rmcp::{
     model::{Extensions, GetExtensions, ServerJsonRpcMessage, ServerNotification},
@@ -9,7 +9,7 @@ use rmcp::{
 use super::session::{CHANGES_STREAM, State};
 
 impl State {
-    /// The number of its stream; none where its request is over.
+    /// Returns the stream for a message. `None` if its request is over.
     pub(super) fn stream_of(&self, message: &ServerJsonRpcMessage) -> Option<u64> {
         match message {
             ServerJsonRpcMessage::Response(response) => self.requests.get(&response.id).copied(),
@@ -27,7 +27,6 @@ impl State {
         }
     }
 
-    /// The stream of the request on account of which something is said.
     fn related_stream(&self, said: &Extensions) -> u64 {
         let request = said.get::<OriginatingRequestId>();
         request.and_then(|request| self.requests.get(&request.0)).copied().unwrap_or(CHANGES_STREAM)

@@ -1,5 +1,4 @@
-//! What is served, and how it changes while clients are connected: a reload hands over new catalogs, the
-//! swap is one pointer, and clients are told only where the bytes of their lists became others.
+//! Presets that clients can use. A reload swaps in new catalogs; clients are notified only if their lists changed.
 
 use std::{
     collections::BTreeMap,
@@ -22,23 +21,19 @@ use super::{
     shutdown::Shutdown,
 };
 
-/// One preset as it is to be served from now on.
+/// Catalog and instructions of a preset, ready to be served.
 pub struct PresetView {
-    /// What may be called.
     pub catalog: Catalog,
-    /// What the client's model is told when it connects.
     pub instructions: Option<String>,
 }
 
-/// A preset that is served. Its clients keep it while what is in it changes.
+/// A served preset. Clients keep it across reloads.
 pub struct ServedPreset {
     catalog: ArcSwap<Catalog>,
     instructions: Mutex<Option<String>>,
-    /// True once a client was answered before the preset was composed, and was told of every list.
+    /// True if a client was answered before the preset was composed, so every list was declared.
     promised_all: AtomicBool,
-    /// Counts the changes that clients were told of, by [`ListKind`].
     changes: watch::Sender<[u64; 3]>,
-    /// Counts the catalogs that were put in place.
     swaps: watch::Sender<u64>,
     pub(super) clients: PresetClients,
 }
@@ -55,12 +50,12 @@ impl ServedPreset {
         }
     }
 
-    /// What may be called now. A call keeps what it got here to its end.
+    /// Returns the current catalog. A call uses the same one until it ends.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// Returns what may be called, after waiting a few seconds for servers that are about to list something for the first time.
+    /// Returns the catalog, after waiting a few seconds for servers that have not listed anything yet.
     pub(super) async fn settled_catalog(&self) -> Arc<Catalog> {
         let mut swaps = self.swaps.subscribe();
         loop {
@@ -72,7 +67,7 @@ impl ServedPreset {
         }
     }
 
-    /// Returns what may be called, after waiting as [`Self::settled_catalog`] does if it lacks this tool.
+    /// Returns the catalog, after waiting like [`Self::settled_catalog`] if it lacks this tool.
     pub(super) async fn catalog_with(&self, tool: &str) -> Arc<Catalog> {
         let catalog = self.catalog();
         if catalog.get(tool).is_some() { catalog } else { self.settled_catalog().await }
@@ -82,28 +77,27 @@ impl ServedPreset {
         lock(&self.instructions).clone()
     }
 
-    /// Notes that a client was told of every list, whether the preset will have it or not: it is empty then.
+    /// Records that every list was declared. Lists that the preset lacks are served as empty.
     pub(super) fn promise_all(&self) {
         self.promised_all.store(true, Ordering::Relaxed);
     }
 
-    /// True if clients may ask for lists that the preset does not have.
+    /// True if clients may request lists that the preset does not have.
     pub(super) fn has_promised_all(&self) -> bool {
         self.promised_all.load(Ordering::Relaxed)
     }
 
-    /// Wakes whenever the client has to be told.
     pub(super) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
 
-    /// Puts the first view in place. No client has a list yet.
+    /// Sets the first view. No client has a list yet.
     fn begin(&self, view: PresetView) {
         *lock(&self.instructions) = view.instructions;
         self.catalog.store(Arc::new(view.catalog));
     }
 
-    /// Puts the new view in place. True where the client sees another list than before.
+    /// Swaps in a new view. Returns true if any list changed.
     fn swap(&self, view: PresetView) -> bool {
         *lock(&self.instructions) = view.instructions;
         let catalog = Arc::new(view.catalog);
@@ -118,7 +112,7 @@ impl ServedPreset {
         true
     }
 
-    /// The preset is gone: who is still connected sees no tool any more.
+    /// Empties a removed preset for clients that are still connected.
     fn retire(&self, preset: &str) {
         if let Ok(catalog) = empty(preset) {
             self.swap(PresetView { catalog, instructions: self.instructions() });
@@ -126,35 +120,32 @@ impl ServedPreset {
     }
 }
 
-/// The catalog of a preset without any source.
 fn empty(preset: &str) -> Result<Catalog, CatalogError> {
     Catalog::build(&CompiledPreset::from_sources(preset, Vec::new()), Vec::new())
 }
 
-/// Wakes whoever reports on clients.
 pub(super) type ClientsChanged = watch::Sender<()>;
 
-/// A preset, or why it cannot be served.
+/// A preset, or the reason why it cannot be served.
 type PresetResult = Result<Arc<ServedPreset>, String>;
 
-/// Everything clients can reach.
+/// All served presets and their shared state.
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
-    /// Calls that wait for answers, whoever they were asked for.
+    /// Calls of all presets that wait for answers.
     pub(super) open_questions: Arc<OpenQuestions>,
     pub(super) parked: Arc<PausedCalls>,
     pub(super) shutdown: Arc<Shutdown>,
-    /// What clients get that name no preset.
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
-    /// Cancelled once there is something to serve.
+    /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
     news: ClientsChanged,
 }
 
 impl ServedPresets {
-    /// `default` is what clients get that name no preset, `presets` are those that HTTP serves by name; one
-    /// that cannot be served says why.
+    /// Serves `default` to clients that do not name a preset, and `presets` by name over HTTP. An error is the reason
+    /// why a preset cannot be served.
     pub fn new(
         pipeline: Pipeline,
         default: PresetView,
@@ -178,8 +169,8 @@ impl ServedPresets {
         }
     }
 
-    /// Presets that are still being composed. Clients get an answer, with these instructions; what they ask for waits until
-    /// [`ServedPresets::begin`].
+    /// Creates presets that are still being composed. Clients can connect and receive `instructions`; their other
+    /// requests wait for [`ServedPresets::begin`].
     pub fn starting(
         pipeline: Pipeline,
         preset: &str,
@@ -190,7 +181,7 @@ impl ServedPresets {
         Ok(Self { composed, ..Self::new(pipeline, view, BTreeMap::new()) })
     }
 
-    /// Serves these, which are the first ones.
+    /// Sets the first presets after [`ServedPresets::starting`].
     pub fn begin(&self, default: PresetView, presets: BTreeMap<String, Result<PresetView, String>>) {
         let served = |view| Arc::new(ServedPreset::new(view, &self.news));
         let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
@@ -199,8 +190,9 @@ impl ServedPresets {
         self.composed.cancel();
     }
 
-    /// Serves these from now on, in place of what was served. Calls that run end under what they began
-    /// with. Gives the presets whose clients were told of another list; the default one has no name.
+    /// Replaces all presets. Running calls finish with their old catalog.
+    ///
+    /// Returns the presets whose clients were notified. `None` is the default preset.
     pub fn swap(
         &self,
         default: PresetView,
@@ -235,12 +227,10 @@ impl ServedPresets {
         told
     }
 
-    /// The presets that are served by name.
     pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {
         self.presets.load_full()
     }
 
-    /// Who is connected, was told of changes and has listed since.
     pub fn clients(&self) -> Vec<ClientInfo> {
         let mut clients = self.default.clients.infos();
         for served in self.presets.load().values().filter_map(|served| served.as_ref().ok()) {
@@ -249,7 +239,7 @@ impl ServedPresets {
         clients
     }
 
-    /// Wakes when [`ServedPresets::clients`] has something new to say.
+    /// Returns a receiver that wakes when [`ServedPresets::clients`] changes.
     pub fn client_changes(&self) -> watch::Receiver<()> {
         self.news.subscribe()
     }

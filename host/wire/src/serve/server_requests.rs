@@ -1,6 +1,7 @@
-//! How clients are asked something while a call runs. With a session they are sent a request of ours, on the stream of their
-//! own request. Since 2026-07-28 servers send none: the client gets the questions as the result of its request, and repeats
-//! that with the answers; meanwhile the call is [`parked`](super::parked).
+//! Requests from the host to a client during a call: elicitation, sampling and roots.
+//!
+//! With a session, they go to the stream of the client's request. Since 2026-07-28, they are the result of that
+//! request; the client repeats it with the answers while the call is [paused](super::paused_calls).
 
 mod roots;
 
@@ -32,16 +33,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{clients::ClientState, missing_capability::MissingCapability, notifications::NotificationSender};
 
-/// The most calls that wait for answers at the same time, of one principal and of all: each holds an instance, and a gate that
-/// runs as many calls as it may by default (64) has some left for its neighbours. A person answers one question at a time.
+/// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
 pub(super) const MAX_OPEN_QUESTIONS: usize = 48;
 pub(super) const MAX_OPEN_QUESTIONS_PER_PRINCIPAL: usize = 16;
 
-/// Calls that wait for answers, by whose they are.
 #[derive(Default)]
 pub(super) struct OpenQuestions(Mutex<HashMap<Principal, usize>>);
 
-/// One of them, for as long as it lives.
 struct OpenQuestionGuard {
     all: Arc<OpenQuestions>,
     principal: Principal,
@@ -53,9 +51,10 @@ impl OpenQuestions {
         let own = open.get(principal).copied().unwrap_or_default();
         if own >= MAX_OPEN_QUESTIONS_PER_PRINCIPAL || open.values().sum::<usize>() >= MAX_OPEN_QUESTIONS {
             let why = format!(
-                "Too many calls wait for answers: at most {MAX_OPEN_QUESTIONS_PER_PRINCIPAL} of one client's name, and {MAX_OPEN_QUESTIONS} in all."
+                "too many calls wait for answers; the limit is {MAX_OPEN_QUESTIONS_PER_PRINCIPAL} per client and \
+                {MAX_OPEN_QUESTIONS} in total"
             );
-            return Err(Fault::exhausted(why).hint("Answer the questions that are open, then call again."));
+            return Err(Fault::exhausted(why).hint("Answer the open questions, then call again."));
         }
         *open.entry(principal.clone()).or_default() += 1;
         Ok(OpenQuestionGuard { all: Arc::clone(self), principal: principal.clone() })
@@ -74,7 +73,7 @@ impl Drop for OpenQuestionGuard {
     }
 }
 
-/// What a client says it can do; `messages` is what it wants to be told of.
+/// Returns what the client declared. `messages` is its minimum log level.
 pub(super) fn client_profile(
     context: &RequestContext<RoleServer>,
     messages: Option<MessageLevel>,
@@ -88,7 +87,7 @@ pub(super) fn client_profile(
         name,
         version,
         protocol: context.protocol_version().map(|version| version.as_str().to_owned()).unwrap_or_default(),
-        // Before there was a choice, whoever could be asked could show a form.
+        // Clients without URL elicitation always support forms.
         forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
         urls,
         sampling: can.sampling.is_some(),
@@ -97,14 +96,13 @@ pub(super) fn client_profile(
     }
 }
 
-/// What both kinds of clients have in common.
 pub(super) struct ClientContext {
     pub(super) abilities: ClientProfile,
     pub(super) principal: Principal,
     pub(super) line: Arc<NotificationSender>,
     pub(super) open: Arc<OpenQuestions>,
     pub(super) lacking: MissingCapability,
-    /// Kept so that no other client takes its place in memory.
+    /// Kept alive because its address is the client's identity.
     pub(super) client: Arc<ClientState>,
 }
 
@@ -118,7 +116,6 @@ impl ClientContext {
 pub(super) struct SessionClient {
     pub(super) known: ClientContext,
     pub(super) peer: Peer<RoleServer>,
-    /// The request that waits for the call.
     pub(super) request: RequestId,
 }
 
@@ -145,12 +142,12 @@ impl SessionClient {
         waiting.answered = true;
         match serde_json::to_value(answer.map_err(|error| refused(&error))?) {
             Ok(Value::Object(answer)) => Ok(answer),
-            _ => Err(Fault::internal("The client's answer is no object.")),
+            _ => Err(Fault::internal("the client's answer is not a JSON object")),
         }
     }
 }
 
-/// A question without an answer yet. Where nobody waits for one any more, the client is told.
+/// An unanswered request to the client. Dropping it sends a cancellation.
 struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleServer>,
     id: RequestId,
@@ -164,26 +161,26 @@ impl Drop for CancelOnDrop<'_> {
         }
         let (peer, id) = (self.peer.clone(), self.id.clone());
         tokio::spawn(async move {
-            let params = CancelledNotificationParam::new(Some(id), Some("The call is over.".into()));
+            let params = CancelledNotificationParam::new(Some(id), Some("the call ended".into()));
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });
     }
 }
 
-/// Why a client that said it can answer does not.
+/// Returns the fault of a client that declared a capability but did not answer.
 fn refused(error: &ServiceError) -> Fault {
     match error {
         ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            Fault::denied("The client does not know the question, though it says it does.")
-                .hint("Call the tool from another client, or give it what it asks for as arguments.")
+            Fault::denied("the client does not support this question, although it declares that it does")
+                .hint("Use another client, or pass the requested values as arguments.")
         }
         ServiceError::McpError(error) => {
             let why = quoted(&error.message, 500);
-            Fault::denied(format!("The client refused the question: {why} ({})", error.code.0))
+            Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
         }
         _ => {
             let mut fault =
-                Fault::new(FaultKind::Unavailable, "The client went away before it answered the question.");
+                Fault::new(FaultKind::Unavailable, "the client disconnected before it answered the question");
             fault.retryable = false;
             fault
         }
@@ -232,7 +229,6 @@ impl CallingClient for SessionClient {
     }
 }
 
-/// Questions of a call on their way to the client's next request.
 pub(super) struct PendingInput {
     pub(super) requests: InputRequests,
     pub(super) answer: oneshot::Sender<Vec<Map<String, Value>>>,
@@ -247,7 +243,7 @@ pub(super) struct RetryingClient {
 impl RetryingClient {
     async fn answers(&self, requests: InputRequests) -> Result<Vec<Map<String, Value>>, Fault> {
         let (answer, answered) = oneshot::channel();
-        let gone = || Fault::new(FaultKind::TimedOut, "The client gave up the call before it answered.");
+        let gone = || Fault::new(FaultKind::TimedOut, "the client cancelled the call before it answered");
         self.asked.send(PendingInput { requests, answer }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())
     }
@@ -272,11 +268,11 @@ impl CallingClient for RetryingClient {
         let mut requests = InputRequests::new();
         for (number, question) in questions.iter().enumerate() {
             let mut params = question.params().clone();
-            // This version has no such id.
+            // 2026-07-28 removed this ID.
             params.remove("elicitationId");
             let request = json!({"method": method(question.kind()), "params": params});
             let request: InputRequest = serde_json::from_value(request).map_err(|error| {
-                Fault::invalid(format!("The question is none that the protocol has: {error}."))
+                Fault::invalid(format!("invalid elicitation or sampling request: {error}"))
             })?;
             requests.insert((number + 1).to_string(), request);
         }

@@ -1,6 +1,7 @@
-//! One session of a client over HTTP: it takes what the client posts to the handler, and puts what the
-//! handler says on the stream where it belongs. A client that breaks off ends no call: what comes
-//! meanwhile waits on its stream.
+//! One HTTP session. It forwards the client's messages to the handler, and puts each reply or notification on its
+//! stream.
+//!
+//! A broken connection does not cancel calls: their messages wait on the stream.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,48 +26,45 @@ use super::{
     sessions::SessionRank,
 };
 
-/// Messages of the client that may wait for the handler.
+/// Maximum client messages that wait for the handler.
 const MAX_INBOX: usize = 16;
 
-/// The stream that tells of changes; requests have the later numbers.
+/// The stream for list and resource changes. Streams of requests have higher numbers.
 pub(super) const CHANGES_STREAM: u64 = 0;
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no such session")]
+#[error("session not found")]
 pub(super) struct NoSession;
 
 pub(super) struct HttpSession {
     pub(super) id: SessionId,
-    /// Whether it stands for one that this host, or one before it, let go of.
+    /// True if the session was evicted, or opened before a restart, and then restored.
     pub(super) restored: bool,
     epoch: u32,
     kept: Arc<ReplyStore>,
     state: Mutex<State>,
 }
 
-/// What changes while the session lives.
 pub(super) struct State {
-    /// To the handler; none once the session has ended.
+    /// Channel to the handler. `None` after the session ends.
     inbox: Option<mpsc::Sender<ClientJsonRpcMessage>>,
-    /// Who waits for the answer to `initialize`.
+    /// Receives the reply to `initialize`.
     opening: Option<oneshot::Sender<ServerJsonRpcMessage>>,
     version: ProtocolVersion,
     initialized: bool,
     used: Instant,
     pub(super) streams: BTreeMap<u64, MessageStream>,
     last_stream: u64,
-    /// Which stream answers a request, and which tells of its progress.
     pub(super) requests: HashMap<RequestId, u64>,
     pub(super) tokens: HashMap<ProgressToken, u64>,
-    /// Connections that listen for changes, the latest last; it alone is told.
+    /// Open listeners for changes. Only the last one receives them.
     pub(super) listeners: Vec<u64>,
     pub(super) last_listener: u64,
-    /// The number of the next change that nobody was told.
+    /// Number of the next change that has not been sent.
     pub(super) untold: u64,
 }
 
 impl State {
-    /// Adds a stream and gives its number.
     pub(super) fn add(&mut self, stream: MessageStream) -> u64 {
         self.last_stream += 1;
         self.streams.insert(self.last_stream, stream);
@@ -75,7 +73,8 @@ impl State {
 }
 
 impl HttpSession {
-    /// A session and the handler's end of it. One that is restored knows its version and was initialized.
+    /// Creates a session and its transport. `restored` is the protocol version of a restored session, which counts as
+    /// initialized.
     pub(super) fn new(
         id: SessionId,
         kept: Arc<ReplyStore>,
@@ -96,7 +95,7 @@ impl HttpSession {
             untold: 1,
             version: restored.clone().unwrap_or(ProtocolVersion::V_2025_03_26),
         };
-        // Random, so that no event id of an earlier session of this id means a stream of this one.
+        // Random, so that event IDs from an earlier session with this ID do not match.
         let epoch = RandomState::new().build_hasher().finish() as u32;
         let restored = restored.is_some();
         let session = Arc::new(Self { id, restored, epoch, kept, state: Mutex::new(state) });
@@ -125,8 +124,7 @@ impl HttpSession {
         self.state().used = Instant::now();
     }
 
-    /// Whether streams of this session begin with an event that names them and says nothing. Clients of
-    /// earlier versions take it for a message, and break.
+    /// True if streams start with an event that has an ID and no message. Clients before 2025-11-25 fail on it.
     pub(super) fn sends_priming_event(&self) -> bool {
         self.state().version >= ProtocolVersion::V_2025_11_25
     }
@@ -140,7 +138,6 @@ impl HttpSession {
         inbox.send(message).await.map_err(|_| NoSession)
     }
 
-    /// Hands over `initialize` and waits for the answer.
     pub(super) async fn initialize(
         &self,
         message: ClientJsonRpcMessage,
@@ -151,7 +148,7 @@ impl HttpSession {
         answer.await.map_err(|_| NoSession)
     }
 
-    /// Hands over a request; what comes gives its answer.
+    /// Forwards a request, and returns a reader of its reply stream.
     pub(super) async fn request(
         self: &Arc<Self>,
         message: ClientJsonRpcMessage,
@@ -171,12 +168,12 @@ impl HttpSession {
         Ok(follow)
     }
 
-    /// Hands over what wants no answer.
+    /// Forwards a notification or a response.
     pub(super) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         if let ClientJsonRpcMessage::Notification(notification) = &message {
             match &notification.notification {
                 ClientNotification::InitializedNotification(_) => self.state().initialized = true,
-                // The handler will not answer a request that was cancelled.
+                // The handler does not reply to a cancelled request.
                 ClientNotification::CancelledNotification(cancelled) => {
                     if let Some(id) = &cancelled.params.request_id {
                         self.end(id);
@@ -188,13 +185,13 @@ impl HttpSession {
         self.forward_to_handler(message).await
     }
 
-    /// Follows what changes, beginning with what nobody was told.
+    /// Reads the stream of changes, from the first one that has not been sent.
     pub(super) fn listen(self: &Arc<Self>) -> EventReader {
         let primes = self.sends_priming_event();
         EventReader::changes(self, &mut self.state(), None, primes)
     }
 
-    /// Follows a stream from after an event on. A reply that is not there any more is answered for.
+    /// Resumes a stream after the given event. If its reply was dropped, the reader yields an error.
     pub(super) fn resume(self: &Arc<Self>, after: &EventId) -> EventReader {
         let mut state = self.state();
         let ours = after.epoch == self.epoch;
@@ -213,7 +210,6 @@ impl HttpSession {
         }
     }
 
-    /// Puts what the handler says on its stream.
     pub(super) fn deliver(self: &Arc<Self>, message: ServerJsonRpcMessage) {
         let mut state = self.state();
         let answered = match &message {
@@ -235,7 +231,7 @@ impl HttpSession {
         let number = state.stream_of(&message);
         let untold = state.untold;
         let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
-        // One change of a list that nobody was told yet stands for all that follow.
+        // One pending notification per list is enough.
         if number == Some(CHANGES_STREAM) && stream.next() > untold && stream.announces_list(untold, &message)
         {
             return;
@@ -248,7 +244,7 @@ impl HttpSession {
         }
     }
 
-    /// The stream of this request has its last message.
+    /// Ends the stream of a request after its last message.
     fn end(self: &Arc<Self>, request: &RequestId) {
         let mut state = self.state();
         state.used = Instant::now();
@@ -270,7 +266,7 @@ impl HttpSession {
         }
     }
 
-    /// A stream that has ended is kept no longer than its reader needs it.
+    /// Drops a stored stream as soon as it has no readers.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
         let Some(stream) = state.streams.get_mut(&number) else { return };
@@ -280,7 +276,7 @@ impl HttpSession {
         }
     }
 
-    /// Ends the session; the handler's end is told by silence.
+    /// Closes the session. The handler stops when its inbox closes.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.inbox = None;

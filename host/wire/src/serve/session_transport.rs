@@ -1,4 +1,4 @@
-//! The handler's end of a session over HTTP.
+//! The handler's transport of an HTTP session.
 
 use std::{io, sync::Arc};
 
@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 
 use super::session::HttpSession;
 
-/// Takes what the client posts, and gives what the handler says to the session.
 pub(super) struct SessionTransport {
     pub(super) session: Arc<HttpSession>,
     pub(super) receiver: mpsc::Receiver<ClientJsonRpcMessage>,

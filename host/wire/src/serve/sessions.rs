@@ -1,7 +1,8 @@
-//! The sessions of one preset over HTTP. A session keeps nothing that a client could miss but its streams, so
-//! its id says all that is needed to make it anew: one that this host let go of, or that a host before it
-//! opened, goes on with the client's next request. Whoever makes an id up gets what `initialize` would have
-//! given him. How many there are is bounded: the one that is needed least makes room.
+//! HTTP sessions of one preset.
+//!
+//! A session holds only streams, and its ID contains all that is needed to restore it. So sessions that were evicted,
+//! or that predate a restart, continue with the client's next request. A forged ID gains no more than `initialize`
+//! would give.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -31,22 +32,21 @@ use super::{
     wire_id::WireId,
 };
 
-/// Sessions of one preset.
+/// Maximum sessions per preset. The session with the lowest rank is evicted.
 const MAX_SESSIONS: usize = 1_000;
 
-/// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
+/// Maximum idle time. Idle sessions take little memory, and users take breaks.
 const MAX_IDLE: Duration = Duration::from_secs(12 * 3600);
 
-/// How long one may rest whose client never said that it is ready.
+/// Maximum idle time before the client sends `initialized`.
 const MAX_UNINITIALIZED: Duration = Duration::from_secs(60);
 
-/// How often sessions and kept replies are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Ids of sessions that their clients have ended; a session that is ended stays so.
+/// Maximum IDs to remember of sessions that their clients ended, so that these are not restored.
 const MAX_ENDED_IDS: usize = 1_000;
 
-/// How much a session is needed; the least needed one makes room for another.
+/// Eviction order of sessions; the lowest is evicted first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionRank {
     pub(super) runs: bool,
@@ -56,7 +56,6 @@ pub(super) struct SessionRank {
 }
 
 impl SessionRank {
-    /// Whether it rested too long.
     fn is_over(&self, now: Instant) -> bool {
         let idle = now.saturating_duration_since(self.used);
         let rest = if self.initialized { MAX_IDLE } else { MAX_UNINITIALIZED };
@@ -64,10 +63,9 @@ impl SessionRank {
     }
 }
 
-/// See the module.
 pub(super) struct Sessions {
     open: Mutex<SessionTable>,
-    /// Made anew for each session that is restored.
+    /// Prototype of the handlers of restored sessions.
     handler: Handler,
     kept: Arc<ReplyStore>,
     end: CancellationToken,
@@ -81,7 +79,7 @@ struct SessionTable {
 }
 
 impl SessionTable {
-    /// Takes out the session that is needed least, if there is no room for another.
+    /// Removes and returns the lowest-ranked session if the table is full.
     fn make_room(&mut self) -> Option<Arc<HttpSession>> {
         if self.sessions.len() < MAX_SESSIONS {
             return None;
@@ -94,7 +92,6 @@ impl SessionTable {
         self.ended.iter().any(|ended| **ended == *id)
     }
 
-    /// Takes out those that rested too long.
     fn take_expired(&mut self, now: Instant) -> Vec<Arc<HttpSession>> {
         let resting = |_: &SessionId, session: &mut Arc<HttpSession>| session.eviction_rank().is_over(now);
         self.sessions.extract_if(resting).map(|(_, session)| session).collect()
@@ -102,7 +99,7 @@ impl SessionTable {
 }
 
 impl Sessions {
-    /// `handler` is what sessions are served by, `end` ends them all. `kept` is shared by the whole host.
+    /// Creates the table. Cancelling `end` closes every session; `kept` is shared by all presets.
     pub(super) fn new(handler: Handler, kept: Arc<ReplyStore>, end: CancellationToken) -> Arc<Self> {
         let sessions =
             Arc::new_cyclic(|me| Self { open: Mutex::default(), handler, kept, end, me: me.clone() });
@@ -114,18 +111,17 @@ impl Sessions {
         gatehouse_core::lock(&self.open)
     }
 
-    /// The name under which the client knows a session that was just opened.
+    /// Returns the ID to send to the client that opened this session.
     pub(super) fn wire_id(&self, id: &str) -> Option<String> {
         let session = self.open().sessions.get(id).cloned()?;
         Some(WireId::new(&session.id, &session.version()).to_string())
     }
 
-    /// Whether this is the name of a session that is here, or may be restored.
     pub(super) fn is_known(&self, id: &str) -> bool {
         WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
     }
 
-    /// The session that a client names, restored if need be.
+    /// Returns the session with this ID. Restores it if necessary.
     pub(super) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
         let wire = WireId::parse(id).ok_or(NoSession)?;
         let mut open = self.open();
@@ -146,7 +142,6 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Serves a restored session to its end.
     fn serve(&self, session: Arc<HttpSession>, line: SessionTransport, wire: &WireId<'_>) {
         let handler = self.handler.for_another_client();
         let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
@@ -170,13 +165,13 @@ impl Sessions {
 
     fn release(&self, room: impl IntoIterator<Item = Arc<HttpSession>>) {
         for session in room {
-            tracing::debug!(session = %session.id, "a session made room or rested too long");
+            tracing::debug!(session = %session.id, "closed an expired or evicted session");
             session.close();
         }
     }
 }
 
-/// Looks at the sessions every now and then, for as long as there are any.
+/// Removes expired sessions and replies until the table is dropped.
 async fn sweep(sessions: Weak<Sessions>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
@@ -215,8 +210,8 @@ impl SessionManager for Sessions {
         Ok(self.find(id).is_ok())
     }
 
-    /// The library names a session as it was created, once its handler has ended; a client names it as it
-    /// was told, to end it.
+    /// rmcp calls this with the created ID when the handler ends, and with the wire ID when the client ends the
+    /// session.
     async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
         let wire = WireId::parse(id);
         let mut open = self.open();
@@ -262,7 +257,7 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         let session = self.find(id)?;
-        // An event id that is not ours is one of a host that told of changes only.
+        // Event IDs in another format come from older hosts, which only sent changes.
         let after = EventId::parse(&last_event_id);
         Ok(after.map_or_else(|| session.listen(), |after| session.resume(&after)).events())
     }
@@ -289,6 +284,6 @@ mod tests {
         let (unready, rested) = (&order[0], &order[1]);
         assert!(!unready.is_over(at(69)) && unready.is_over(at(70)));
         assert!(!rested.is_over(at(12 * 3600)) && rested.is_over(at(12 * 3600 + 2)));
-        assert!(order[3..].iter().all(|used| !used.is_over(at(1 << 20))), "who is here stays");
+        assert!(order[3..].iter().all(|used| !used.is_over(at(1 << 20))), "active sessions do not expire");
     }
 }

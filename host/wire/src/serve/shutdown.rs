@@ -1,5 +1,7 @@
-//! How a host ends. Requests are still taken for some seconds, so that load balancers see `/readyz` change; then none, and
-//! those that run may end. What runs when that time is over is answered with an error, so no client waits for ever.
+//! Graceful shutdown in three phases.
+//!
+//! First, new requests are still accepted for some seconds, so that load balancers notice `/readyz`. Next, new ones are
+//! refused while running ones finish. At the end, the rest gets an error reply, so no client waits forever.
 
 use std::time::Duration;
 
@@ -12,15 +14,13 @@ use tokio_util::{
 
 use super::{handler::Handler, reply::fault_data};
 
-/// How long requests are still taken once the host is to end, if some run.
+/// Maximum time to accept new requests during shutdown, while some are running.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(5);
 
-/// The parts of the time that running requests have.
+/// Time that running requests have to finish, by phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drain {
-    /// While further requests are taken.
     pub(super) open: Duration,
-    /// After that.
     pub(super) closed: Duration,
 }
 
@@ -31,12 +31,12 @@ impl Drain {
     }
 }
 
-/// The end of a host, shared by everything that serves its clients.
+/// Shutdown state, shared by all servers of a host.
 #[derive(Default)]
 pub(super) struct Shutdown {
-    /// Cancelled when further requests are refused.
+    /// Cancelled when new requests are refused.
     refusing: CancellationToken,
-    /// Cancelled when requests that run are answered with an error.
+    /// Cancelled when running requests get an error reply.
     over: CancellationToken,
     running: TaskTracker,
 }
@@ -47,24 +47,23 @@ impl Shutdown {
         self.running.token()
     }
 
-    /// Logs how long running requests have, if there are any.
     pub(super) fn announce(&self, drain: Drain) {
         let (running, time) = (self.running.len(), drain.open + drain.closed);
         if running > 0 {
             tracing::info!(
                 running,
-                "draining: calls that run have {time:?} to end; a second signal ends them now"
+                "draining: running calls have {time:?} to finish; a second signal stops them immediately"
             );
         }
     }
 
-    /// Waits until no request runs. There may be new ones later.
+    /// Waits until no request is running. New ones may follow.
     pub(super) async fn wait_until_idle(&self) {
         self.running.close();
         self.running.wait().await;
     }
 
-    /// Refuses requests from now on; streams that tell of changes end.
+    /// Refuses new requests and ends streams of changes.
     pub(super) fn refuse(&self) {
         self.refusing.cancel();
     }
@@ -73,22 +72,18 @@ impl Shutdown {
         self.refusing.clone()
     }
 
-    /// Answers requests that still run with an error.
+    /// Replies to all running requests with an error.
     pub(super) fn abort(&self) {
-        tracing::warn!(
-            running = self.running.len(),
-            "ended with calls that still ran; they are answered with an error"
-        );
+        tracing::warn!(running = self.running.len(), "shutdown timed out; running calls get an error reply");
         self.refuse();
         self.over.cancel();
     }
 
-    /// Waits until requests that still run are to be answered with an error.
     pub(super) fn wait_until_over(&self) -> WaitForCancellationFuture<'_> {
         self.over.cancelled()
     }
 
-    /// Gives the answer of `work`, or an error if the host ends before there is one.
+    /// Returns the result of `work`, or an error if the host shuts down first.
     pub(super) async fn answer<T>(
         &self,
         work: impl Future<Output = Result<T, ErrorData>>,
@@ -106,7 +101,6 @@ impl Shutdown {
 }
 
 impl Handler {
-    /// Gives the answer of `work`, or an error if the host ends before there is one.
     pub(super) fn answer<T>(
         &self,
         work: impl Future<Output = Result<T, ErrorData>>,
@@ -115,16 +109,16 @@ impl Handler {
     }
 }
 
-/// The fault of a request that came too late.
+/// Fault of a request that arrived after [`Shutdown::refuse`].
 pub(super) fn refused_fault() -> Fault {
-    Fault::unavailable("the host is shutting down and takes no further requests")
-        .hint("Connect again in a moment, and repeat the request.")
+    Fault::unavailable("the host is shutting down and accepts no new requests")
+        .hint("Reconnect in a moment and repeat the request.")
 }
 
-/// The fault of a request that had no time to end.
+/// Fault of a request that [`Shutdown::abort`] interrupted.
 pub(super) fn aborted_fault() -> Fault {
-    let mut fault = Fault::unavailable("the host shut down before this request ended")
-        .hint("It may have taken effect: check, then repeat it once the host is back.");
+    let mut fault = Fault::unavailable("the host shut down before this request finished")
+        .hint("It may have taken effect. Check before you repeat it.");
     fault.retryable = false;
     fault
 }
@@ -150,10 +144,10 @@ mod tests {
             shutdown.abort();
         });
         let cut = cut.expect_err("cut");
-        assert!(cut.message.starts_with("the host shut down before this request ended"), "{cut:?}");
+        assert!(cut.message.starts_with("the host shut down before this request finished"), "{cut:?}");
         assert_eq!(cut.data.expect("parts")["gatehouse/error"]["recoverable"], false);
         let late = shutdown.answer(ready(Ok(1))).await.expect_err("late");
-        assert!(late.message.contains("takes no further requests"), "{late:?}");
+        assert!(late.message.contains("accepts no new requests"), "{late:?}");
         shutdown.wait_until_idle().await;
     }
 

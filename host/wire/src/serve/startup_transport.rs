@@ -1,5 +1,5 @@
-//! A client whose preset is still being composed: it is answered within a moment all the same, for clients give a server some
-//! seconds to begin, and gates that were never compiled take longer. What it asks for then waits.
+//! Transport of a client that connects before its preset is composed. The handshake is answered soon, because clients
+//! have short timeouts and gates can take long to compile. Other requests wait.
 
 use std::{collections::VecDeque, future::pending, time::Duration};
 
@@ -12,22 +12,19 @@ use rmcp::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// How long the first request waits for the preset. What is composed by then is told whole.
+/// Maximum wait of the first request for the preset. If it is ready by then, the reply describes it completely.
 const MAX_PRESET_WAIT: Duration = Duration::from_millis(200);
 
-/// Messages that may wait. Further ones are not read until these are on their way.
+/// Maximum queued messages. More are not read until these are forwarded.
 const MAX_HELD_MESSAGES: usize = 64;
 
-/// A transport that holds back what needs the preset.
+/// A transport that queues requests until the preset is ready.
 pub(super) struct StartupTransport<T> {
     transport: T,
     /// Cancelled once the preset is composed.
     composed: CancellationToken,
-    /// Messages that wait, in the order in which they came.
     held: VecDeque<RxJsonRpcMessage<RoleServer>>,
-    /// When the request in front is answered without the preset.
     answer_at: Instant,
-    /// True once the client says nothing more.
     ended: bool,
 }
 
@@ -47,7 +44,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for StartupTransport<T> {
         self.transport.send(message)
     }
 
-    /// May be dropped at any time: what was read is held until it is handed over.
+    /// Cancel-safe: messages stay queued until they are returned.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while !self.composed.is_cancelled() {
             if self.ended && self.held.is_empty() {
@@ -87,7 +84,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for StartupTransport<T> {
     }
 }
 
-/// Whether it asks what the server is, rather than for anything of the preset.
+/// True for requests that describe the server and do not use the preset.
 fn is_opening_request(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     let JsonRpcMessage::Request(asked) = message else { return false };
     matches!(asked.request, ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_))

@@ -1,5 +1,5 @@
-//! Serving the one client that started this process. Standard output carries the protocol and nothing
-//! else; the process ends when the client closes standard input.
+//! MCP over stdio, for the client that started this process. Standard output carries only protocol messages. The
+//! process ends when the client closes standard input.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,19 +18,17 @@ use super::{
     workers::Workers,
 };
 
-/// Why the client could not be served to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
-    /// It did not begin as the protocol has it.
     #[error(transparent)]
     Opening(#[from] Box<ServerInitializeError>),
-    /// The task that served it failed.
     #[error(transparent)]
     Failed(#[from] tokio::task::JoinError),
 }
 
-/// Serves the default preset until the client is gone, and calls that run then have a second to end; or until `stop` is
-/// cancelled, and they have `drain`.
+/// Serves the default preset.
+///
+/// When the client disconnects, running calls have a second to finish. When `stop` is cancelled, they have `drain`.
 pub async fn serve_stdio(
     presets: Arc<ServedPresets>,
     drain: Duration,
@@ -46,7 +44,6 @@ pub async fn serve_stdio(
     served
 }
 
-/// Serves the client at the other end of these pipes until it is gone.
 pub(super) async fn serve<R, W>(
     presets: Arc<ServedPresets>,
     pending: Arc<InFlightRequests>,
@@ -66,7 +63,7 @@ where
     let transport = InlineCalls::new(lines, handler.clone(), Arc::clone(&client), workers);
     let running = match handler.serve(transport).await {
         Ok(running) => running,
-        // A client that leaves before it has said anything has asked for nothing.
+        // The client disconnected before it sent a request.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(Box::new(error).into()),
     };

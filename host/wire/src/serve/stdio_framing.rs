@@ -1,5 +1,5 @@
-//! Messages as lines, the framing of MCP over stdio. Every request is answered, also one that is not
-//! valid message or too long to be read: a client that waits for an answer would wait for ever.
+//! Newline-delimited messages, as MCP uses over stdio. Malformed and oversized requests get an error reply too, so that
+//! no client waits forever.
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
@@ -27,50 +27,48 @@ use tokio::{
 
 use self::message::{ParsedLine, ends_handshake, parse_line, too_long};
 
-/// The longest line that is read, in bytes; the same as the largest body over HTTP.
+/// Maximum length of a line in bytes. More than over HTTP, because a stdio client can only harm itself.
 const MAX_LINE: usize = 16 << 20;
 
-/// Bytes of a line that parse in less than a millisecond. Longer ones are parsed on another thread, beside running calls.
+/// Shorter lines parse in less than a millisecond. Longer ones are parsed on another thread, while calls continue.
 const MIN_LARGE_LINE: usize = 64 << 10;
 
-/// Bytes of memory kept for the next line.
 const MAX_RETAINED_LINE: usize = 64 << 10;
 
-/// Bytes that may wait to be written while lines are still read.
+/// Maximum unwritten bytes before reading pauses.
 const MAX_QUEUED_BYTES: usize = 64 << 10;
 
-/// How much of both ends of a longer line is kept, to find its id in.
+/// Bytes at each end of an oversized line to search for its ID.
 const MAX_END_BYTES: usize = 512;
 
-/// Mark on a request whose line was large.
+/// Marks a request whose line was large.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargeRequest;
 
-/// A connection to one client.
 pub(super) struct LineTransport<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Bytes of the current line that were dropped because it is too long.
+    /// Bytes dropped from the current line because it is too long.
     dropped: usize,
-    /// A large line that is being parsed; no further line is read meanwhile.
+    /// A large line that is being parsed. Reading pauses until then.
     parsing: Option<JoinHandle<ParsedLine>>,
-    /// Whether the client has begun to speak MCP; until then there is nothing that a notification could tell.
+    /// True after the handshake. Notifications before it are ignored.
     begun: bool,
     writer: Arc<QueuedWriter<W>>,
 }
 
-/// Lines on their way out. What is queued is written by whoever holds the stream, in one piece with what
-/// others queued meanwhile; a write that is interrupted goes on with the next one.
+/// Outgoing lines. The task that holds the stream writes all queued lines, including those of other tasks. The next
+/// write resumes an interrupted one.
 struct QueuedWriter<W> {
     queued: Mutex<Vec<u8>>,
     stream: tokio::sync::Mutex<OutputStream<W>>,
-    /// Whether the client has closed its end, which is how it may leave.
+    /// True if the client closed its input, a normal way to disconnect.
     gone: AtomicBool,
 }
 
 struct OutputStream<W> {
     pipe: W,
-    /// Taken from the queue and not yet written whole.
+    /// Bytes taken from the queue; the first `written` of them are written.
     rest: Vec<u8>,
     written: usize,
 }
@@ -135,7 +133,6 @@ impl<W: AsyncWrite + Unpin> QueuedWriter<W> {
 }
 
 impl<R, W> LineTransport<R, W> {
-    /// Makes room for the next line; a long one does not keep its memory.
     fn reset_line(&mut self) {
         self.line.clear();
         self.line.shrink_to(MAX_RETAINED_LINE);
@@ -143,28 +140,25 @@ impl<R, W> LineTransport<R, W> {
     }
 }
 
-/// What came of reading on.
 enum ReadOutcome {
-    /// A line is in the buffer.
     Line,
-    /// A line was too long; both its ends are in the buffer.
+    /// The line is too long. Both its ends are in the buffer.
     TooLong,
-    /// There is no more.
     End,
 }
 
 impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
-    /// Reads up to the end of the line. May be given up at any time and called again.
+    /// Reads to the end of the line. Cancel-safe.
     async fn read(&mut self) -> ReadOutcome {
         loop {
             let available = match self.reader.fill_buf().await {
-                // The last line may lack its end.
+                // The last line may lack a newline.
                 Ok([]) if self.dropped > 0 => return ReadOutcome::TooLong,
                 Ok([]) if !self.line.is_empty() => return ReadOutcome::Line,
                 Ok([]) => return ReadOutcome::End,
                 Ok(available) => available,
                 Err(error) => {
-                    tracing::error!(%error, "standard input cannot be read");
+                    tracing::error!(%error, "cannot read standard input");
                     return ReadOutcome::End;
                 }
             };
@@ -173,7 +167,7 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
             self.line.extend_from_slice(&available[..take]);
             self.reader.consume(take);
             if self.dropped > 0 || self.line.len() > MAX_LINE {
-                // Head and tail stay; what is between them goes.
+                // Drop the middle.
                 let cut = self.line.len().saturating_sub(MAX_END_BYTES).max(MAX_END_BYTES);
                 self.dropped += self.line.drain(MAX_END_BYTES.min(cut)..cut).len();
             }
@@ -187,7 +181,7 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
 }
 
 impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
-    /// Reads and parses the next line. `None` if there is no more. May be given up at any time and called again.
+    /// Reads and parses the next line. `None` at the end of input. Cancel-safe.
     async fn next(&mut self) -> Option<ParsedLine> {
         if self.parsing.is_none() {
             let understood = match self.read().await {
@@ -207,12 +201,12 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
         }
         let parsed = self.parsing.as_mut()?.await;
         self.parsing = None;
-        // It fails only if the runtime ends.
+        // Fails only during runtime shutdown.
         parsed.ok()
     }
 }
 
-/// Parses a line whose message takes long to work with, too.
+/// Parses a line and marks it as large.
 fn parse_large_line(line: &[u8]) -> ParsedLine {
     let mut message = parse_line(line)?;
     if let JsonRpcMessage::Request(request) = &mut message {
@@ -233,7 +227,7 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
-        // At once: what is sent before any of it is written goes out in one piece.
+        // Queue now, so that messages sent before the first write go out together.
         let queued = writer.queue(&message);
         async move {
             queued?;
@@ -245,7 +239,7 @@ where
         loop {
             let writer = Arc::clone(&self.writer);
             let waiting = lock(&writer.queued).len();
-            // What waits is written when there is no line to go on with, or too much of it.
+            // Write when no further line is ready, or too much is queued.
             let read = tokio::select! {
                 biased;
                 read = self.next(), if waiting < MAX_QUEUED_BYTES => read,

@@ -1,5 +1,6 @@
-//! Clients that watch resources: told when what stands at an address changes, as far as its source knows when, or tells. With a
-//! session they ask for it address by address; since 2026-07-28 a subscription names the addresses.
+//! Subscriptions to resources. Sources report changes or know the time of the next one.
+//!
+//! Clients with a session subscribe to each URI. Since 2026-07-28, a subscription lists its URIs.
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
@@ -9,22 +10,22 @@ use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 use super::{handler::Handler, resources};
 
-/// The most addresses that one client watches.
+/// Maximum subscribed resources per client.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 256;
 
-/// The least time between two looks at one address, and between two news of it, whatever its source says.
+/// Minimum interval between checks of a resource, and between notifications for it.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The waits before a source that is gone is asked again: doubling from the first to the longest.
+/// Backoff range while a source is unavailable. The wait doubles after each attempt.
 const MIN_RETRY_WAIT: Duration = Duration::from_secs(1);
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(60);
 
-/// What one client with a session watches.
+/// Subscriptions of one client with a session.
 #[derive(Default)]
 pub(super) struct ResourceSubscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl ResourceSubscriptions {
-    /// Watches an address until the client takes that back or is gone.
+    /// Subscribes until the client unsubscribes or disconnects.
     pub(super) async fn begin(
         &self,
         handler: &Handler,
@@ -32,13 +33,16 @@ impl ResourceSubscriptions {
         peer: Peer<RoleServer>,
         uri: String,
     ) -> Result<(), ErrorData> {
-        // Nobody watches what they cannot read.
+        // Fail now if the client cannot read the resource.
         let mut watch = ResourceWatch::new(uri.clone());
         watch.begin(handler, &principal).await.map_err(|fault| resources::refused(&uri, &fault))?;
         let mut watched = lock(&self.0);
         watched.retain(|_, task| !task.is_finished());
         if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
-            let fault = Fault::exhausted(format!("A client watches at most {MAX_SUBSCRIPTIONS} resources."));
+            let fault = Fault::exhausted(format!(
+                "too many subscribed resources; the limit is {MAX_SUBSCRIPTIONS} \
+            per client"
+            ));
             return Err(resources::refused(&uri, &fault));
         }
         let handler = handler.for_another_client();
@@ -57,7 +61,6 @@ impl ResourceSubscriptions {
         Ok(())
     }
 
-    /// Watches it no more; nothing where it did not.
     pub(super) fn end(&self, uri: &str) {
         if let Some(task) = lock(&self.0).remove(uri) {
             task.abort();
@@ -71,19 +74,17 @@ impl Drop for ResourceSubscriptions {
     }
 }
 
-/// One address that one client watches.
+/// A watch on one resource for one client.
 pub(super) struct ResourceWatch {
     uri: String,
-    /// Counts what its source tells.
+    /// Changes reported by the source.
     told: Option<watch::Receiver<u64>>,
-    /// The earliest time for the next news.
     next: Instant,
-    /// Set where the source is gone that told: what happens meanwhile nobody tells.
+    /// True if the connection to the source was lost, so changes may have been missed.
     missed: bool,
 }
 
 impl ResourceWatch {
-    /// Nobody has been asked yet.
     pub(super) fn new(uri: String) -> Self {
         Self { uri, told: None, next: Instant::now(), missed: false }
     }
@@ -92,7 +93,7 @@ impl ResourceWatch {
         &self.uri
     }
 
-    /// Has the source tell, where it does, and gives in how long it knows of a change.
+    /// Watches the source if it reports changes. Returns the time until the next change, if known.
     async fn begin(&mut self, handler: &Handler, principal: &Principal) -> Result<Option<Duration>, Fault> {
         let known = handler.next_change(principal, &self.uri).await?;
         if self.told.is_none() {
@@ -101,7 +102,7 @@ impl ResourceWatch {
         Ok(known)
     }
 
-    /// Waits until what stands there has changed; none where nobody will know, or nothing is there.
+    /// Waits until the resource changes. `None` if changes cannot be detected or the resource is gone.
     pub(super) async fn changed(mut self, handler: &Handler, principal: &Principal) -> Option<Self> {
         let mut wait = MIN_RETRY_WAIT;
         loop {
@@ -113,7 +114,11 @@ impl ResourceWatch {
                     continue;
                 }
                 Err(fault) => {
-                    tracing::debug!(uri = quoted(&self.uri, 128), "watched no more: {}", fault.in_one_line());
+                    tracing::debug!(
+                        uri = quoted(&self.uri, 128),
+                        "subscription ended: {}",
+                        fault.in_one_line()
+                    );
                     return None;
                 }
             };
@@ -123,7 +128,7 @@ impl ResourceWatch {
             if std::mem::take(&mut self.missed) || self.wait_for_update(known).await {
                 tokio::time::sleep_until(self.next).await;
                 if let Some(told) = &mut self.told {
-                    // What was told meanwhile is the same news.
+                    // Changes up to now are part of this notification.
                     told.borrow_and_update();
                 }
                 self.next = Instant::now() + MIN_UPDATE_INTERVAL;
@@ -133,7 +138,7 @@ impl ResourceWatch {
         }
     }
 
-    /// Waits for the known time, or until the source tells; false where it is gone.
+    /// Waits for the known time or a report from the source. Returns false if the source is gone.
     async fn wait_for_update(&mut self, known: Option<Duration>) -> bool {
         let by_itself = async {
             match known {

@@ -1,19 +1,18 @@
-//! What clients know a session by: its id, and what it takes to make the session anew.
+//! Session IDs as clients see them. They contain all that is needed to restore a session.
 
 use std::fmt;
 
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 
-/// The length of the random part, a UUID.
 const ID_LENGTH: usize = 36;
 
-/// Name of a client whose session was opened before the host was restarted.
+/// Client name in a session from before a restart of the host.
 pub(super) const UNKNOWN_CLIENT: &str = "unknown";
 
-/// `<random>.<protocol version>`
+/// Session ID in the form `<random>.<protocol version>`.
 #[derive(Debug, PartialEq)]
 pub(super) struct WireId<'a> {
-    /// The random part. Who does not know it cannot follow the session.
+    /// The random part. Only clients that know it can use the session.
     pub(super) id: &'a str,
     pub(super) version: ProtocolVersion,
 }
@@ -23,7 +22,7 @@ impl<'a> WireId<'a> {
         Self { id, version: version.clone() }
     }
 
-    /// Reads what [`WireId`] wrote, and nothing else.
+    /// Parses the output of `Display`. Rejects everything else.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (id, version) = text.split_once('.')?;
         let shaped =
@@ -33,7 +32,7 @@ impl<'a> WireId<'a> {
         shaped.then_some(Self { id, version })
     }
 
-    /// The client as far as it is known here.
+    /// Returns `initialize` parameters for a restored session.
     pub(super) fn client(&self) -> InitializeRequestParams {
         let info = Implementation::new(UNKNOWN_CLIENT, UNKNOWN_CLIENT);
         let client = InitializeRequestParams::new(ClientCapabilities::default(), info);

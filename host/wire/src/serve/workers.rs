@@ -1,7 +1,7 @@
-//! Threads for calls that compute for long.
+//! Threads for CPU-intensive calls.
 //!
-//! They are a runtime of their own, whose tasks wait for timers of the runtime that serves. So they have to end first: a
-//! task that polls a timer of a runtime that has ended panics.
+//! They form a separate runtime. Its tasks use timers of the main runtime and panic if that one stops first, so it must
+//! end before.
 
 use std::{
     sync::{Arc, Mutex},
@@ -14,10 +14,10 @@ use tokio::{
     task::spawn_blocking,
 };
 
-/// Maximum wait for the threads to end. A guest gives its thread back every few milliseconds.
+/// Maximum wait for the threads to end. Guests yield every few milliseconds.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// As many threads as there are cores, started by the first call that needs them. Clones share them.
+/// One thread per core, started on first use. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Workers(Arc<WorkerThreads>);
 
@@ -29,12 +29,12 @@ enum State {
     #[default]
     Unused,
     Started(Runtime),
-    /// They ended, or cannot be started.
+    /// Ended, or failed to start.
     None,
 }
 
 impl Workers {
-    /// Returns where calls are spawned. `None` if the threads ended or cannot be started.
+    /// Returns the handle of the runtime. `None` if it ended or failed to start.
     pub(super) fn handle(&self) -> Option<Handle> {
         let mut state = lock(&self.0.0);
         if matches!(*state, State::Unused) {
@@ -46,11 +46,11 @@ impl Workers {
         }
     }
 
-    /// Ends the threads and the calls on them, and waits until they have ended.
+    /// Stops the threads and their calls, and waits for them to end.
     pub(super) async fn end(&self) {
         let state = std::mem::replace(&mut *lock(&self.0.0), State::None);
         if let State::Started(runtime) = state {
-            // Blocks; the thread that does it is not needed by anything else.
+            // Blocks its thread until the runtime ends.
             let _ = spawn_blocking(move || runtime.shutdown_timeout(MAX_WAIT)).await;
         }
     }
@@ -58,18 +58,19 @@ impl Workers {
 
 fn start() -> State {
     let mut builder = Builder::new_multi_thread();
-    // As the threads that read, where guests run too.
+    // The same intervals as in the main runtime, which also runs guests.
     match builder.enable_all().event_interval(4).global_queue_interval(4).build() {
         Ok(runtime) => State::Started(runtime),
         Err(error) => {
-            tracing::warn!(%error, "long calls share one thread");
+            tracing::warn!(%error, "cannot start worker threads; cannot start worker threads; long calls share one \
+            thread");
             State::None
         }
     }
 }
 
 impl Drop for WorkerThreads {
-    /// Does not wait for the threads, as dropping a runtime does: a thread of another runtime must not.
+    /// Does not wait: dropping a runtime blocks, which an async context must not.
     fn drop(&mut self) {
         let state = std::mem::replace(&mut *lock(&self.0), State::None);
         if let State::Started(runtime) = state {

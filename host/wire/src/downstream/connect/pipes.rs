@@ -1,4 +1,4 @@
-//! Connections to programs that the host starts.
+//! Connections to server processes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::downstream::{
     process::ServerProcess,
 };
 
-/// How long it may take to know that a program has ended once its output is closed.
+/// Maximum wait for the exit of a process after its output closes.
 const MAX_EXIT_WAIT: Duration = Duration::from_millis(500);
 
 impl RealConnector {
@@ -38,12 +38,12 @@ impl RealConnector {
         let transport = PipeTransport::new(output, input, &inbound);
         let client = HostClient::new(&server.name, inbound);
         let transport = client.wrap_transport(transport, &intake.changed);
-        let ended = |how| ConnectFailure::transient(format!("it ended while it was starting ({how})"));
+        let ended = |how| ConnectFailure::transient(format!("it exited during startup ({how})"));
         let failed = tokio::select! {
             begun = serve_client_with_lifecycle(client, transport, era.mode()) => match begun {
                 Ok(running) => return Ok(ServerSession::new(running, Some(process))),
                 Err(error) if is_answer(&error) => era.classify_failure(&error),
-                // A program that ends closes its output a moment before.
+                // A process that exits closes its output a moment earlier.
                 Err(error) => match timeout(MAX_EXIT_WAIT, process.ended()).await {
                     Ok(how) => AttemptError::Failed(ended(how)),
                     Err(_) => era.classify_failure(&error),
@@ -57,14 +57,14 @@ impl RealConnector {
         Err(failed)
     }
 
-    /// Adds what the program wrote to its standard error, and which variables it did not get.
+    /// Adds standard error and the withheld environment variables.
     fn explain_failure(
         &self,
         failed: AttemptError,
         server: &ServerDefinition,
         process: &ServerProcess,
     ) -> AttemptError {
-        let said = process.error_summary().map(|said| format!("; it said: {said}")).unwrap_or_default();
+        let said = process.error_summary().map(|said| format!("; stderr: {said}")).unwrap_or_default();
         let withheld = match &server.transport {
             ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,

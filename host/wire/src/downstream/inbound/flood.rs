@@ -1,22 +1,19 @@
-//! Messages that nobody asked for, counted by the second: notifications, answers to nothing, and what is not a message.
+//! Rate limit for unrequested messages: notifications, unawaited responses and invalid messages.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Such messages in a second that are a flood if it goes on.
 pub(super) const MAX_PER_SECOND: u32 = 1_000;
 
-/// Seconds of a flood that end the connection.
+/// Consecutive seconds of a flood that end the connection.
 pub(super) const MAX_SECONDS: u32 = 10;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts these messages.
 pub(super) struct FloodDetector {
     second: Instant,
     count: u32,
-    /// Full seconds in a row with more than [`MAX_PER_SECOND`].
     seconds: u32,
 }
 
@@ -25,7 +22,7 @@ impl FloodDetector {
         Self { second: now, count: 0, seconds: 0 }
     }
 
-    /// Counts one. Returns `true` once there were too many for too long.
+    /// Counts a message. Returns `true` if the flood has lasted [`MAX_SECONDS`].
     pub(super) fn add(&mut self, now: Instant) -> bool {
         let passed = now.duration_since(self.second);
         if passed >= SECOND {
@@ -42,7 +39,6 @@ impl FloodDetector {
 mod tests {
     use super::*;
 
-    /// Whether so many notifications in each of these seconds are a flood at the end.
     fn is_flood(seconds: &[u32]) -> bool {
         let begin = Instant::now();
         let mut flood = FloodDetector::new(begin);

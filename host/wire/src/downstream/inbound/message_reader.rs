@@ -1,8 +1,7 @@
-//! Messages of a transport that reads them one after the other.
+//! Reader for transports that receive one message after another.
 
 use super::{InboundReader, ReadFuture, ServerMessage};
 
-/// The reader of such a transport, with the large message that is being parsed.
 pub(in crate::downstream) struct MessageReader {
     inbound: InboundReader,
     reading: Option<ReadFuture>,
@@ -13,7 +12,7 @@ impl MessageReader {
         Self { inbound: inbound.clone(), reading: None }
     }
 
-    /// Reads a message; a large one comes out of [`Self::large`].
+    /// Reads a message. [`Self::large`] returns a large one.
     pub(in crate::downstream) fn add(&mut self, text: Vec<u8>) -> Option<ServerMessage> {
         match self.inbound.begin(text) {
             Ok(message) => message,
@@ -24,7 +23,7 @@ impl MessageReader {
         }
     }
 
-    /// Finishes the large message that was added, if one was. May be dropped and called again.
+    /// Finishes the large message, if there is one. Cancel safe.
     pub(in crate::downstream) async fn large(&mut self) -> Option<ServerMessage> {
         let message = self.reading.as_mut()?.await;
         self.reading = None;

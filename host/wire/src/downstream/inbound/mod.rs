@@ -1,6 +1,5 @@
-//! Messages of a server, read before the protocol library reads them: secrets are redacted, values are counted before
-//! anything is parsed, and large messages are parsed outside of the async runtime. A response that is not read fails its own
-//! request, with the reason, and nothing else.
+//! Guard for messages of servers, before rmcp reads them. It redacts secrets, counts values before parsing, and parses
+//! large messages outside the async runtime. A response that cannot be read only fails its own request.
 
 mod flood;
 mod message_reader;
@@ -39,25 +38,23 @@ pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
 pub(super) use progress::ProgressWatchers;
 pub(super) use transport::GuardedTransport;
 
-/// A message as the protocol library has it.
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
-/// Maximum bytes of a message, the same as for the host's own clients.
+/// Maximum bytes of a message, as for clients of the host.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
-/// Bytes of memory that the messages of one server may take at the same time, from when they are parsed until their calls end.
+/// Maximum bytes of memory for the messages of one server, from parsing until their calls end.
 const MAX_MEMORY: usize = 100 << 20;
 
-/// Messages of this many bytes and more are parsed outside of the async runtime.
+/// Messages of at least this many bytes are parsed outside the async runtime.
 const MIN_LARGE_MESSAGE: usize = 64 << 10;
 
-/// Messages of fewer bytes are not counted: they hold 2,048 values at most.
+/// Messages of fewer bytes are not counted: they have at most 2,048 values.
 const MIN_COUNTED_MESSAGE: usize = 4 << 10;
 
-/// The unit in which memory is counted, in bytes.
 const MEMORY_UNIT: usize = 1 << 10;
 
-/// Limits of one server, shared by all connections to it.
+/// Limits of one server, shared by all its connections.
 #[derive(Clone)]
 pub(crate) struct InboundLimits {
     redactor: Arc<Redactor>,
@@ -65,7 +62,6 @@ pub(crate) struct InboundLimits {
 }
 
 impl InboundLimits {
-    /// Limits of a server whose messages are shown without what `redactor` finds.
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / MEMORY_UNIT)) }
     }
@@ -75,7 +71,6 @@ impl InboundLimits {
     }
 }
 
-/// The reader of one connection.
 #[derive(Clone)]
 pub(crate) struct InboundReader {
     limits: InboundLimits,
@@ -85,7 +80,7 @@ pub(crate) struct InboundReader {
     ending: CancellationToken,
 }
 
-/// A message that is being read. Gives `None` for one that nobody waits for.
+/// Message that is being read. Yields `None` if no request waits for it.
 type ReadFuture = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
 
 impl InboundReader {
@@ -99,13 +94,12 @@ impl InboundReader {
         }
     }
 
-    /// Returns a reader of the same connection that redacts this as well.
+    /// Returns a reader of the same connection that redacts `secret` too.
     pub(crate) fn with_redacted(&self, secret: &Secret) -> Self {
         let redactor = Arc::new(self.limits.redactor.with_secret(secret));
         Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
     }
 
-    /// Reads a message.
     pub(crate) async fn read(&self, text: Vec<u8>) -> Option<ServerMessage> {
         match self.begin(text) {
             Ok(message) => message,
@@ -122,8 +116,7 @@ impl InboundReader {
         }
     }
 
-    /// Reads a message. A large result is kept for [`Self::arrival`], and the library gets an empty one instead: it parses what
-    /// it is given on the async runtime.
+    /// Reads a message. A large result bypasses rmcp, which would parse it again on the async runtime.
     pub(crate) async fn read_with_detached_result(&self, text: Vec<u8>) -> Option<ServerMessage> {
         let is_large = text.len() >= MIN_LARGE_MESSAGE;
         match self.read(text).await {
@@ -137,23 +130,20 @@ impl InboundReader {
         }
     }
 
-    /// Notes that a request is sent: no other response is taken.
     pub(crate) fn register_request(&self, id: &RequestId) {
         self.awaited.register(id);
     }
 
-    /// Takes what is known of the response to a request.
     pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {
         self.awaited.take(id)
     }
 
-    /// Ends the connection, for a reason that its calls and the log show.
     pub(super) fn end(&self, end: ConnectionEnd) {
         let _ = self.ended.set(end);
         self.ending.cancel();
     }
 
-    /// Counts a message that nobody asked for. Too many of them end the connection.
+    /// Counts an unrequested message. A flood ends the connection.
     fn count_unrequested(&self) {
         if lock(&self.flood).add(Instant::now()) {
             self.end(ConnectionEnd::abuse(format!(
@@ -162,12 +152,11 @@ impl InboundReader {
         }
     }
 
-    /// Returns why the connection was ended by the host.
     pub(super) fn ended(&self) -> Option<ConnectionEnd> {
         self.ended.get().cloned()
     }
 
-    /// Takes the memory for a message that is not large, if there is enough now.
+    /// Reserves memory for a small message. `None` if too little is available now.
     fn try_reserve_memory(&self, text: &[u8]) -> Option<MessageMemory> {
         if text.len() < MIN_COUNTED_MESSAGE {
             return Some(MessageMemory::default());
@@ -205,29 +194,28 @@ impl InboundReader {
                 is_awaited.then_some(JsonRpcMessage::Response(response))
             }
             Ok(message) => Some(message),
-            Err(error) => self.refuse_text(&text, format!("it is not a message of the protocol: {error}")),
+            Err(error) => self.refuse_text(&text, format!("it is not an MCP message: {error}")),
         }
     }
 
-    /// Fails a request whose response is not read.
     pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {
         let why = quoted(why, 300);
         self.awaited.record_refusal(id, &why);
         JsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id.clone()))
     }
 
-    /// Fails the request that a text answers; a text that answers none is left out.
+    /// Fails the request that the text answers. Drops a text without a request ID.
     fn refuse_text(&self, text: &[u8], why: String) -> Option<ServerMessage> {
         let id = response_id(text).and_then(|id| serde_json::from_value(id).ok());
         if id.is_none() {
             self.count_unrequested();
-            tracing::debug!("a message of {} bytes from a server is left out: {why}", text.len());
+            tracing::debug!("dropping a message of {} bytes from a server: {why}", text.len());
         }
         id.map(|id| self.refuse(&id, &why))
     }
 }
 
-/// Whether the library itself reads a result: it negotiates with these, and takes headers of calls from lists of tools.
+/// True if rmcp needs the result itself: it negotiates with these, and reads call headers from tool lists.
 fn is_for_library(result: &ServerResult) -> bool {
     matches!(
         result,
@@ -238,18 +226,17 @@ fn is_for_library(result: &ServerResult) -> bool {
     )
 }
 
-/// Returns the units of memory that a message takes. One that takes all there is may be read alone.
+/// Returns the permits that a message takes, at most all.
 fn units(size: MessageSize) -> u32 {
     u32::try_from((size.memory / MEMORY_UNIT + 1).min(MAX_MEMORY / MEMORY_UNIT)).unwrap_or(u32::MAX)
 }
 
-/// Returns why a message is not parsed.
 fn too_large(size: MessageSize) -> Option<String> {
     if size.values > MAX_VALUES {
-        return Some(format!("it has {} values, and at most {MAX_VALUES} are read", size.values));
+        return Some(format!("it has {} values; the limit is {MAX_VALUES}", size.values));
     }
     (size.memory > MAX_MEMORY).then(|| {
         let (megabytes, most) = (size.memory >> 20, MAX_MEMORY >> 20);
-        format!("it takes {megabytes} MiB of memory as JSON, and at most {most} MiB are read")
+        format!("it takes {megabytes} MiB of memory as JSON; the limit is {most} MiB")
     })
 }

@@ -1,4 +1,4 @@
-//! Requests to a server that have no response yet, and what is known of the responses that came.
+//! Requests without a response, and the parts of responses that bypass rmcp.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,6 @@ use gatehouse_core::{json::MessageSize, lock};
 use rmcp::model::{RequestId, ServerResult};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Memory that a message takes of its server's share, given back when it is dropped.
 #[derive(Default)]
 pub(in crate::downstream) struct MessageMemory {
     pub(super) bytes: usize,
@@ -18,37 +17,34 @@ pub(in crate::downstream) struct MessageMemory {
 }
 
 impl MessageMemory {
-    /// Returns the bytes of the message's text; zero for a small one.
+    /// Returns the bytes of the message. Zero if it is too small to be counted.
     pub(in crate::downstream) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns the size of the message; zero for a small one.
     pub(in crate::downstream) fn size(&self) -> MessageSize {
         self.size
     }
 
-    /// Whether the message is large enough to be counted.
     pub(in crate::downstream) fn is_counted(&self) -> bool {
         self._permit.is_some()
     }
 }
 
-/// A response, as far as the protocol library does not have it.
+/// Parts of a response that bypass rmcp.
 #[derive(Default)]
 pub(in crate::downstream) struct ReceivedResponse {
     pub(in crate::downstream) memory: MessageMemory,
-    /// The result, if the library was given an empty one.
+    /// Result, if rmcp got an empty one.
     pub(in crate::downstream) result: Option<ServerResult>,
-    /// Why the response was not read.
     pub(in crate::downstream) refused: Option<String>,
 }
 
-/// The requests of one connection.
+/// Pending requests of one connection. `None` until the response arrives.
 #[derive(Clone, Default)]
 pub(super) struct PendingResponses(Arc<Mutex<HashMap<RequestId, Option<ReceivedResponse>>>>);
 
-/// Returns the id as the host sent it: some servers answer `"7"` to 7, and the library accepts it.
+/// Normalizes a response ID: some servers answer `"7"` to 7, and rmcp accepts it.
 fn sent_id(id: &RequestId) -> RequestId {
     match id {
         RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
@@ -57,22 +53,19 @@ fn sent_id(id: &RequestId) -> RequestId {
 }
 
 impl PendingResponses {
-    /// A request is sent.
     pub(super) fn register(&self, id: &RequestId) {
         lock(&self.0).insert(id.clone(), None);
     }
 
-    /// Nobody waits for the response any more.
     pub(super) fn forget(&self, id: &RequestId) {
         lock(&self.0).remove(id);
     }
 
-    /// Notes that a response came. Returns `false` if nobody waits for it, or it is the second one.
+    /// Records a response. Returns `false` if no request waits for it, or if it is a duplicate.
     pub(super) fn record_arrival(&self, id: &RequestId, memory: MessageMemory) -> bool {
         self.record_response(id, ReceivedResponse { memory, ..ReceivedResponse::default() })
     }
 
-    /// Notes that a response is not read.
     pub(super) fn record_refusal(&self, id: &RequestId, why: &str) {
         self.record_response(
             id,

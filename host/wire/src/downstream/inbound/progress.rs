@@ -1,4 +1,4 @@
-//! Progress of calls, reported in the order in which it comes: before the result of the call.
+//! Progress of calls, reported in order and before the result.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,10 +8,9 @@ use std::{
 use gatehouse_core::{call::ProgressSink, lock};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 
-/// Reports that are kept of calls nobody has asked to watch yet: a server may be quicker than whoever sent the call.
+/// Reports to buffer for calls without a watcher: a report may arrive before the sender of the call registers.
 const MAX_EARLY_REPORTS: usize = 64;
 
-/// Whom the progress of the calls on one connection goes to.
 #[derive(Clone, Default)]
 pub(in crate::downstream) struct ProgressWatchers(Arc<Mutex<Inner>>);
 
@@ -22,7 +21,7 @@ struct Inner {
 }
 
 impl ProgressWatchers {
-    /// From now on the progress of this call goes there, what came already first.
+    /// Registers a watcher, and passes the buffered reports to it.
     pub(in crate::downstream) fn add(&self, token: ProgressToken, sink: Arc<dyn ProgressSink>) {
         let mut inner = lock(&self.0);
         inner.early.retain(|early| {
@@ -35,7 +34,6 @@ impl ProgressWatchers {
         inner.by_token.insert(token, sink);
     }
 
-    /// The call is over.
     pub(in crate::downstream) fn remove(&self, token: &ProgressToken) {
         lock(&self.0).by_token.remove(token);
     }

@@ -1,4 +1,4 @@
-//! What a server can make the host do with messages alone.
+//! Limits on a server's messages.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,6 @@ fn inbound(secrets: &[&str]) -> InboundReader {
     InboundReader::new(&InboundLimits::new(Arc::new(Redactor::new(&secrets))))
 }
 
-/// A server whose messages are there already.
 struct Scripted(VecDeque<ServerMessage>);
 
 impl Scripted {
@@ -52,7 +51,6 @@ impl Transport<RoleClient> for Scripted {
     }
 }
 
-/// Guards a server. The count is that of changes that were noticed.
 fn guarded(server: Scripted, inbound: &InboundReader) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
@@ -87,7 +85,6 @@ async fn changes_are_noticed_without_the_library() {
     assert_eq!(changed.load(Ordering::Relaxed), 3);
 }
 
-/// A server that notifies ever faster than it may.
 struct Endless;
 
 impl Transport<RoleClient> for Endless {
@@ -166,7 +163,7 @@ async fn a_response_with_too_many_values_fails_its_request_alone() {
     );
     let error = read(&inbound, response).await.expect("an error");
     assert_eq!(error["id"], 7);
-    let why = "it has 600009 values, and at most 500000 are read";
+    let why = "it has 600009 values; the limit is 500000";
     assert_eq!(inbound.take_response(&RequestId::Number(7)).refused.as_deref(), Some(why));
 
     send_ping(&mut transport, 8).await;
@@ -174,7 +171,7 @@ async fn a_response_with_too_many_values_fails_its_request_alone() {
     let response = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"a":[{objects}0]}}}}"#);
     read(&inbound, response).await.expect("an error");
     let why = inbound.take_response(&RequestId::Number(8)).refused.expect("a reason");
-    assert!(why.ends_with("of memory as JSON, and at most 100 MiB are read"), "{why}");
+    assert!(why.ends_with("of memory as JSON; the limit is 100 MiB"), "{why}");
 }
 
 #[tokio::test]
@@ -190,7 +187,7 @@ async fn an_answer_that_does_not_parse_fails_its_request() {
             "{result}"
         );
         let why = inbound.take_response(&RequestId::Number(id)).refused.expect("a reason");
-        assert!(why.starts_with("it is not a message of the protocol: "), "{why}");
+        assert!(why.starts_with("it is not an MCP message: "), "{why}");
     }
     assert_eq!(read(&inbound, "no JSON".into()).await, None);
 }
@@ -223,7 +220,6 @@ async fn large_messages_share_the_memory_of_their_server() {
     let Err(mut second) = inbound.begin(response(2).into_bytes()) else { panic!("a large message") };
     let first = inbound.take_response(&RequestId::Number(1));
     assert!(first.memory.is_counted() && first.memory.bytes() > 900_000);
-    // It is counted, then waits.
     let waits = tokio::time::timeout(Duration::from_millis(200), &mut second).await;
     assert!(waits.is_err(), "both take more than there is");
     drop(first);

@@ -1,5 +1,5 @@
-//! The connection between a server and the protocol library. Notifications are handled here, in the order in which they come:
-//! the library hands each to a task of its own, which may run when its call is long over, or never if there are too many.
+//! Transport between a server and rmcp. It handles notifications in order: rmcp would spawn a task for each, which may
+//! run after the call has ended, or never if there are too many.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,10 +14,9 @@ use tokio::sync::Semaphore;
 use super::{InboundReader, ProgressWatchers, ServerMessage};
 use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
 
-/// Requests of a server that may be without an answer. No more is read from a server that does not take answers.
+/// Maximum requests of a server without an answer. Reading pauses at the limit.
 const MAX_UNANSWERED: usize = 32;
 
-/// A transport that bounds what the other side can make the host do.
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
     inbound: InboundReader,
@@ -45,8 +44,7 @@ impl<T> GuardedTransport<T> {
         }
     }
 
-    /// Handles a notification. Returns one that the library has to handle: what belongs to a subscription, and what it
-    /// negotiates with.
+    /// Handles a notification. Returns it if rmcp has to handle it, as part of a subscription or the lifecycle.
     fn handle_notification(&self, notification: ServerNotification) -> Option<ServerNotification> {
         if notification.get_meta().subscription_id().is_some() {
             return Some(notification);
@@ -59,7 +57,6 @@ impl<T> GuardedTransport<T> {
             ServerNotification::ToolListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_)
             | ServerNotification::ResourceListChangedNotification(_) => (self.changed)(),
-            // Nobody reads these.
             ServerNotification::LoggingMessageNotification(_) | ServerNotification::CustomNotification(_) => {
             }
             other => return Some(other),
@@ -68,7 +65,7 @@ impl<T> GuardedTransport<T> {
     }
 }
 
-/// Whether the library asked for this result, so that no session takes what is known of it.
+/// True if rmcp itself sent the request, so that no session takes the recorded response.
 fn is_negotiation(result: &ServerResult) -> bool {
     matches!(result, ServerResult::InitializeResult(_) | ServerResult::DiscoverResult(_))
 }

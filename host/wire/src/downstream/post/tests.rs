@@ -1,4 +1,4 @@
-//! Answers to one message over HTTP, from a socket.
+//! Answers to one HTTP message, from a socket.
 
 use std::sync::Arc;
 
@@ -12,14 +12,13 @@ use tokio::{
 use super::*;
 use crate::{downstream::inbound::InboundLimits, login::cause_in_words};
 
-/// Posts a request to a server with this answer.
 async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHttpPostResponse, String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     let serve = async {
         let (mut socket, _) = listener.accept().await.expect("a client");
         let _ = socket.read(&mut [0; 4_096]).await.expect("a request");
-        // A client that has read enough closes the connection.
+        // The client closes the connection after it has read enough.
         let _ = socket.write_all(answer.as_bytes()).await;
     };
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
@@ -66,8 +65,8 @@ async fn a_fault_begins_with_what_the_server_answered() {
 async fn an_answer_that_is_no_message_fails_its_request() {
     let many = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":[{}0]}}}}"#, "0,".repeat(600_000));
     for (body, expected) in [
-        ("hello".to_owned(), "it is not a message of the protocol"),
-        (many, "at most 500000 are read"),
+        ("hello".to_owned(), "it is not an MCP message"),
+        (many, "the limit is 500000"),
         ("x".repeat(MAX_MESSAGE + 1), "it has more than 16777216 bytes"),
     ] {
         let came = answered(ping(), http("200 OK", "application/json", &body)).await;

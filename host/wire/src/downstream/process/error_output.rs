@@ -1,5 +1,5 @@
-//! What a server writes to its standard error, reduced to what explains its end: the line that names the error and its
-//! last cause, or else the last lines.
+//! Standard error of a server, reduced to the lines that explain its exit: the line that names the error and its last
+//! cause, or else the last lines.
 
 use std::{
     collections::VecDeque,
@@ -13,19 +13,17 @@ use gatehouse_core::{http::Redactor, lock, names::quoted};
 /// Last lines that are quoted if no line names an error.
 const MAX_LINES: usize = 3;
 
-/// Maximum characters of a line.
 const MAX_CHARACTERS: usize = 300;
 
-/// Bytes of a line that are looked at. A credential that begins in what is quoted is found whole.
+/// Bytes of a line that are read: more than are quoted, to recognize credentials that are cut.
 const MAX_BYTES: u64 = 8 << 10;
 
-/// A pause after which lines belong to another event. An error that a server logged long ago does not explain its end.
+/// Pause after which lines belong to another event.
 const EVENT_PAUSE: Duration = Duration::from_secs(5);
 
-/// Words that name an error, possibly as the end of a longer one: `ValueError`.
+/// Words that name an error, also as a suffix: `ValueError`.
 const ERRORS: [&str; 5] = ["error", "exception", "panic", "panicked", "fatal"];
 
-/// Phrases that explain a failure in a line that names no error.
 const FAILURES: [&str; 14] = [
     "failed",
     "cannot",
@@ -43,25 +41,21 @@ const FAILURES: [&str; 14] = [
     "usage:",
 ];
 
-/// Levels of log lines that report no error.
+/// Log levels below an error.
 const QUIET_LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING"];
 
-/// The standard error of a running server.
 #[derive(Default)]
 pub(super) struct ErrorOutput {
     redactor: Arc<Redactor>,
     event: Mutex<ErrorEvent>,
 }
 
-/// Lines that came without a pause between them.
+/// Lines without a pause between them.
 #[derive(Default)]
 struct ErrorEvent {
     last: VecDeque<String>,
-    /// First line that names an error.
     error: Option<String>,
-    /// First line that reports a failure in other words.
     failure: Option<String>,
-    /// Last cause after the error.
     cause: Option<String>,
     /// True if the next line continues the error.
     continues: bool,
@@ -71,12 +65,11 @@ struct ErrorEvent {
 }
 
 impl ErrorOutput {
-    /// Standard error that is shown without what `redactor` finds.
     pub(super) fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, event: Mutex::default() }
     }
 
-    /// Reads until the end. Cuts lines without an end, and drops all but a few of a flood.
+    /// Reads to the end. Truncates long lines and stores only a few.
     pub(super) fn read_to_end(&self, output: impl Read) {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
@@ -89,14 +82,14 @@ impl ErrorOutput {
             }
             let is_whole = line.ends_with(b"\n");
             if !std::mem::replace(&mut is_rest, !is_whole) {
-                // Before anything is cut: half of a credential is not found.
+                // Redact before truncating, because half a credential is not recognized.
                 let line = self.redactor.redact_body(std::mem::take(&mut line));
                 lock(&self.event).add(&String::from_utf8_lossy(&line), Instant::now());
             }
         }
     }
 
-    /// The line that names the error, with its cause. `None` if nothing was written.
+    /// Returns the summary. `None` if the server wrote nothing.
     pub(super) fn error_summary(&self) -> Option<String> {
         lock(&self.event).error_summary()
     }
@@ -141,7 +134,7 @@ impl ErrorEvent {
             return;
         }
         if !is_indented && (names_error(text) || text.starts_with('×')) {
-            // Rust writes the message of a panic below its place.
+            // Rust prints the message of a panic on the line after its location.
             self.continues = text.contains(" panicked at ") && text.ends_with(':');
             self.error = Some(quoted(text, MAX_CHARACTERS));
         } else if self.failure.is_none() && (names_error(text) || explains_failure(text)) {
@@ -161,7 +154,6 @@ impl ErrorEvent {
     }
 }
 
-/// True if the line has a word such as `error` or `ValueError`.
 fn names_error(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -175,7 +167,7 @@ fn explains_failure(line: &str) -> bool {
     FAILURES.iter().any(|phrase| lower.contains(phrase))
 }
 
-/// True if the line begins like a log line whose level is below an error: `npm warn …`, `2026-01-01 INFO …`.
+/// True if the line starts like a log line below the error level: `npm warn …`, `2026-01-01 INFO …`.
 fn is_quiet(line: &str) -> bool {
     let words = || line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words().take(10).any(|word| QUIET_LEVELS.contains(&word))

@@ -1,5 +1,5 @@
-//! A server as a child process: its pipes, what it says on standard error, and its end. Between it and the host stands a
-//! supervisor, a process of this same program, which outlives neither: see [`supervise`].
+//! Server processes: their pipes, standard error and exit. Each runs under a supervisor, another process of this
+//! program, see [`supervise`].
 
 mod error_output;
 mod supervise;
@@ -27,10 +27,9 @@ pub use supervise::{SUPERVISE, supervise};
 use super::connection::ConnectFailure;
 use error_output::ErrorOutput;
 
-/// How long a server may take to end when its input is closed, and how long the host then waits for its supervisor.
+/// Time for a server to exit after its input closes, and then for its supervisor to exit.
 const END_GRACE: Duration = Duration::from_secs(3);
 
-/// A running server.
 pub(super) struct ServerProcess {
     supervisor: Pid,
     errors: Arc<ErrorOutput>,
@@ -38,7 +37,6 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server, and gives the pipes to it.
     pub(super) fn start(
         program: &Path,
         transport: &ServerTransport,
@@ -47,7 +45,7 @@ impl ServerProcess {
         redactor: Arc<Redactor>,
     ) -> Result<(Self, Receiver, Sender), ConnectFailure> {
         let ServerTransport::Stdio { command, args, env, cwd } = transport else {
-            return Err(ConnectFailure::permanent("it is no program"));
+            return Err(ConnectFailure::permanent("its transport is not stdio"));
         };
         let mut supervised = Command::new(program);
         supervised.arg(SUPERVISE).arg(std::process::id().to_string()).arg(command).args(args);
@@ -56,13 +54,13 @@ impl ServerProcess {
         supervised.envs(env.iter().map(|(name, value)| (name, value.reveal())));
         supervised.current_dir(cwd.as_ref().map_or_else(|| base.to_path_buf(), PathBuf::clone));
         supervised.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: what a terminal sends to the host is not for its servers.
+        // A process group of its own keeps terminal signals of the host from its servers.
         supervised.process_group(0);
         let (started, starting) = std::sync::mpsc::sync_channel(1);
         let errors = Arc::new(ErrorOutput::new(redactor));
         let (tell, exit) = watch::channel(None);
         let output = Arc::clone(&errors);
-        // The thread that starts a process has to live as long as the process: the supervisor ends with it.
+        // The thread must outlive the process: its end sends the parent-death signal to the supervisor.
         thread::Builder::new()
             .name("server".into())
             .spawn(move || {
@@ -81,38 +79,36 @@ impl ServerProcess {
                 let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
                 tell.send_replace(Some(status));
             })
-            .map_err(|error| ConnectFailure::transient(format!("no thread can be had for it: {error}")))?;
+            .map_err(|error| ConnectFailure::transient(format!("cannot start a thread for it: {error}")))?;
         let failed = |error: io::Error| {
             let folder = cwd.as_deref().unwrap_or(base);
             let why = if folder.is_dir() {
                 error.to_string()
             } else {
-                format!("there is no folder {}", folder.display())
+                format!("directory {} does not exist", folder.display())
             };
-            ConnectFailure::permanent(format!("'{}' cannot be started: {why}", quoted(command, 200)))
+            ConnectFailure::permanent(format!("cannot start '{}': {why}", quoted(command, 200)))
         };
         let began = starting.recv().map_err(|_| ConnectFailure::transient("its thread ended"))?;
         let (pid, input, output) = began.and_then(|pipes| pipes).map_err(failed)?;
         let (output, input) = Receiver::from_owned_fd(output)
             .and_then(|output| Ok((output, Sender::from_owned_fd(input)?)))
-            .map_err(|error| ConnectFailure::transient(format!("its pipes cannot be used: {error}")))?;
+            .map_err(|error| ConnectFailure::transient(format!("cannot use its pipes: {error}")))?;
         Ok((Self { supervisor: pid, errors, exit }, output, input))
     }
 
-    /// The error that it wrote to its standard error, or else the last lines. `None` if it wrote nothing.
     pub(super) fn error_summary(&self) -> Option<String> {
         self.errors.error_summary()
     }
 
-    /// Waits for its end, and says how it ended.
     pub(super) async fn ended(&self) -> String {
         let mut exit = self.exit.clone();
         let status = exit.wait_for(Option::is_some).await;
-        status.ok().and_then(|status| status.clone()).unwrap_or_else(|| "it is gone".into())
+        status.ok().and_then(|status| status.clone()).unwrap_or_else(|| "it has ended".into())
     }
 
-    /// Ends it and whatever it started; its input is closed already. A program that does not end by itself is ended by its
-    /// supervisor, which may take longer than this waits.
+    /// Stops the server and its descendants. Its input must be closed already. The supervisor may take longer than this
+    /// waits.
     pub(super) async fn end(&self) {
         if tokio::time::timeout(END_GRACE, self.ended()).await.is_err() {
             let _ = kill_process(self.supervisor, Signal::TERM);
@@ -122,7 +118,7 @@ impl ServerProcess {
 }
 
 impl Drop for ServerProcess {
-    /// Whoever drops it has no time to wait; the supervisor has.
+    /// Only signals the supervisor, which waits for the processes.
     fn drop(&mut self) {
         if self.exit.borrow().is_none() {
             let _ = kill_process(self.supervisor, Signal::TERM);

@@ -1,8 +1,8 @@
-//! The process between the host and a server that it started. It stays when the server leaves children behind, and takes
-//! them along; and it ends with the host, however that ended, so that nothing the host started outlives it.
+//! Supervisor process between the host and a server. It ends all descendants of the server when the server exits or the
+//! host dies, so that nothing the host started outlives it.
 //!
-//! On Linux it asks for a signal when its parent dies, and adopts orphans below it, so that it knows them all. Elsewhere it ends
-//! the server's process group.
+//! On Linux, it gets a signal when its parent dies and adopts orphaned descendants. Elsewhere it ends the server's
+//! process group.
 
 use std::{
     ffi::OsString,
@@ -18,25 +18,25 @@ use tokio::{
     time::Instant,
 };
 
-/// The name of the command that this program is started with to supervise: `__supervise PARENT PROGRAM [ARGUMENT]…`.
+/// Subcommand of the supervisor: `__supervise PARENT PROGRAM [ARGUMENT]…`.
 pub const SUPERVISE: &str = "__supervise";
 
-/// What a shell says of a program that cannot be started.
+/// Exit code of a program that cannot be started, as in shells.
 const NOT_STARTED: u8 = 127;
 
-/// Time that processes get between SIGTERM and SIGKILL when the host ends a server. A package runner that unpacks uses it to
-/// remove what it began: half a package in its cache would break every later start.
+/// Time between SIGTERM and SIGKILL when the host stops a server. Package runners use it to remove partly unpacked
+/// packages, which would break later starts.
 const END_GRACE: Duration = Duration::from_secs(10);
 
-/// The same for processes that a server left behind when it ended by itself. The host does not know of its end before.
+/// The same after the server exited on its own. The host learns of the exit only afterwards.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 
-/// Runs a program to its end, and then ends whatever it left behind. `arguments` are those after the command's name.
+/// Runs a program to its end and then ends its remaining descendants. `arguments` excludes the subcommand.
 pub fn supervise(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = arguments.next().and_then(|parent| parent.to_str()?.parse::<i32>().ok());
     let Some(program) = arguments.next() else { return ExitCode::from(NOT_STARTED) };
     bind_to_parent();
-    // A parent that died before the signal was asked for sends none.
+    // If the parent died before the signal was set up, no signal arrives.
     if rustix::process::getppid().map(Pid::as_raw_pid) != parent {
         return ExitCode::FAILURE;
     }
@@ -53,13 +53,12 @@ async fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> E
     let mut child = match tokio::process::Command::from(command).spawn() {
         Ok(child) => child,
         Err(error) => {
-            // Standard error is the host's: this line is what it tells.
             use std::io::Write as _;
             let _ = writeln!(std::io::stderr(), "{}: {error}", program.to_string_lossy());
             return ExitCode::from(NOT_STARTED);
         }
     };
-    // The pipes are the server's alone: each side sees that the other one has closed.
+    // Close the pipes here, so that the host and the server notice when the other closes them.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
@@ -74,7 +73,7 @@ async fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> E
         _ = interrupt.recv() => (ExitCode::FAILURE, END_GRACE),
         _ = hang_up.recv() => (ExitCode::FAILURE, END_GRACE),
     };
-    // The handlers stay, so that further signals do not cut the time short.
+    // The signal handlers stay installed, so that further signals do not cut the grace period short.
     end_descendants(&mut ended, Instant::now() + grace).await;
     code
 }
@@ -88,11 +87,11 @@ fn bind_to_parent() {
 #[cfg(not(target_os = "linux"))]
 fn bind_to_parent() {}
 
-/// Ends every process below this one: asks each with SIGTERM, and kills those that are left at the deadline. Orphans become
-/// children of this process, so that none is below it once it has no child.
+/// Ends every descendant: sends SIGTERM, then SIGKILL at the deadline. Orphans become children of this process, so when
+/// it has no child, it has no descendant.
 ///
-/// Each process is asked once, when it becomes a child of this one: programs such as `npx` and `uvx` pass the signal on to
-/// theirs, and many programs take a second SIGTERM as a demand to end without cleaning up.
+/// Sends SIGTERM to each process once, when it becomes a child of this one: `npx` and `uvx` forward the signal, and
+/// many programs treat a second SIGTERM as a demand to exit without cleaning up.
 #[cfg(target_os = "linux")]
 async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
     use rustix::process::{Signal, WaitOptions, kill_process, wait};
@@ -107,7 +106,7 @@ async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
             }
         }
         match wait(WaitOptions::NOHANG) {
-            // Another process may get its number.
+            // The PID may be reused.
             Ok(Some((child, _))) => drop(asked.remove(&child)),
             Ok(None) => in_time = tokio::time::timeout_at(deadline, ended.recv()).await.is_ok(),
             Err(_) => return,
@@ -117,7 +116,6 @@ async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
         for child in children() {
             let _ = kill_process(child, Signal::KILL);
         }
-        // Fails if there is no child left.
         if wait(WaitOptions::empty()).is_err() {
             return;
         }
@@ -133,8 +131,8 @@ fn children() -> Vec<Pid> {
     numbers.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
 }
 
-/// Ends the process group that this process belongs to. Only children can be waited for: what else is in the group is killed
-/// when the last child has ended.
+/// Ends the process group of this process. Only children can be waited for; the rest of the group is killed after the
+/// last child ends.
 #[cfg(not(target_os = "linux"))]
 async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
     use rustix::process::{Signal, WaitOptions, getpid, kill_process_group, wait};

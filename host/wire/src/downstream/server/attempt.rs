@@ -1,4 +1,4 @@
-//! An attempt to connect a server, and what its end means for the next one.
+//! An attempt to connect to a server, and its effect on the circuit breaker.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::DownstreamServer;
 use crate::downstream::connection::{ConnectFailure, ServerConnection};
 
-/// An attempt to connect; one that is given up decides nothing.
+/// Attempt to connect. Dropping it without a result leaves the breaker undecided.
 pub(super) struct ConnectAttempt<'a> {
     server: &'a DownstreamServer,
-    /// Whether it is for the connection that all share, and so tells how the server does.
+    /// True if it is for the shared connection, which sets the state of the server.
     shared: bool,
     decided: Cell<bool>,
 }
@@ -27,14 +27,11 @@ impl<'a> ConnectAttempt<'a> {
         }
         inner.breaker.admit(Instant::now()).map_err(|left| {
             let name = &server.definition.name;
-            let last = inner
-                .last_error
-                .as_deref()
-                .map(|why| format!(" It failed last with: {why}."))
-                .unwrap_or_default();
+            let last =
+                inner.last_error.as_deref().map(|why| format!(" Last error: {why}")).unwrap_or_default();
             let seconds = left.as_secs_f64();
             Fault::unavailable(format!(
-                "Circuit breaker open for '{name}'. Recovery attempt in {seconds:.1}s.{last}"
+                "circuit breaker open for '{name}'; next attempt in {seconds:.1} s.{last}"
             ))
         })?;
         if shared {
@@ -44,7 +41,8 @@ impl<'a> ConnectAttempt<'a> {
         Ok(Self { server, shared, decided: Cell::new(false) })
     }
 
-    /// Whether what was found is not what the server lists by now. `None` if the server was closed meanwhile.
+    /// Records success. Returns whether the server has reported changed lists since. `None` if it was closed in the
+    /// meantime.
     pub(super) fn succeeded(
         &self,
         connection: &Arc<dyn ServerConnection>,
@@ -65,13 +63,12 @@ impl<'a> ConnectAttempt<'a> {
         Some(std::mem::take(&mut inner.stale))
     }
 
-    /// One for a single call.
     pub(super) fn succeeded_isolated(&self) {
         self.decided.set(true);
         lock(&self.server.inner).breaker.record_success();
     }
 
-    /// Whether the circuit is open now.
+    /// Records a failure. Returns `true` if the circuit is now open.
     pub(super) fn failed(&self, failure: &ConnectFailure) -> bool {
         self.decided.set(true);
         let mut inner = lock(&self.server.inner);

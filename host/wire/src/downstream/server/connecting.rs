@@ -1,4 +1,4 @@
-//! Connecting a server: by one attempt however many wait for it, which goes on to its own limit whoever gives up.
+//! Connecting to a server. All callers share one attempt, which runs to its own limit even if its callers stop waiting.
 
 use std::{
     path::Path,
@@ -15,17 +15,15 @@ use tokio::{sync::watch, task::AbortHandle};
 use super::{ConnectAttempt, DownstreamServer, LearnFailure};
 use crate::downstream::connection::{ConnectFailure, ListChanged, ServerConnection};
 
-/// The waits before attempts to connect: doubling from the first to the longest.
+/// Wait before the first retry. It doubles up to [`MAX_RETRY_WAIT`].
 const MIN_RETRY_WAIT: Duration = Duration::from_secs(1);
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(16);
 
-/// Maximum time of one attempt to connect, by default.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The same for programs that may download the server first.
+/// Default timeout for programs that may have to download the server first.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Programs that download what they run, by the name of their file.
 const DOWNLOADERS: [&str; 10] =
     ["npx", "npm", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx", "docker", "podman"];
 
@@ -35,20 +33,17 @@ fn default_timeout(transport: &ServerTransport) -> Duration {
     if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
 }
 
-/// What an attempt to connect ended in; none while it runs.
 type ConnectOutcome = Option<Result<Arc<dyn ServerConnection>, Fault>>;
 
-/// The task that connects the server. It belongs to the server, not to those who wait for it.
+/// Task that connects. It outlives the callers that wait for it.
 pub(super) struct ConnectTask {
     pub(super) outcome: watch::Receiver<ConnectOutcome>,
     pub(super) task: AbortHandle,
 }
 
 impl DownstreamServer {
-    /// Returns the connection, made if there is none. All who want it at the same time share one attempt, which goes on to its
-    /// own limit whoever gives up.
     pub(in crate::downstream) async fn connection(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
-        let ending = || Fault::unavailable("The host is ending.");
+        let ending = || Fault::unavailable("the host is shutting down");
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
@@ -106,7 +101,7 @@ impl DownstreamServer {
         }
     }
 
-    /// Connects and has it list its tools. Whoever finds a connection finds what it lists, too.
+    /// Connects and lists the tools, so that every connection has a known listing.
     async fn try_once(&self) -> Result<(Arc<dyn ServerConnection>, RefreshReport), ConnectFailure> {
         let weak = Weak::clone(&self.own);
         let changed: ListChanged = Arc::new(move || {
@@ -122,7 +117,7 @@ impl DownstreamServer {
             match learned.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
                 Ok(found) => Ok((connection, found)),
                 Err(LearnFailure::Index(fault)) => {
-                    tracing::warn!(source = %self.id, "what it lists is not stored: {}", fault.in_one_line());
+                    tracing::warn!(source = %self.id, "cannot store the listing: {}", fault.in_one_line());
                     Ok((connection, RefreshReport::default()))
                 }
                 Err(LearnFailure::Server(why)) => {
@@ -137,7 +132,6 @@ impl DownstreamServer {
         })
     }
 
-    /// Maximum time of one attempt to connect.
     pub(super) fn connection_timeout(&self) -> Duration {
         let configured = self.definition.connection_timeout.or(self.shared.connection_timeout);
         configured.unwrap_or_else(|| default_timeout(&self.definition.transport))

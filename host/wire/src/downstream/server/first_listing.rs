@@ -1,4 +1,4 @@
-//! Servers that were never listed: asked in the background, again and again while somebody wants their listing.
+//! First listing of a server, in the background, with retries as long as a client needs it.
 
 use std::{
     sync::{Arc, Weak},
@@ -10,47 +10,44 @@ use tokio::{sync::watch, time::Instant};
 
 use super::DownstreamServer;
 
-/// How long clients are kept waiting for the first listing of a server.
+/// Maximum time that clients wait for the first listing of a server.
 const MAX_CLIENT_WAIT: Duration = Duration::from_secs(5);
 
-/// The waits after a failed attempt: doubling from the first to the longest.
+/// Wait after the first failed attempt. It doubles up to [`MAX_WAIT`].
 const MIN_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// The attempts to list a server for the first time.
 pub(super) struct FirstListing {
     wanted: Weak<()>,
     began: Instant,
     progress: watch::Sender<ListingProgress>,
 }
 
-/// How far these attempts have come.
 #[derive(Clone)]
 enum ListingProgress {
-    /// The first one runs.
     Running,
-    /// The last one failed; another one follows.
+    /// The last attempt failed; another one follows.
     Failed(Fault),
     Listed,
 }
 
-/// What happens to the connection over which a server is listed for the first time.
+/// Use of the connection after the first listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::downstream) enum AfterListing {
-    /// It stays: clients are shown the tools.
+    /// Keep it open: clients are shown the tools.
     Keep,
-    /// It ends unless a call needs it, so that a host with many servers does not keep them all running.
+    /// Close it unless a call needs it, so that a host with many servers does not run them all.
     Stop,
 }
 
 impl DownstreamServer {
-    /// Begins to ask what the server lists, unless that is under way, and returns what is to be known meanwhile.
+    /// Starts to list the server unless that is in progress.
     pub(in crate::downstream) fn first_listing(&self, then: AfterListing) -> PendingListing {
         self.begin_first_listing(then).0
     }
 
     fn begin_first_listing(&self, then: AfterListing) -> (PendingListing, watch::Receiver<ListingProgress>) {
-        let starting = || format!("{} is still starting.", self.id);
+        let starting = || format!("{} is still starting", self.id);
         let mut inner = lock(&self.inner);
         let under_way = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
         if let Some((wanted, first)) = under_way {
@@ -69,25 +66,24 @@ impl DownstreamServer {
         (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
     }
 
-    /// Has the server list its tools unless they are known, with those who ask at the same time, and waits for it.
+    /// Waits until the server is listed, and starts the listing if necessary. Concurrent callers share it.
     pub(in crate::downstream) async fn wait_until_listed(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
         }
         let (pending, mut progress) = self.begin_first_listing(AfterListing::Stop);
         if pending.until.is_none() {
-            // The next attempt of the background may be minutes away.
+            // The next background attempt may be minutes away.
             return self.learn_isolated().await;
         }
         let ended = progress.wait_for(|progress| !matches!(progress, ListingProgress::Running)).await;
         match ended.as_deref() {
             Ok(ListingProgress::Failed(fault)) => Err(fault.clone()),
             Ok(_) => Ok(()),
-            Err(_) => Err(Fault::unavailable("The host is ending.")),
+            Err(_) => Err(Fault::unavailable("the host is shutting down")),
         }
     }
 
-    /// Ends a connection that no call needs or needed.
     pub(super) fn stop_unless_needed(&self) {
         let Some(connection) = self.connected() else { return };
         let is_needed = {
@@ -99,12 +95,11 @@ impl DownstreamServer {
         }
     }
 
-    /// Connects the server and has it list its tools, unless they are known.
     pub(super) async fn ensure_listed(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
         }
-        // A connection that is made for this has listed its tools; an older one may be that of a forgotten listing.
+        // A new connection has listed its tools. With an older one, the stored listing may have been removed since.
         let connection = self.connection().await?;
         if self.known().await?.is_none() {
             self.learn(&connection, false)
@@ -130,7 +125,7 @@ async fn ask_until_listed(server: Weak<DownstreamServer>, wanted: Weak<()>, then
         let is_listed = listed.is_ok();
         let is_news = {
             let mut inner = lock(&asked.inner);
-            // Another task may have begun after the last one who wanted this listing was gone.
+            // Another task may have started after this listing was last needed.
             let current = inner.first_listing.as_ref().filter(|first| Weak::ptr_eq(&first.wanted, &wanted));
             let Some(first) = current else { return };
             let before = first.progress.send_replace(match listed {
@@ -142,7 +137,7 @@ async fn ask_until_listed(server: Weak<DownstreamServer>, wanted: Weak<()>, then
             }
             is_listed || matches!(before, ListingProgress::Running)
         };
-        // Also where it lists nothing, or cannot be reached: clients wait for neither.
+        // Also announce empty listings and failures, because clients stop waiting for both.
         if is_news {
             asked.shared.changes.send_modify(|changes| *changes += 1);
         }

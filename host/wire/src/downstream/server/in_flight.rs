@@ -1,11 +1,11 @@
-//! What runs on the connection of a server: while there is something, it is not idle.
+//! Guard that keeps a server from counting as idle.
 
 use gatehouse_core::lock;
 use tokio::time::Instant;
 
 use super::DownstreamServer;
 
-/// Something that runs on the connection: the server is not idle.
+/// Marks the server as in use until it is dropped.
 pub(super) struct InFlightGuard<'a>(&'a DownstreamServer);
 
 impl<'a> InFlightGuard<'a> {

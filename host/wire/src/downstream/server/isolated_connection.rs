@@ -1,5 +1,5 @@
-//! A connection for one call: the server is started for it and ended with it, whatever becomes of it. The one that all share
-//! is not touched, and the circuit breaker is the same.
+//! A connection for a single call, with a server process of its own that ends with the call. The shared connection is
+//! untouched; the circuit breaker is shared.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,13 +9,12 @@ use tokio::sync::SemaphorePermit;
 use super::{ConnectAttempt, DownstreamServer, LearnFailure};
 use crate::downstream::connection::{ConnectFailure, ListChanged, ServerConnection};
 
-/// Connections of this kind to one server at a time; further calls wait for one of them to end.
+/// Isolated connections to one server at a time; further calls wait.
 pub(super) const MAX_ISOLATED_CONNECTIONS: usize = 4;
 
-/// How long the answer to a call may wait for its server to end.
+/// Maximum time that a result waits for the server to end.
 const MAX_END_WAIT: Duration = Duration::from_secs(1);
 
-/// Such a connection. Dropping it ends it, too.
 pub(super) struct IsolatedConnection<'a> {
     pub(super) connection: Arc<dyn ServerConnection>,
     ended: bool,
@@ -23,12 +22,11 @@ pub(super) struct IsolatedConnection<'a> {
 }
 
 impl DownstreamServer {
-    /// Connects for one call.
     pub(super) async fn connect_isolated(&self) -> Result<IsolatedConnection<'_>, Fault> {
         let place = self.apart.acquire().await;
-        let place = place.map_err(|_| Fault::unavailable("The host is ending."))?;
+        let place = place.map_err(|_| Fault::unavailable("the host is shutting down"))?;
         let attempt = ConnectAttempt::begin(self, false)?;
-        // What it lists by now is for the connection that stays.
+        // Only the shared connection follows changed lists.
         let nobody: ListChanged = Arc::new(|| {});
         let limit = self.connection_timeout();
         let connected = self.shared.connector.connect(&self.definition, self.intake(nobody), limit).await;
@@ -45,7 +43,7 @@ impl DownstreamServer {
         }
     }
 
-    /// Has it say what it lists where that is not known, and ends it again.
+    /// Lists the tools over an isolated connection unless they are known.
     pub(in crate::downstream) async fn learn_isolated(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
@@ -61,7 +59,6 @@ impl DownstreamServer {
 }
 
 impl IsolatedConnection<'_> {
-    /// Ends it, and waits a moment for the server to be gone.
     pub(super) async fn end(mut self) {
         let _ = tokio::time::timeout(MAX_END_WAIT, self.close()).await;
     }

@@ -1,4 +1,4 @@
-//! What a server lists: asked for when it is connected or says that it changed, written down, and told from there.
+//! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
 
 use std::{
     collections::HashSet,
@@ -18,16 +18,13 @@ use gatehouse_core::{
 use super::{DownstreamServer, InFlightGuard, ServerContext};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
-/// Why it is not known what a server lists.
 pub(super) enum LearnFailure {
-    /// The server did not say it.
     Server(String),
-    /// The index did not take it, which says nothing of the server.
+    /// The index failed; the server works.
     Index(Fault),
 }
 
 impl LearnFailure {
-    /// In one line.
     pub(super) fn in_one_line(self) -> String {
         match self {
             Self::Server(why) => why,
@@ -43,7 +40,7 @@ impl From<String> for LearnFailure {
 }
 
 impl DownstreamServer {
-    /// Asks what it lists and writes it down; what is wrong with single tools is told in the log, and they are left out.
+    /// Lists the server and stores the result. Invalid tools are logged and left out.
     pub(super) async fn learn(
         &self,
         connection: &Arc<dyn ServerConnection>,
@@ -66,7 +63,7 @@ impl DownstreamServer {
         });
         let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
         for why in refused.iter().take(8) {
-            tracing::warn!(%source, "something it lists is left out: {}", self.redactor.redact_text(why.clone()));
+            tracing::warn!(%source, "leaving out an item of its listing: {}", self.redactor.redact_text(why.clone()));
         }
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
         let indexed = IndexedListing {
@@ -84,7 +81,7 @@ impl DownstreamServer {
             tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
                 unchanged = report.unchanged, "tools listed");
         }
-        // The index alone knows what is held back, and whether another host saw the change first.
+        // Only the index knows which tools are quarantined, and whether another host stored the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(LearnFailure::Index)?;
         let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
         let held_back = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
@@ -96,7 +93,8 @@ impl DownstreamServer {
         }
         if held_back(&now) > 0 && (tools_changed || held_back(&before) != held_back(&now)) {
             let (name, held_back) = (&self.definition.name, held_back(&now));
-            tracing::warn!(%source, held_back, "held back until `gatehouse servers review {name}` approves it");
+            tracing::warn!(%source, held_back, "tools are quarantined until `gatehouse servers review {name}` \
+            approves them");
         }
         self.known().await.map_err(LearnFailure::Index)?;
         Ok(report)
@@ -113,24 +111,23 @@ impl DownstreamServer {
             && let Err(why) = self.learn(&connection, false).await
         {
             let why = self.redactor.redact_text(why.in_one_line());
-            tracing::warn!(source = %self.id, "the tools cannot be listed again: {why}");
+            tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
             return false;
         }
         true
     }
 
-    /// Asks anew what it lists.
     pub(in crate::downstream) async fn refresh(&self, force: bool) -> Result<RefreshReport, Fault> {
         let before = self.connected();
         let connection = self.connection().await?;
-        // One that was made for this has just listed.
+        // A new connection has just listed its tools.
         if before.is_none() && !force {
             return Ok(lock(&self.inner).found.clone());
         }
         self.learn(&connection, force).await.map_err(|failure| self.listing_fault(&connection, failure))
     }
 
-    /// The fault for a listing that is not known. The connection stays unless the server is at fault.
+    /// Converts the failure. Closes the connection if the server failed.
     pub(super) fn listing_fault(
         &self,
         connection: &Arc<dyn ServerConnection>,
@@ -142,7 +139,7 @@ impl DownstreamServer {
         }
     }
 
-    /// What is known of what it lists, without starting it.
+    /// Returns the stored listing without starting the server.
     pub(in crate::downstream) async fn known(&self) -> Result<Option<ServerListing>, Fault> {
         let known = self.shared.index.known(&self.definition.name).await?;
         lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
@@ -158,21 +155,23 @@ impl DownstreamServer {
         }))
     }
 
-    /// The same, asked for where nothing is known.
+    /// Returns the stored listing, or lists the server if there is none.
     pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
         if let Some(known) = self.known().await? {
             return Ok(known);
         }
-        // A call follows, or may: the connection does not end with the listing.
+        // A call may follow, so the connection stays open after the listing.
         lock(&self.inner).call_may_follow = true;
         self.ensure_listed().await?;
-        self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
+        self.known()
+            .await?
+            .ok_or_else(|| Fault::internal(format!("the listing of {} was not stored", self.id)))
     }
 }
 
 impl ServerContext {
-    /// Remembers the state of the index that clients are shown first. Asked before the index is read, so that no change falls
-    /// between the two.
+    /// Records the index generation that clients are shown first. Call this before reading the index, so that no change
+    /// is missed.
     pub(super) async fn record_shown_generation(&self) -> Result<(), Fault> {
         if lock(&self.shown).is_none() {
             let generation = self.index.generation().await?;
@@ -181,7 +180,6 @@ impl ServerContext {
         Ok(())
     }
 
-    /// Counts a change where the index is not as it was shown.
     pub(in crate::downstream) async fn check_for_changes(&self) -> Result<(), Fault> {
         let Some(shown) = *lock(&self.shown) else { return Ok(()) };
         let generation = self.index.generation().await?;
@@ -193,26 +191,24 @@ impl ServerContext {
     }
 }
 
-/// Returns a listing without its tools, which the index compares.
 fn without_tools(listing: &Listing) -> Listing {
     Listing { tools: Vec::new(), ..listing.clone() }
 }
 
-/// What failed, for people.
 fn describe_failure(failure: &CallFailure) -> String {
     match failure {
         CallFailure::Transport(why) => why.clone(),
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
-        CallFailure::Unanswered(fault) => format!("it wants an answer first: {}", fault.in_one_line()),
+        CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
         CallFailure::Unreadable(why) => why.clone(),
         CallFailure::Login(fault) => fault.in_one_line().trim_end_matches('.').to_owned(),
     }
 }
 
-/// Leaves out tools that no client could be shown, each with the reason: one bad tool takes no other with it.
+/// Removes tools that clients cannot be shown, and returns a reason for each.
 fn drop_invalid_tools(listing: &mut Listing) -> Vec<String> {
     let mut refused = Vec::new();
-    // Without what else there is, which would be copied and checked for each tool.
+    // Without the other parts, which would be copied for each tool.
     let alone = Listing {
         name: listing.name.clone(),
         params_schema: Arc::clone(&listing.params_schema),
@@ -226,7 +222,7 @@ fn drop_invalid_tools(listing: &mut Listing) -> Vec<String> {
             _ if !seen.insert(Arc::clone(&tool.name)) => {
                 format!("'{}' is listed twice", quoted(&tool.name, 64))
             }
-            _ if listing.tools.len() == MAX_TOOLS => "there are too many".into(),
+            _ if listing.tools.len() == MAX_TOOLS => "the server lists too many tools".into(),
             Err(why) => why.to_string(),
             Ok(()) => {
                 listing.tools.push(tool);

@@ -1,4 +1,4 @@
-//! What presets.toml says about the tools of a server, applied to what the server lists.
+//! Tool policies of presets.toml, applied to the listing of a server.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +11,13 @@ use gatehouse_core::{
 
 use super::DownstreamServer;
 
-/// The last listing, as the server gave it and as it is described. Entries of catalogs recognize a tool by its address in
-/// memory, so the same listing has to give the same tools.
+/// Last listing, without and with policies. Catalogs identify a tool by its `Arc`, so the same listing must yield the
+/// same tools.
 #[derive(Default)]
 pub(super) struct DescribedListing(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
 
 impl DescribedListing {
-    /// Returns a listing as presets.toml describes it. Lines that cannot hold are logged once for each listing.
+    /// Applies the policies to a listing. Policies that do not apply are logged once per listing.
     pub(super) fn listing(
         &self,
         source: &SourceId,
@@ -48,7 +48,6 @@ impl DescribedListing {
 }
 
 impl DownstreamServer {
-    /// Returns one tool as presets.toml describes it.
     pub(in crate::downstream) fn described_tool(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         match self.definition.tools.get(&*spec.name) {
             Some(policy) => Arc::new(policy.apply(spec, &mut Vec::new())),
@@ -57,7 +56,7 @@ impl DownstreamServer {
     }
 }
 
-/// Names the tools, and the tools that check, that the server does not list.
+/// Returns a problem for each configured tool or precheck that the server does not list.
 fn unlisted(policies: &BTreeMap<String, ToolPolicy>, listed: &Listing) -> Vec<String> {
     let names = || listed.tools.iter().map(|tool| &*tool.name);
     let missing = |name: &str| {

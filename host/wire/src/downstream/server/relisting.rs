@@ -1,4 +1,4 @@
-//! Changes of what a server lists: one listing at a time, however often the server says that its lists changed.
+//! Listing a server again after it reports changes: one listing at a time, however many reports arrive.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,14 +10,13 @@ use tokio::time::Instant;
 
 use super::DownstreamServer;
 
-/// The pauses between two listings while changes keep coming: doubling from the first to the longest.
+/// Pause after the first listing while changes keep coming. It doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// Failed listings in a row after which the next announcement is waited for.
+/// Failed listings in a row before the task gives up until the next report.
 const MAX_FAILURES: u32 = 5;
 
-/// Whether a task lists the server again.
 #[derive(Default)]
 pub(super) struct RelistStatus(Mutex<State>);
 
@@ -26,12 +25,12 @@ enum State {
     #[default]
     Idle,
     Running,
-    /// The lists changed since the listing that runs, or that was last made, began.
+    /// A change was reported since the current or last listing started.
     Again,
 }
 
 impl DownstreamServer {
-    /// Lists the server again soon: at once if the last listing was long enough ago.
+    /// Schedules another listing, immediately if none has run recently.
     pub(super) fn lists_changed(self: &Arc<Self>) {
         let mut state = lock(&self.relisting.0);
         if *state != State::Idle {
@@ -53,7 +52,7 @@ impl DownstreamServer {
                 let Some(server) = weak.upgrade() else { return };
                 failures = if is_listed { 0 } else { failures + 1 };
                 let mut state = lock(&server.relisting.0);
-                // What was announced is not lost to one listing that failed.
+                // Retry after a failure, so that the reported change is not lost.
                 let again = (1..=MAX_FAILURES).contains(&failures);
                 if *state == State::Running && !again {
                     *state = State::Idle;

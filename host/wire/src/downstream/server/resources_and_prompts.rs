@@ -1,4 +1,4 @@
-//! What a server has besides tools, as clients of a preset that shows it see that.
+//! Resources, prompts and completions of a server, with the URIs that clients see.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,14 +17,13 @@ use tokio::sync::watch;
 use super::{DownstreamServer, InFlightGuard};
 use crate::downstream::connection::CallFailure;
 
-/// How long a list waits for a server that is connected; what it listed last stands for what it does not say in time.
+/// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
-/// The most bytes of what is remembered of a server's resources.
 const MAX_REMEMBERED_BYTES: usize = 1 << 20;
 
 impl DownstreamServer {
-    /// Has a listing say of resources and prompts what clients can be shown; gives the reasons why others are left out.
+    /// Maps the listing to what clients see. Removes invalid prompts and templates, and returns the reasons.
     pub(super) fn expose_resources_and_prompts(&self, listing: &mut Listing) -> Vec<String> {
         let mut refused = Vec::new();
         let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
@@ -53,14 +52,12 @@ impl DownstreamServer {
         refused
     }
 
-    /// A link as clients see it; none where its address is too long.
     fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {
         let uri = self.addresses.to_exposed(&link.uri)?;
         Some(ResourceLink { uri, ..link })
     }
 
-    /// A page of what there is to read. A server that is not connected is not started for it: what it listed when it was
-    /// says enough to choose from.
+    /// Returns a page of resources. Does not start the server: the stored list is enough to choose from.
     pub(super) async fn page(&self, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
         let connection = self.connected();
         if let Some(connection) = connection {
@@ -74,18 +71,17 @@ impl DownstreamServer {
                 Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
                     return Err(Fault::invalid(self.redactor.redact_text(message)));
                 }
-                _ => tracing::warn!(source = %self.id, "what it has to read is told as it was"),
+                _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
             }
         }
         if cursor.is_some() {
-            return Err(Fault::invalid("The list has to be begun anew: the server ended meanwhile."));
+            return Err(Fault::invalid("server restarted; request the list again without a cursor"));
         }
         let known = self.known().await?;
         let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
         Ok(ResourcePage { resources, next: None })
     }
 
-    /// What stands at an address as clients see it.
     pub(super) async fn read(
         &self,
         uri: &str,
@@ -97,7 +93,7 @@ impl DownstreamServer {
         let read = connection.read_resource(&own, context).await;
         let mut read = read.map_err(|failure| self.call_failed(&connection, failure))?;
         for part in &mut read {
-            // Where a folder is read, each part has its own.
+            // Parts of a directory have URIs of their own.
             if let Some(exposed) = self.addresses.to_exposed(&part.uri) {
                 part.uri = exposed;
             }
@@ -105,7 +101,7 @@ impl DownstreamServer {
         Ok(read)
     }
 
-    /// Has what stands at an address as clients see it followed, where the server tells of changes.
+    /// Subscribes to a resource. `None` if the server does not report changes.
     pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, Fault> {
         let own = self.own_address(uri)?;
         let _running = InFlightGuard::begin(self);
@@ -114,13 +110,11 @@ impl DownstreamServer {
         followed.map_err(|failure| self.call_failed(&connection, failure))
     }
 
-    /// The server's own address for one as clients see it.
     fn own_address(&self, uri: &str) -> Result<String, Fault> {
         let own = self.addresses.to_upstream(uri);
-        own.ok_or_else(|| Fault::not_found(format!("Resource not found: '{}'", quoted(uri, 256))))
+        own.ok_or_else(|| Fault::not_found(format!("resource not found: '{}'", quoted(uri, 256))))
     }
 
-    /// The messages of a prompt.
     pub(super) async fn messages(
         &self,
         name: &str,
@@ -135,7 +129,7 @@ impl DownstreamServer {
         Ok(made)
     }
 
-    /// What may be meant by what is typed. Of the family of all its addresses the server knows nothing.
+    /// Returns completions. The server does not know the template of the whole URI family.
     pub(super) async fn suggestions(&self, typed: &CompletionRequest) -> Result<Completions, Fault> {
         let mut typed = typed.clone();
         if let CompletionTarget::Template(template) = &mut typed.target {

@@ -1,4 +1,4 @@
-//! The server as a source: its tools are called, and what else it has is read, as that of any other.
+//! [`Source`] implementation of a server.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -23,7 +23,6 @@ use tokio::{sync::watch, time::Instant};
 use super::{AfterListing, DownstreamServer, InFlightGuard, isolated_connection::IsolatedConnection};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
-/// The connection of a call.
 enum CallConnection<'a> {
     Shared(Arc<dyn ServerConnection>),
     Isolated(IsolatedConnection<'a>),
@@ -58,7 +57,7 @@ impl Source for DownstreamServer {
         lock(&self.inner).needed |= !call.context.isolated;
         let began = Instant::now();
         let way = if call.context.isolated {
-            // The call for which it was listed has a connection of its own.
+            // The server was listed for this call, which now has its own connection.
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
             }
@@ -70,7 +69,7 @@ impl Source for DownstreamServer {
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
         let way = way?;
         let Value::Object(arguments) = call.arguments.clone() else {
-            return Err(Fault::invalid("The arguments are no object."));
+            return Err(Fault::invalid("arguments must be an object"));
         };
         let connection = match &way {
             CallConnection::Shared(connection)
@@ -80,7 +79,7 @@ impl Source for DownstreamServer {
         let outcome = match answer {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.record_success();
-                // Where a client of this preset can read it, links lead there.
+                // Map links only if clients of this preset can read them.
                 if call.context.catalog.resources_and_prompts.can_read_from(&self.id) {
                     reply.content.iter_mut().for_each(|block| self.addresses.map(block));
                 }
@@ -116,7 +115,7 @@ impl Source for DownstreamServer {
         self.read(uri, &call.context).await
     }
 
-    /// Nothing is read to answer: nobody knows.
+    /// Always `None`: asking would read the resource.
     async fn resource_ttl(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
         Ok(None)
     }
@@ -150,7 +149,6 @@ impl Source for DownstreamServer {
     }
 }
 
-/// Returns a listing without the tools that are held back.
 fn without_held(listed: ServerListing) -> Arc<Listing> {
     if listed.quarantined.is_empty() {
         return listed.listing;
@@ -161,7 +159,7 @@ fn without_held(listed: ServerListing) -> Arc<Listing> {
 }
 
 impl DownstreamServer {
-    /// What a caller is told of a call without an answer.
+    /// Converts the failure, and updates the breaker and the connection.
     pub(super) fn call_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
         const INVALID_PARAMS: i32 = -32602;
         const METHOD_NOT_FOUND: i32 = -32601;
@@ -172,10 +170,10 @@ impl DownstreamServer {
                 let why = self.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
                 self.close_connection(connection, why.clone());
-                let mut fault = Fault::unavailable(format!("Server '{name}' gave no answer: {why}."));
-                // It may have done what it was asked before it was gone.
+                let mut fault = Fault::unavailable(format!("server '{name}' did not answer: {why}"));
+                // The server may have run the request before the connection ended.
                 fault.retryable = false;
-                fault.hint("Whether it did what it was asked is not known.")
+                fault.hint("The call may have taken effect.")
             }
             CallFailure::Refused { code, message } => {
                 let message = self.redactor.redact_text(message);
@@ -185,25 +183,24 @@ impl DownstreamServer {
                     METHOD_NOT_FOUND | RESOURCE_NOT_FOUND => FaultKind::NotFound,
                     _ => FaultKind::Internal,
                 };
-                Fault::new(kind, format!("Server '{name}' answered: {message} ({code})"))
+                Fault::new(kind, format!("server '{name}' answered: {message} ({code})"))
             }
             CallFailure::Login(fault) => {
                 let why = self.redactor.redact_text(fault.in_one_line());
-                // The next call connects again and finds the login that there is then.
+                // The next call reconnects with the login that is stored by then.
                 self.close_connection(connection, why);
                 let message = self.redactor.redact_text(fault.message);
-                Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
+                Fault { message: format!("server '{name}' refused the call: {message}"), ..fault }
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();
-                let message = format!("Server '{name}' answered, and the answer is not read: {why}.");
-                Fault::exhausted(message)
-                    .hint("Ask for less at once, for example for a page or for fewer fields.")
+                let message = format!("cannot read the answer of server '{name}': {why}");
+                Fault::exhausted(message).hint("Request less data, for example one page or fewer fields.")
             }
             CallFailure::Unanswered(fault) => {
                 lock(&self.inner).breaker.record_success();
                 Fault {
-                    message: format!("Server '{name}' wants an answer first. {}", fault.message),
+                    message: format!("server '{name}' needs input from the client: {}", fault.message),
                     ..fault
                 }
             }

@@ -1,4 +1,4 @@
-//! The life of a server over a connector that does what a test tells it, with the clock at rest.
+//! Lifecycle of a server with a scripted connector and a paused clock.
 
 use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
@@ -31,11 +31,9 @@ use crate::downstream::connection::CallFailure;
 mod listings;
 mod scripted;
 
-/// Keeps the clock at rest while what is listed is checked: tokio lets time go by when all tasks wait, and knows nothing of
-/// the thread that checks, but counts its own blocking tasks.
+/// Blocking task that keeps the paused clock still while a thread checks a listing.
 type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
 
-/// What the next attempts to connect end in.
 #[derive(Default)]
 struct Scripted {
     attempts: AtomicU32,
@@ -56,7 +54,6 @@ struct Fake {
     end: watch::Sender<Option<String>>,
 }
 
-/// An index in memory. It takes nothing while `broken`.
 struct Known(Mutex<Option<Arc<Listing>>>, Hold, Arc<AtomicBool>);
 
 #[async_trait]
@@ -143,7 +140,6 @@ async fn call(server: &Arc<DownstreamServer>, tool: &str) -> Outcome {
     call_in(server, tool, false).await
 }
 
-/// `apart`: over a connection of its own.
 async fn call_in(server: &Arc<DownstreamServer>, tool: &str, apart: bool) -> Outcome {
     let listed = server.listing().await?;
     let offers = vec![gatehouse_core::catalog::SourceListing {
@@ -187,7 +183,7 @@ async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_close
     connector.down.store(true, Ordering::SeqCst);
     let began = Instant::now();
     let fault = call(&server, "work").await.expect_err("down");
-    assert!(fault.message.contains("Server 's' cannot be reached: it is down."), "{fault}");
+    assert!(fault.message.contains("cannot reach server 's': it is down"), "{fault}");
     assert_eq!(
         (connector.attempts.load(Ordering::SeqCst), began.elapsed()),
         (3, Duration::from_secs(3)),
@@ -195,7 +191,7 @@ async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_close
     );
     tokio::time::advance(Duration::from_millis(17_700)).await;
     let fault = call(&server, "work").await.expect_err("open");
-    assert!(fault.message.starts_with("Circuit breaker open for 's'. Recovery attempt in 12.3s."), "{fault}");
+    assert!(fault.message.starts_with("circuit breaker open for 's'; next attempt in 12.3 s."), "{fault}");
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 3, "nothing is attempted");
     assert_eq!(server.status().recovery_in_ms, Some(12_300));
     tokio::time::advance(Duration::from_millis(12_300)).await;
@@ -215,7 +211,6 @@ async fn an_attempt_takes_no_longer_than_it_may() {
     assert_eq!(began.elapsed(), Duration::from_secs(93), "three attempts and the waits between them");
 }
 
-/// Lets time go by, and what waited for it run.
 async fn pass(seconds: u64) {
     tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)).await;
 }
@@ -231,7 +226,7 @@ async fn what_nobody_uses_is_stopped_and_the_next_call_starts_it_again() {
     pass(2).await;
     assert_eq!(server.status().state, ServerState::Dormant);
     assert_eq!(connector.closed.load(Ordering::SeqCst), 1);
-    assert!(server.known().await.expect("an index").is_some(), "what it lists is still known");
+    assert!(server.known().await.expect("an index").is_some(), "its listing is still known");
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 1);
     assert!(call(&server, "work").await.is_ok());
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 2);
@@ -241,7 +236,7 @@ async fn what_nobody_uses_is_stopped_and_the_next_call_starts_it_again() {
 async fn a_call_that_was_sent_is_never_sent_again() {
     let (server, connector) = server();
     let fault = call(&server, "die").await.expect_err("dead");
-    assert!(fault.message.contains("gave no answer: exit status: 3") && !fault.retryable, "{fault}");
+    assert!(fault.message.contains("did not answer: exit status: 3") && !fault.retryable, "{fault}");
     assert_eq!(connector.calls.load(Ordering::SeqCst), 1);
     assert_eq!(server.status().state, ServerState::Failed);
     assert!(call(&server, "work").await.is_ok(), "and the next call starts it again");
@@ -253,7 +248,7 @@ async fn a_server_that_answers_with_an_error_is_well() {
     let (server, _) = server();
     for _ in 0..10 {
         let fault = call(&server, "refuse").await.expect_err("refused");
-        assert_eq!(fault.message, "Server 's' answered: not today (-32603)");
+        assert_eq!(fault.message, "server 's' answered: not today (-32603)");
     }
     assert_eq!(server.status().circuit, CircuitState::Closed);
 }
@@ -264,7 +259,7 @@ async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
     server.learn_isolated().await.expect("learnt");
     server.learn_isolated().await.expect("known");
     let counted = || (connector.attempts.load(Ordering::SeqCst), connector.closed.load(Ordering::SeqCst));
-    assert_eq!(counted(), (1, 1), "what is known is not asked again");
+    assert_eq!(counted(), (1, 1), "a known listing is not requested again");
     assert_eq!(server.status().state, ServerState::Configured, "it does not run");
     for tool in ["work", "refuse", "die"] {
         let before = counted();
@@ -286,10 +281,10 @@ async fn calls_apart_are_given_up_and_refused_like_others() {
     connector.down.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         let fault = call_in(&server, "work", true).await.expect_err("down");
-        assert!(fault.message.contains("Server 's' cannot be reached: it is down."), "{fault}");
+        assert!(fault.message.contains("cannot reach server 's': it is down"), "{fault}");
     }
     let fault = call_in(&server, "work", true).await.expect_err("open");
-    assert!(fault.message.starts_with("Circuit breaker open for 's'."), "{fault}");
+    assert!(fault.message.starts_with("circuit breaker open for 's';"), "{fault}");
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "one to learn, three that failed");
     tokio::time::advance(Duration::from_secs(31)).await;
     connector.down.store(false, Ordering::SeqCst);

@@ -1,7 +1,7 @@
-//! Following a server's resources: with a handshake the server is asked address by address; since 2026-07-28 a subscription
-//! tells of one, for as long as it is open.
+//! Subscriptions to resources of a server: one request per URI before MCP 2026-07-28, then one `subscriptions/listen`
+//! stream per URI.
 
-// The protocol library calls subscribing deprecated; servers of earlier versions know nothing else.
+// rmcp deprecates these, but servers of earlier versions need them.
 #[allow(deprecated)]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
 use rmcp::{
@@ -18,7 +18,7 @@ use super::{
 };
 
 impl ServerSession {
-    /// Has the server tell of changes at an address; none where it does not tell.
+    /// Subscribes to updates of a URI. `None` if the server does not report any.
     pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
         let info = self.peer.peer_info();
         let tells = info.and_then(|info| info.capabilities.resources.clone()?.subscribe);
@@ -35,7 +35,7 @@ impl ServerSession {
         let asked = if since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
         match asked {
             Ok(()) => Ok(Some(receiver)),
-            // It says that it tells, and does not know how.
+            // The server declares the capability but does not implement it.
             Err(CallFailure::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -53,7 +53,7 @@ impl ServerSession {
             };
             if unwanted {
                 let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
-                // Where it is gone or will not, nobody is told of what it says all the same.
+                // Ignore a failure: later updates have no followers.
                 let _ = peer.send_request(request.into()).await;
             }
         });
@@ -77,7 +77,6 @@ impl ServerSession {
     }
 }
 
-/// Passes on what a subscription tells, until it is over.
 async fn forward_updates(subscription: &mut Subscription, first: &FirstFollower) {
     while let Ok(Some(_)) = subscription.next().await {
         first.changed();

@@ -1,4 +1,4 @@
-//! A request on behalf of a client, during which the server may ask that client something.
+//! Requests during which the server may ask the client for input.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use serde_json::Map;
 
 use super::{super::active_calls, CallFailure, ServerSession};
 
-/// What a client answered to a server that asked, and what the server wants back with it.
+/// Answers of the client, and the request state of the server.
 pub(super) type InputAnswers = (Option<InputResponses>, Option<String>);
 
 impl ServerSession {
-    /// Sends a request on behalf of a client, and again with the client's answers for as long as the server asks something.
+    /// Sends a request for a client. As long as the server asks for input, sends it again with the client's answers.
     pub(super) async fn request_with_input(
         &self,
         context: &Arc<CallContext>,
@@ -33,11 +33,10 @@ impl ServerSession {
             };
             let requests = asked.input_requests.unwrap_or_default();
             let given = active_calls::answer_input_requests(&self.server, context, requests).await;
-            // The same request goes on with what it asked for.
             answers = (Some(given.map_err(CallFailure::Unanswered)?), asked.request_state);
         }
         Err(CallFailure::Unanswered(Fault::exhausted(format!(
-            "It asked more than {DEFAULT_MRTR_MAX_ROUNDS} times for one call."
+            "it asked more than {DEFAULT_MRTR_MAX_ROUNDS} times during one call"
         ))))
     }
 }

@@ -1,4 +1,4 @@
-//! What a server has besides tools: resources and prompts.
+//! Resources, prompts and completions of a session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,20 +20,17 @@ use serde_json::{Map, Value};
 
 use super::{super::convert, CallFailure, InputAnswers, ListingBudget, ServerSession};
 
-/// How long a server may take to say what it has besides tools; its tools do not wait longer for it.
+/// Time limit for listing resources and prompts, so that they do not delay the tools.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
-/// The most resources that are remembered of a server.
 const MAX_REMEMBERED_RESOURCES: usize = 1_000;
 
-/// What came is nothing that answers the request.
 fn unexpected_result<T>(method: &str) -> Result<T, CallFailure> {
     Err(super::unexpected_response(method))
 }
 
 impl ServerSession {
-    /// Adds to what a server lists what it has besides tools. What fails or takes too long is left out, and the log says so:
-    /// the tools are there all the same.
+    /// Adds to a listing. Lists that fail or take too long are logged and left out.
     pub(super) async fn add_resources_and_prompts(
         &self,
         has: &ServerCapabilities,
@@ -51,17 +48,17 @@ impl ServerSession {
         };
         let Ok((templates, known, prompts)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
             tracing::warn!(
-                "server '{}' does not say within {} s what it has besides tools; that is left out",
+                "server '{}' did not list its resources and prompts within {} s; leaving them out",
                 listing.name,
                 MAX_LIST_WAIT.as_secs()
             );
             return;
         };
         let left_out = |what: &str, failure: CallFailure| {
-            tracing::warn!("the {what} of server '{}' are left out: {failure:?}", listing.name);
+            tracing::warn!("leaving out the {what} of server '{}': {failure:?}", listing.name);
         };
         let templates = templates.unwrap_or_else(|failure| {
-            left_out("templates of resources", failure);
+            left_out("resource templates", failure);
             Vec::new()
         });
         let known = known.unwrap_or_else(|failure| {
@@ -84,7 +81,7 @@ impl ServerSession {
             }
             _ => None,
         };
-        // One more is the family of all addresses.
+        // Leaves room for the template of the whole URI family.
         let listed = self.pages("resources/templates/list", budget, MAX_TEMPLATES - 1, ask, take).await?;
         Ok(listed.into_iter().map(template).collect())
     }
@@ -109,7 +106,6 @@ impl ServerSession {
         Ok(listed.into_iter().map(prompt).collect())
     }
 
-    /// A page of what there is to read now.
     pub(super) async fn resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
         let page =
             cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
@@ -123,7 +119,6 @@ impl ServerSession {
         }
     }
 
-    /// What stands at an address of the server's own.
     pub(super) async fn read(
         &self,
         uri: &str,
@@ -143,7 +138,6 @@ impl ServerSession {
         }
     }
 
-    /// The messages of a prompt.
     pub(super) async fn messages(
         &self,
         name: &str,
@@ -172,7 +166,6 @@ impl ServerSession {
         }
     }
 
-    /// What may be meant by what is typed.
     pub(super) async fn suggestions(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {
         let reference = match typed.target {
             CompletionTarget::Prompt(name) => Reference::for_prompt(name),

@@ -1,5 +1,5 @@
-//! The tools that a server lists. A tool that cannot be read or called is left out, and the log has the reason: it takes
-//! no other tool with it.
+//! Tools that a server lists. A tool that cannot be parsed or called is logged and left out, without affecting the
+//! others.
 
 use gatehouse_core::names::quoted;
 use rmcp::model::{CustomResult, ListToolsRequest, ServerResult, Tool};
@@ -8,18 +8,16 @@ use serde_json::Value;
 use super::{CallFailure, ListingBudget, MAX_TOOLS, ServerSession};
 use crate::downstream::server_text::is_task_only;
 
-/// Maximum number of tools that the log names.
 const MAX_LOGGED_TOOLS: usize = 8;
 
 impl ServerSession {
-    /// Returns all pages of the list.
     pub(super) async fn tools(&self, budget: &ListingBudget) -> Result<Vec<Tool>, CallFailure> {
         let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
         let take = |answer| match answer {
             ServerResult::ListToolsResult(page) => {
                 Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
             }
-            // The library reads all tools of a page or none.
+            // rmcp fails to parse a page if one of its tools is invalid.
             ServerResult::CustomResult(CustomResult(page)) => parse_tools(page),
             _ => None,
         };
@@ -27,7 +25,7 @@ impl ServerSession {
         let (tools, refused): (Vec<_>, Vec<_>) =
             listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
         for why in refused.into_iter().filter_map(Result::err).take(MAX_LOGGED_TOOLS) {
-            tracing::warn!(source = %self.server, "something it lists is left out: {why}");
+            tracing::warn!(source = %self.server, "leaving out an item of its listing: {why}");
         }
         Ok(tools.into_iter().flatten().collect())
     }
@@ -43,10 +41,9 @@ fn callable(tool: Tool) -> Result<Tool, String> {
     Ok(tool)
 }
 
-/// A tool, or the reason why it cannot be read.
 type ToolResult = Result<Tool, String>;
 
-/// Reads the tools of a page each by itself. `None` if the page has no list of tools.
+/// Parses each tool of a page separately. `None` if the page has no list of tools.
 fn parse_tools(mut page: Value) -> Option<(Vec<ToolResult>, Option<String>)> {
     let tools = match page.get_mut("tools")?.take() {
         Value::Array(tools) => tools,

@@ -1,37 +1,33 @@
-//! Server-sent events, cut out of the bytes as they come. What belongs to no event is not kept, and no event is longer than
-//! it may be.
+//! Incremental parser of server-sent events with a size limit per event.
 
-/// An event with its data; its name is empty where the server gives none.
+/// Event. Its name may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     pub(crate) name: String,
     pub(crate) data: String,
     /// Id to resume the stream after.
     pub(crate) id: Option<String>,
-    /// Milliseconds to wait before the stream is resumed.
+    /// Milliseconds to wait before resuming.
     pub(crate) retry: Option<u64>,
 }
 
-/// An event, or one of its lines, was longer than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
-/// The bytes of a stream that are not yet an event.
+/// Parser of server-sent events. Buffers the incomplete event.
 pub(crate) struct SseParser {
     limit: usize,
-    /// A line without its end.
     line: Vec<u8>,
-    /// The last byte was a carriage return, so that a line feed that follows ends nothing.
+    /// True if the last byte was a carriage return: a following line feed is part of the same line end.
     after_return: bool,
     name: Vec<u8>,
     id: Option<String>,
     retry: Option<u64>,
-    /// The lines of data, each with a line feed.
+    /// Data lines, each followed by a line feed.
     data: Vec<u8>,
 }
 
 impl SseParser {
-    /// For events of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -44,7 +40,6 @@ impl SseParser {
         }
     }
 
-    /// Takes bytes, and gives what they complete to `each`.
     pub(crate) fn take(
         &mut self,
         mut bytes: &[u8],
@@ -71,13 +66,13 @@ impl SseParser {
         Ok(())
     }
 
-    /// What the line adds to its event; an empty line ends it.
+    /// Processes a line. Returns the event if the line is empty.
     fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let (name, mut data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
             let (id, retry) = (self.id.take(), self.retry.take());
-            // Each line ends with a line feed. An event without data only says where to resume.
+            // An event without data may still have an id to resume from.
             if data.pop().is_none() && id.is_none() && retry.is_none() {
                 return None;
             }
@@ -96,7 +91,7 @@ impl SseParser {
             }
             b"id" if !value.contains(&0) => self.id = Some(text(value)),
             b"retry" => self.retry = text(value).parse().ok(),
-            // Comments.
+            // Ignore comments and unknown fields.
             _ => {}
         }
         None

@@ -1,8 +1,8 @@
-//! HTTP with server-sent events, as servers of the first version of the protocol have it: a stream of everything that the
-//! server says, whose first event names the address that everything for it is sent to.
+//! HTTP with server-sent events, the transport of MCP 2024-11-05: one stream of all server messages, whose first event
+//! names the URL to POST messages to.
 //!
-//! The address has to be of the same origin as the stream: what is sent there has the headers of the server's definition,
-//! and those are for nobody else. A stream that ends is not resumed, for nothing tells what was lost with it.
+//! That URL must have the same origin as the stream, because requests to it carry the configured headers. A stream that
+//! ends is not resumed, because the lost messages are unknown.
 
 mod events;
 mod server_requester;
@@ -26,16 +26,14 @@ use super::{
     inbound::{InboundReader, MessageReader, ServerMessage},
 };
 
-/// The most of an answer that is quoted where it is no stream.
 const MAX_QUOTED_BYTES: usize = 300;
 
-/// Why the transport does not work, in a sentence without a stop.
+/// Failure of the transport, as a clause without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SseError {
     message: String,
-    /// What the server answered with, where it answered.
+    /// HTTP status. `None` if the server did not answer.
     status: Option<StatusCode>,
-    /// What is wrong with the login, where something is.
     login: Option<Fault>,
 }
 
@@ -72,7 +70,7 @@ impl SseError {
 
 impl From<SseError> for ConnectFailure {
     fn from(error: SseError) -> Self {
-        // What a server says of the request itself it will say again.
+        // Another attempt would get the same client error.
         let permanent = match &error.login {
             Some(fault) => !fault.retryable,
             None => error.status.is_some_and(|status| status.is_client_error()),
@@ -81,7 +79,6 @@ impl From<SseError> for ConnectFailure {
     }
 }
 
-/// An open stream, and where answers to it go.
 pub(crate) struct SseTransport {
     asking: ServerRequester,
     endpoint: Url,
@@ -90,19 +87,14 @@ pub(crate) struct SseTransport {
     incoming: MessageReader,
 }
 
-/// What comes from the server.
 struct SseStream {
     response: Response,
     events: SseParser,
-    /// Complete, and not yet taken.
     parsed: VecDeque<SseEvent>,
 }
 
 impl SseTransport {
-    /// Opens the stream and waits for its first event. No event may have more than `limit` bytes.
-    ///
-    /// # Errors
-    /// Where there is no stream at this address, or where it names an address of another origin.
+    /// Opens the stream and waits for the endpoint event. `limit` is the maximum of an event in bytes.
     pub(crate) async fn open(
         asking: ServerRequester,
         inbound: InboundReader,
@@ -127,13 +119,14 @@ impl SseTransport {
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.starts_with("text/event-stream") {
             return Err(SseError::new(format!(
-                "it answered with '{}' and no stream of events",
+                "it answered with '{}' instead of an event stream",
                 quoted(kind, 64)
             )));
         }
         let mut stream = SseStream { response, events: SseParser::new(limit), parsed: VecDeque::new() };
         let endpoint = loop {
-            let first = stream.next().await?.ok_or_else(|| SseError::new("its stream ended at once"))?;
+            let first =
+                stream.next().await?.ok_or_else(|| SseError::new("its event stream ended immediately"))?;
             if first.name == "endpoint" {
                 break endpoint(asking.url(), &first.data)?;
             }
@@ -142,22 +135,21 @@ impl SseTransport {
     }
 }
 
-/// The address that a server names, which may be relative to that of its stream.
 fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
     let told = quoted(named, MAX_QUOTED_BYTES);
     let url = stream
         .join(named)
-        .map_err(|error| SseError::new(format!("it wants answers at '{told}': {error}")))?;
+        .map_err(|error| SseError::new(format!("it named the invalid endpoint '{told}': {error}")))?;
     if url.origin() != stream.origin() {
         return Err(SseError::new(format!(
-            "it wants answers at '{told}', which is not where its stream is: nothing is sent to another host"
+            "it named the endpoint '{told}', which has another origin than its event stream"
         )));
     }
     Ok(url)
 }
 
 impl SseStream {
-    /// The next event; none at the end. Nothing is lost where the future is dropped.
+    /// Returns the next event. `None` at the end of the stream. Cancel safe.
     async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
             if let Some(event) = self.parsed.pop_front() {
@@ -166,7 +158,7 @@ impl SseStream {
             let Some(bytes) = self.response.chunk().await.map_err(SseError::broken)? else { return Ok(None) };
             let came = &mut self.parsed;
             let taken = self.events.take(&bytes, |event| came.push_back(event));
-            taken.map_err(|_| SseError::new("it sent an event that is longer than any may be"))?;
+            taken.map_err(|_| SseError::new("it sent an event that is too long"))?;
         }
     }
 }
@@ -181,13 +173,13 @@ impl Transport<RoleClient> for SseTransport {
         let (asking, endpoint) = (self.asking.clone(), self.endpoint.clone());
         async move {
             let body = serde_json::to_vec(&message)
-                .map_err(|error| SseError::new(format!("the message cannot be written: {error}")))?;
+                .map_err(|error| SseError::new(format!("cannot serialize the message: {error}")))?;
             let body = Bytes::from(body);
             let request = |request: RequestBuilder| {
                 request.header(CONTENT_TYPE, "application/json").body(Body::from(body.clone()))
             };
             let response = asking.send(Method::POST, &endpoint, request).await?;
-            // What it says comes over the stream; this answer says only that the message is there.
+            // The stream has the answer; this response only acknowledges the message.
             if response.status().is_success() { Ok(()) } else { Err(SseError::answered(response.status())) }
         }
     }
@@ -205,7 +197,7 @@ impl Transport<RoleClient> for SseTransport {
                         return Some(message);
                     }
                 }
-                Ok(None) => break "the server ended its stream of events".to_owned(),
+                Ok(None) => break "the server closed its event stream".to_owned(),
                 Err(error) => break error.to_string(),
             }
         };

@@ -1,4 +1,4 @@
-//! Who asks at a server's address: the headers of its definition, or a login.
+//! Authenticated requests to a server, with the configured headers or a stored login.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,20 +12,18 @@ use http::HeaderMap;
 use super::SseError;
 use crate::login::Logins;
 
-/// Sends requests to one server. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct ServerRequester {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    /// With the server's name; none where its headers say who asks.
+    /// Logins and the name of the server. `None` if the configured headers authenticate.
     logins: Option<(Arc<Logins>, Arc<str>)>,
-    /// Every token that was sent, so that none comes back in what the server says.
+    /// All tokens that were sent, to redact them from messages of the server.
     sent: Arc<Mutex<Vec<Secret>>>,
 }
 
 impl ServerRequester {
-    /// `headers` go with each request.
     pub(crate) fn new(
         client: Client,
         url: Url,
@@ -35,12 +33,11 @@ impl ServerRequester {
         Self { client, url, headers, logins, sent: Arc::default() }
     }
 
-    /// The address that the definition has.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Sends a request, and once more where its token was refused: the server did nothing then.
+    /// Sends a request, and again with a renewed token after a 401, because the server has not run it.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -72,7 +69,6 @@ impl ServerRequester {
         Ok(response)
     }
 
-    /// What the server said, without tokens.
     pub(super) fn redact_tokens(&self, said: String) -> String {
         let sent = lock(&self.sent);
         if sent.is_empty() { said } else { Redactor::new(&*sent).redact_text(said) }

@@ -1,4 +1,4 @@
-//! The transport against a server of that time, made of sockets alone.
+//! The transport against a socket server that speaks MCP 2024-11-05.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,17 +23,16 @@ use super::{
     ServerRequester, SseTransport,
 };
 
-/// Far less than a reply may have.
 const LIMIT: usize = 4_096;
 
-/// A server: what it was asked, as `METHOD PATH TOKEN` and the method of each message.
+/// Server that records requests as `METHOD PATH TOKEN` plus the MCP method.
 struct Server {
     url: Url,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Opens its stream with this; where it is empty, what is asked for is not there.
+    /// Starts a server whose stream begins with `opening`. If that is empty, the server answers 404.
     async fn start(opening: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -72,7 +71,6 @@ impl Server {
     }
 }
 
-/// One connection with one request: the first is for the stream, the others bring messages.
 async fn answer(
     socket: TcpStream,
     opening: &str,
@@ -117,7 +115,6 @@ async fn answer(
     }
 }
 
-/// What comes over the stream for a message.
 fn reply(message: &Value) -> Option<String> {
     let result = match (message["method"].as_str()?, message["params"]["name"].as_str()) {
         ("initialize", _) => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
@@ -136,7 +133,6 @@ fn reply(message: &Value) -> Option<String> {
 
 const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?session=7\n\n";
 
-/// A call of nobody who could be asked.
 fn nobody() -> Arc<CallContext> {
     let catalog =
         Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
@@ -175,7 +171,10 @@ async fn nothing_is_sent_to_another_origin() {
     let away = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://127.0.0.2:9/take\n\n";
     let server = Server::start(away).await;
     let why = server.open().await.err().expect("refused");
-    assert!(why.contains("'http://127.0.0.2:9/take', which is not where its stream is"), "{why}");
+    assert!(
+        why.contains("'http://127.0.0.2:9/take', which has another origin than its event stream"),
+        "{why}"
+    );
     assert_eq!(server.asked().len(), 1);
 }
 
@@ -184,5 +183,5 @@ async fn what_is_no_stream_is_told() {
     let none = Server::start("").await.open().await.err();
     assert_eq!(none.as_deref(), Some("it answered 404 Not Found"));
     let page = Server::start("content-type: text/html\r\n\r\n<p>").await.open().await.err();
-    assert_eq!(page.as_deref(), Some("it answered with 'text/html' and no stream of events"));
+    assert_eq!(page.as_deref(), Some("it answered with 'text/html' instead of an event stream"));
 }

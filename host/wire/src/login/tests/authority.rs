@@ -1,4 +1,4 @@
-//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine.
+//! MCP server that requires a login, and its authorization server, on one local port.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,7 +54,6 @@ impl Authority {
         format!("http://{}{path}", self.address)
     }
 
-    /// From now on with this vice.
     pub(super) fn now(&self, vice: Vice) {
         lock(&self.state).vices.insert(vice);
     }
@@ -63,12 +62,11 @@ impl Authority {
         lock(&self.state).vices.remove(&vice);
     }
 
-    /// Takes the token that it issued no more, as if its time were up.
+    /// Invalidates the access token, as if it had expired.
     pub(super) fn expire(&self) {
         lock(&self.state).access.clear();
     }
 
-    /// The tokens that it takes now.
     pub(super) fn tokens(&self) -> (String, String) {
         let state = lock(&self.state);
         (state.access.clone(), state.refresh.clone())
@@ -78,7 +76,6 @@ impl Authority {
         lock(&self.state).seen.iter().filter(|seen| seen.path == path).cloned().collect()
     }
 
-    /// How often tokens were renewed, or were to be.
     pub(super) fn renewals(&self) -> usize {
         let token = self.seen("/token");
         token
@@ -96,7 +93,7 @@ fn serve(mut stream: TcpStream, address: SocketAddr, state: &Mutex<State>) {
         state.answer(&seen, &format!("http://{address}"))
     };
     let Some((status, headers, body)) = answer else {
-        // Stuck until the client gives up.
+        // Hangs until the client disconnects.
         let _ = stream.read(&mut [0]);
         return;
     };
@@ -106,7 +103,6 @@ fn serve(mut stream: TcpStream, address: SocketAddr, state: &Mutex<State>) {
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
 }
 
-/// Status, headers and body.
 type Answer = (u16, String, String);
 
 fn json_of(status: u16, value: Value) -> Option<Answer> {
@@ -155,7 +151,7 @@ impl State {
         }
     }
 
-    /// Echoes what it was told, credentials included.
+    /// Echoes the credentials that it receives.
     fn server(&self, seen: &Seen, base: &str) -> Option<Answer> {
         if self.has(Vice::TakesNoTokenAndSaysNothing) {
             return Some((401, String::new(), String::new()));
@@ -172,7 +168,7 @@ impl State {
             && seen.authorization == format!("Bearer {}", self.access);
         if known && seen.method == "GET" {
             let events = format!(
-                "event: endpoint\ndata: /mcp\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"told\":\"{}\"}}}}\n\n",
+                "event: endpoint\ndata: /mcp\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"echo\":\"{}\"}}}}\n\n",
                 seen.authorization
             );
             return Some((200, "content-type: text/event-stream\r\n".into(), events));
@@ -219,7 +215,6 @@ impl State {
         json_of(200, document)
     }
 
-    /// Sends the browser back with a code.
     fn authorize(&mut self, seen: &Seen, base: &str) -> Option<Answer> {
         self.number += 1;
         let code = format!("code-secret-{}", self.number);
@@ -233,7 +228,7 @@ impl State {
     }
 
     fn token(&mut self, seen: &Seen) -> Option<Answer> {
-        // What went wrong is told with all that was sent, as careless servers do.
+        // Error messages quote the whole request, as careless servers do.
         let refused = |error: &str| json_of(400, json!({"error": error, "error_description": seen.body}));
         match () {
             () if self.has(Vice::TokenStuck) => return None,

@@ -1,4 +1,4 @@
-//! Endpoints that are not at their authorization server's origin, and tokens that are over when they are issued.
+//! Endpoints at other origins than their authorization server, and tokens that expire immediately.
 
 use super::*;
 use crate::login::NamedIssuer;
@@ -9,14 +9,14 @@ async fn endpoints_elsewhere_are_not_used_unless_a_user_confirms_them() {
         let place = Place::with(&[vice]);
         let (issuer, settings) = (place.authority.url("/"), LoginSettings::default());
         let elsewhere = place.authority.url("").replace("127.0.0.1", "localhost");
-        let nobody = place.log_in().await.expect_err("nobody was asked");
+        let nobody = place.log_in().await.expect_err("no user was asked");
         let told = nobody.in_one_line();
-        for part in [&*issuer, &elsewhere, "write issuer = ", "[servers.git.oauth] of presets.toml"] {
+        for part in [&*issuer, &elsewhere, "set issuer = ", "[servers.git.oauth] of presets.toml"] {
             assert!(told.contains(part), "{vice:?}: {part}: {told}");
         }
         let declines = Desk { confirms: Some(false), ..Desk::default() };
         let fault = place.log_in_as(&settings, &declines).await.expect_err("declined");
-        assert_eq!(fault.message, "The login to 'git' was not confirmed.");
+        assert_eq!(fault.message, "the login to 'git' was not confirmed");
         let asked = lock(&declines.asked)[0].clone();
         assert_eq!(asked.issuer.as_str(), issuer);
         let origins: Vec<&str> = asked.origins.values().map(String::as_str).collect();
@@ -28,7 +28,7 @@ async fn endpoints_elsewhere_are_not_used_unless_a_user_confirms_them() {
 
         let agrees = Desk { confirms: Some(true), ..Desk::default() };
         place.log_in_as(&settings, &agrees).await.expect("a login");
-        // The answer is in the login, and holds for the same endpoints.
+        // The confirmation is stored with the login and applies to the same endpoints.
         place.log_in().await.expect("a login without a question");
         place.authority.now(Vice::TokenElsewhere);
         place.authority.now(Vice::AuthorizationElsewhere);
@@ -54,11 +54,11 @@ async fn a_token_that_expires_immediately_is_no_login() {
         let place = Place::with(&[vice, Vice::NoRefresh]);
         let fault = place.log_in().await.expect_err("over");
         assert!(
-            fault.message.starts_with("The login to 'git' is already over: http://127.0.0.1"),
+            fault.message.starts_with("the login to 'git' has already expired: http://127.0.0.1"),
             "{vice:?}: {fault}"
         );
-        assert_eq!(place.token(&place.host()).await, Ok(None), "{vice:?}: nothing is kept");
-        // With a refresh token the next request renews it.
+        assert_eq!(place.token(&place.host()).await, Ok(None), "{vice:?}: nothing is stored");
+        // With a refresh token, the next request renews it.
         let place = Place::with(&[vice]);
         let state = place.log_in().await.expect("a login");
         assert_eq!(state, LoginState::Valid { until: Some(NOON), renewable: true });

@@ -1,4 +1,4 @@
-//! Making a login, and giving it up.
+//! Logging in and out.
 
 use gatehouse_core::http::{Redactor, Secret};
 
@@ -13,7 +13,7 @@ async fn a_login_is_kept_and_shown_to_its_server_alone() {
     assert_eq!(state, LoginState::Valid { until, renewable: true });
     let (access, _) = place.authority.tokens();
 
-    // Another process on the same folder, later.
+    // Another process on the same directory.
     let host = place.host();
     assert_eq!(place.token(&host).await, Ok(Some(access)));
     assert_eq!(host.state("git", &place.url()).await, Ok(state));
@@ -85,7 +85,7 @@ async fn a_client_of_presets_toml_is_used_as_it_is() {
     assert_eq!(place.authority.seen("/authorize")[0].query["scope"], "all");
     let document = registered("https://me.example/client.json");
     let fault = place.log_in_with(&document, browse).await.expect_err("no documents there");
-    assert!(fault.message.contains("takes no address of a document"), "{fault}");
+    assert!(fault.message.contains("does not support the URL of a document"), "{fault}");
 }
 
 #[tokio::test]
@@ -98,16 +98,16 @@ async fn servers_from_before_resource_metadata_are_logged_in_to() {
 #[tokio::test]
 async fn documents_that_break_a_rule_end_the_login() {
     for (vice, why) in [
-        (Vice::NoMetadata, "publishes no metadata of an authorization server"),
+        (Vice::NoMetadata, "publishes no authorization server metadata"),
         (Vice::OtherResource, "is for another resource: 'https://bank.example/mcp'"),
-        (Vice::MetadataIsHtml, "is not a document that can be read"),
-        (Vice::MetadataRedirects, "is not where the server says"),
+        (Vice::MetadataIsHtml, "cannot parse"),
+        (Vice::MetadataRedirects, "was not found at the advertised URL"),
         (Vice::OtherIssuer, "is for another issuer: 'https://evil.example'"),
-        (Vice::NoS256, "does not say that it checks S256"),
-        (Vice::PlainToken, "'http://auth.example/token' does not begin with https://"),
-        (Vice::PrivateToken, "'https://169.254.169.254/token' lies in a private network"),
-        (Vice::NoRegistration, "registers no clients by itself"),
-        (Vice::RegistrationRefused, "does not register Gatehouse: 400: invalid_redirect_uri"),
+        (Vice::NoS256, "does not declare support for S256"),
+        (Vice::PlainToken, "'http://auth.example/token' does not start with https://"),
+        (Vice::PrivateToken, "'https://169.254.169.254/token' is in a private network"),
+        (Vice::NoRegistration, "does not support dynamic client registration"),
+        (Vice::RegistrationRefused, "refused to register Gatehouse: 400: invalid_redirect_uri"),
     ] {
         let place = Place::with(&[vice]);
         let fault = place.log_in().await.expect_err("a rule is broken");
@@ -120,11 +120,11 @@ async fn documents_that_break_a_rule_end_the_login() {
 #[tokio::test]
 async fn token_endpoints_are_not_believed() {
     for (vice, why) in [
-        (Vice::CodeUsed, "The login is refused: 127.0.0.1 answers 400: invalid_grant"),
-        (Vice::TokenFails, "127.0.0.1 answers 500"),
-        (Vice::TokenIsHtml, "is not a document that can be read"),
-        (Vice::TokenLarge, "answers with more than"),
-        (Vice::TokenOfOtherType, "tokens of the type 'mac'"),
+        (Vice::CodeUsed, "the login was refused: 127.0.0.1 answered 400: invalid_grant"),
+        (Vice::TokenFails, "127.0.0.1 answered 500"),
+        (Vice::TokenIsHtml, "cannot parse"),
+        (Vice::TokenLarge, "answered with more than"),
+        (Vice::TokenOfOtherType, "a token of type 'mac'"),
     ] {
         let place = Place::with(&[vice]);
         let fault = place.log_in().await.expect_err("no token");
@@ -132,7 +132,7 @@ async fn token_endpoints_are_not_believed() {
         let told = format!("{fault:?}");
         let verifier = &place.authority.seen("/token")[0].form["code_verifier"];
         assert!(!told.contains("code-secret") && !told.contains(verifier), "{vice:?}: {told}");
-        assert_eq!(place.token(&place.host()).await, Ok(None), "{vice:?}: nothing is kept");
+        assert_eq!(place.token(&place.host()).await, Ok(None), "{vice:?}: nothing is stored");
     }
 }
 
@@ -140,14 +140,17 @@ async fn token_endpoints_are_not_believed() {
 async fn a_server_that_wants_no_login_is_told_of() {
     let place = Place::with(&[Vice::NoLoginWanted, Vice::NoMetadata]);
     let fault = place.log_in().await.expect_err("no login");
-    assert!(fault.message.starts_with("Server 'git' asks for no login: it answers 200 OK."), "{fault}");
+    assert!(
+        fault.message.starts_with("server 'git' does not require a login (it answered 200 OK): "),
+        "{fault}"
+    );
     let named = |name: &'static str, url: &'static str| async move {
         let place = Place::with(&[]);
         let fault = place.host().log_in(name, url, &LoginSettings::default(), &Desk::default()).await;
         fault.expect_err("no login").message
     };
-    assert!(named("git", "http://mcp.example/mcp").await.contains("does not begin with https://"));
-    assert!(named("../git", "https://mcp.example/mcp").await.contains("not the name of a server"));
+    assert!(named("git", "http://mcp.example/mcp").await.contains("does not start with https://"));
+    assert!(named("../git", "https://mcp.example/mcp").await.contains("invalid server name"));
 }
 
 #[tokio::test]
@@ -171,7 +174,7 @@ async fn who_says_no_is_not_logged_in() {
         get(&Url::parse(&back).expect("a URL"));
     };
     let fault = place.log_in_with(&LoginSettings::default(), browser).await.expect_err("refused");
-    assert!(fault.message.contains("refuses the login: access_denied"), "{fault}");
+    assert!(fault.message.contains("refused the login: access_denied"), "{fault}");
     assert!(place.authority.seen("/token").is_empty());
 }
 
@@ -199,12 +202,12 @@ async fn who_logs_out_leaves_nothing_behind() {
     assert_eq!(place.token(&host).await, Ok(None));
     assert_eq!(host.log_out("git").await, Ok(LogoutOutcome::NoLogin));
     let wants = host.renew_refused_token("git", &place.url(), None).await.expect_err("no login");
-    assert_eq!(wants.in_one_line(), "Server 'git' wants a login. Run: gatehouse servers login git");
+    assert_eq!(wants.in_one_line(), "server 'git' requires a login. Run: gatehouse servers login git");
 
     let place = Place::with(&[Vice::NoRevocation]);
     let forgotten = place.logged_in().await.log_out("git").await.expect("forgotten");
     assert!(
-        matches!(&forgotten, LogoutOutcome::Forgotten(why) if why.contains("takes no token back")),
+        matches!(&forgotten, LogoutOutcome::Forgotten(why) if why.contains("does not support token revocation")),
         "{forgotten:?}"
     );
     assert_eq!(place.files(), ["git.lock"]);

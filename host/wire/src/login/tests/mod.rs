@@ -1,4 +1,4 @@
-//! Logins against a local authorization server, honest and not.
+//! Logins at a local authorization server, honest or misbehaving.
 
 mod authority;
 mod endpoints;
@@ -26,10 +26,9 @@ use tempfile::TempDir;
 use self::{authority::Authority, vice::Vice};
 use super::{LoginDialog, LoginEndpoints, LoginSettings, LoginState, Logins};
 
-/// 2026-11-23T00:00:00Z, in milliseconds.
+/// 2026-11-23T00:00:00Z in milliseconds.
 const NOON: u64 = 1_795_392_000_000;
 
-/// A clock that a test sets.
 struct TestClock(AtomicU64);
 
 impl Clock for TestClock {
@@ -38,10 +37,8 @@ impl Clock for TestClock {
     }
 }
 
-/// A person at a browser.
 struct Desk {
     browser: fn(Url),
-    /// The answer to whether endpoints belong together.
     confirms: Option<bool>,
     asked: Mutex<Vec<LoginEndpoints>>,
     shown: Mutex<Vec<String>>,
@@ -67,7 +64,6 @@ impl LoginDialog for Desk {
     }
 }
 
-/// An authorization server, and the folder of a host that logs in there.
 struct Place {
     authority: Authority,
     folder: TempDir,
@@ -80,7 +76,6 @@ impl Place {
         Self { authority: Authority::start(vices), folder: tempfile::tempdir().expect("a folder"), clock }
     }
 
-    /// A host on this folder.
     fn host(&self) -> Logins {
         Logins::new(self.folder.path().join("logins"), Arc::clone(&self.clock) as _)
     }
@@ -101,7 +96,6 @@ impl Place {
         self.log_in_with(&LoginSettings::default(), browse).await
     }
 
-    /// Logs in with a browser that does this with the address that is shown.
     async fn log_in_with(&self, settings: &LoginSettings, browser: fn(Url)) -> Result<LoginState, Fault> {
         self.log_in_as(settings, &Desk { browser, ..Desk::default() }).await
     }
@@ -110,13 +104,11 @@ impl Place {
         self.host().log_in("git", &self.url(), settings, desk).await
     }
 
-    /// A host that is logged in.
     async fn logged_in(&self) -> Logins {
         self.log_in().await.expect("a login");
         self.host()
     }
 
-    /// The token for a request to the server.
     async fn token(&self, host: &Logins) -> Result<Option<String>, Fault> {
         let token = host.bearer("git", &self.url(), &self.target()).await?;
         Ok(token.map(|token| token.reveal().to_owned()))
@@ -139,7 +131,6 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Whole answer to a GET, headers and body.
 fn get(url: &Url) -> String {
     let address = (url.host_str().expect("a host"), url.port().expect("a port"));
     let mut stream = TcpStream::connect(address).expect("somebody listens");
@@ -150,14 +141,12 @@ fn get(url: &Url) -> String {
     answer
 }
 
-/// Where an authorization server sends the browser of somebody who agrees.
 fn agree(url: &Url) -> Url {
     let answer = get(url);
     let place = answer.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
     Url::parse(place).expect("a URL")
 }
 
-/// A person who agrees.
 fn browse(url: Url) {
     get(&agree(&url));
 }

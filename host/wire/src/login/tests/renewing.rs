@@ -1,4 +1,4 @@
-//! Renewing a login: once, in time, and without losing it.
+//! Renewal of logins.
 
 use futures_util::future::join_all;
 use gatehouse_core::{FaultKind, http::Secret};
@@ -6,8 +6,7 @@ use tokio::time::{Duration, timeout};
 
 use super::*;
 
-/// What a login says that is over.
-const OVER: &str = "The login to 'git' is not valid any more. Run: gatehouse servers login git";
+const OVER: &str = "the login to 'git' is no longer valid. Run: gatehouse servers login git";
 
 #[tokio::test]
 async fn it_is_renewed_ahead_of_its_end_once_for_all() {
@@ -21,7 +20,7 @@ async fn it_is_renewed_ahead_of_its_end_once_for_all() {
     let (access, refresh) = place.authority.tokens();
     assert!(tokens.iter().all(|token| token.as_ref() == Ok(&Some(access.clone()))), "{tokens:?}");
     assert_eq!(place.authority.renewals(), 1);
-    assert!(place.file().contains(&refresh), "the new one is kept");
+    assert!(place.file().contains(&refresh), "the new one is stored");
     let renewed = place.authority.seen("/token").remove(1).form;
     assert_eq!((&*renewed["client_id"], &renewed["resource"]), ("registered-1", &place.authority.url("")));
     assert_eq!(place.token(&place.host()).await, Ok(Some(access)), "after a restart too");
@@ -60,10 +59,10 @@ async fn a_token_that_ends_in_mid_call_is_renewed_and_the_call_sent_again_once()
     place.authority.expire();
     let again = host.renew_refused_token("git", &place.url(), Some(&used)).await.expect("renewed");
     assert_eq!(again.reveal(), place.authority.tokens().0);
-    // A second call that was under way with the old token takes what the first one got.
+    // A concurrent call with the old token gets the renewed one.
     let same = host.renew_refused_token("git", &place.url(), Some(&used)).await.expect("renewed before");
     assert_eq!((same, place.authority.renewals()), (again.clone(), 1));
-    // Somebody who had none, because the login was made meanwhile.
+    // A call that had no token, because the login is newer.
     assert_eq!(host.renew_refused_token("git", &place.url(), None).await, Ok(again));
     assert_eq!(Logins::refused_again_fault("git").in_one_line(), OVER);
 }
@@ -82,7 +81,7 @@ async fn a_refused_renewal_says_what_to_do() {
         (fault.kind, fault.retryable, fault.in_one_line()),
         (FaultKind::Denied, false, OVER.to_owned())
     );
-    assert_eq!(place.authority.renewals(), 1, "what is refused is not shown again");
+    assert_eq!(place.authority.renewals(), 1, "a refused token is not sent again");
     assert_eq!(host.state("git", &place.url()).await, Ok(LoginState::Ended));
     place.authority.no_longer(Vice::RefreshRefused);
     place.log_in().await.expect("a new login");
@@ -114,7 +113,7 @@ async fn a_server_that_fails_costs_no_login() {
         assert_eq!(place.authority.renewals(), 1, "{vice:?}: it is left alone for a while");
         place.advance(10);
         let fault = place.token(&host).await.expect_err("it is over");
-        assert!(fault.message.starts_with("The login to 'git' cannot be renewed now."), "{vice:?}: {fault}");
+        assert!(fault.message.starts_with("cannot renew the login to 'git': "), "{vice:?}: {fault}");
         assert!(!format!("{fault:?}").contains("secret"), "{vice:?}: {fault:?}");
         place.authority.no_longer(vice);
         assert!(place.file().contains(&refresh), "{vice:?}: nothing is lost");
@@ -138,7 +137,7 @@ async fn a_caller_that_gives_up_takes_no_token_with_it() {
     let place = Place::with(&[]);
     let host = place.logged_in().await;
     place.advance(3600);
-    // Polled once, so that the renewal is under way.
+    // Poll once, so that the renewal starts.
     let used = Secret::new(place.authority.tokens().0);
     assert!(timeout(Duration::ZERO, host.renew("git", &used)).await.is_err());
     host.close().await;
@@ -181,7 +180,7 @@ async fn a_token_endpoint_that_is_stuck_is_given_up() {
     let _ = host.shared.store.lock("git").await.expect("a folder");
     host.shared.store.write("git", &login).await.expect("written");
     let fault = place.token(&host).await.expect_err("stuck");
-    assert!(fault.message.starts_with("The login to 'git' cannot be renewed now."), "{fault}");
+    assert!(fault.message.starts_with("cannot renew the login to 'git': "), "{fault}");
     assert!(place.file().contains("refresh-secret"));
 }
 

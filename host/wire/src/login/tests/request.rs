@@ -1,4 +1,4 @@
-//! Requests as the fixture of a login reads them.
+//! HTTP requests, parsed by the test server.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,6 @@ use std::{
 
 use gatehouse_net::Url;
 
-/// One request as it came in.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub(super) method: String,
@@ -19,7 +18,6 @@ pub(super) struct Seen {
     pub(super) body: String,
 }
 
-/// The parameters of a query or form.
 fn pairs(text: &str) -> BTreeMap<String, String> {
     let url = Url::parse(&format!("http://x/?{text}")).expect("a query");
     url.query_pairs().into_owned().collect()

@@ -25,14 +25,12 @@ fn ping_message() -> ClientJsonRpcMessage {
     ClientJsonRpcMessage::request(ping, NumberOrString::Number(0))
 }
 
-/// Takes the response to [`ping_message`].
 fn inbound() -> InboundReader {
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
     inbound.register_request(&NumberOrString::Number(0));
     inbound
 }
 
-/// The text of the reply to one ping, or the fault that it ends in.
 async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&place.target()).expect("a client").clone();
@@ -54,7 +52,7 @@ async fn a_token_goes_along_and_does_not_come_back() {
     let reply = ping(&place, &host).await.expect("a reply");
     assert!(reply.contains("[redacted]") && !reply.contains("-secret-"), "{reply}");
     place.authority.now(Vice::RepliesWithError);
-    let said = ping(&place, &host).await.expect("what the server said");
+    let said = ping(&place, &host).await.expect("the server's error text");
     assert!(said.contains("[redacted]") && !said.contains("-secret-"), "{said}");
 }
 
@@ -78,7 +76,7 @@ async fn a_server_that_takes_no_token_is_asked_twice_and_no_more() {
         let before = place.authority.seen("/mcp").len();
         place.authority.now(vice);
         let fault = ping(&place, &host).await.expect_err("refused");
-        let over = "The login to 'git' is not valid any more. Run: gatehouse servers login git";
+        let over = "the login to 'git' is no longer valid. Run: gatehouse servers login git";
         assert_eq!(fault.in_one_line(), over, "{vice:?}");
         assert_eq!(
             (place.authority.seen("/mcp").len() - before, place.authority.renewals()),
@@ -93,15 +91,16 @@ async fn a_server_that_wants_a_login_is_told_of() {
     let place = Place::with(&[]);
     let host = Arc::new(place.host());
     let fault = ping(&place, &host).await.expect_err("no login");
-    assert_eq!(fault.in_one_line(), "Server 'git' wants a login. Run: gatehouse servers login git");
+    assert_eq!(fault.in_one_line(), "server 'git' requires a login. Run: gatehouse servers login git");
     let seen = place.authority.seen("/mcp");
     assert_eq!((seen.len(), &*seen[0].authorization), (1, ""));
-    // A login that is made meanwhile is taken up without a restart.
+    // A new login is used without a restart.
     place.log_in().await.expect("a login");
     ping(&place, &host).await.expect("a reply");
     place.authority.now(Vice::WantsScope);
     let fault = ping(&place, &host).await.expect_err("no scope");
-    let wanted = "The login to 'git' lacks the scopes that this needs: admin. Run: gatehouse servers login git --scope \"admin\"";
+    let wanted = "the login to 'git' lacks the required scopes: admin. Run: gatehouse servers login git --scope \
+    \"admin\"";
     assert_eq!(fault.in_one_line(), wanted);
 }
 
@@ -124,12 +123,11 @@ async fn faults_of_a_login_come_through_the_protocol() {
     let fault = fault_of(&error).map(Fault::in_one_line);
     assert_eq!(
         fault.as_deref(),
-        Some("Server 'git' wants a login. Run: gatehouse servers login git"),
+        Some("server 'git' requires a login. Run: gatehouse servers login git"),
         "{error:?}"
     );
 }
 
-/// A stream of events with the logins of a host.
 async fn stream(place: &Place, host: &Arc<Logins>) -> Result<SseTransport, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&place.target()).expect("a client").clone();
@@ -145,7 +143,7 @@ async fn a_stream_of_events_has_a_login_like_any_other_request() {
     let place = Place::with(&[]);
     let host = Arc::new(place.host());
     let wanted = stream(&place, &host).await.err().map(|fault| fault.in_one_line());
-    assert_eq!(wanted.as_deref(), Some("Server 'git' wants a login. Run: gatehouse servers login git"));
+    assert_eq!(wanted.as_deref(), Some("server 'git' requires a login. Run: gatehouse servers login git"));
     place.log_in().await.expect("a login");
     let mut opened = stream(&place, &host).await.expect("a stream");
     let told = opened.receive().await.expect("a message");
@@ -158,6 +156,6 @@ async fn a_stream_of_events_has_a_login_like_any_other_request() {
     assert_eq!((place.authority.seen("/mcp").len() - before, place.authority.renewals()), (2, 1));
     place.authority.now(Vice::TakesNoToken);
     let error = opened.send(ping_message()).await.expect_err("refused");
-    let over = "The login to 'git' is not valid any more. Run: gatehouse servers login git";
+    let over = "the login to 'git' is no longer valid. Run: gatehouse servers login git";
     assert_eq!(fault_of(&error).map(Fault::in_one_line).as_deref(), Some(over));
 }

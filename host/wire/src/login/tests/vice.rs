@@ -1,6 +1,5 @@
-//! Misbehavior of an authorization server or of the server that wants a login.
+//! Misbehavior of an authorization server or of its MCP server.
 
-/// One thing that a real one may do to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Vice {
     NoMetadata,

@@ -1,4 +1,4 @@
-//! When TLS may be done without.
+//! Rules for plain HTTP.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Reads the body of a request whose sender is known, within bounds: its size, its time, the values it may
-//! hold, and what all bodies together may take of the memory. Small ones never wait for large ones.
+//! Request bodies of authenticated clients, with limits on size, time, JSON values and total memory. Small bodies never
+//! wait for large ones.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,48 +16,46 @@ use tokio::{
 use super::reply::{BoxResponse, refuse, refuse_request};
 use crate::serve::{json_text::MessageOutline, shutdown};
 
-/// The largest request body, in bytes. Over stdio one client can only hurt itself; here it would hurt others.
+/// Maximum request body in bytes. Lower than over stdio, because a large body affects other clients.
 pub(super) const MAX_BODY: usize = 4 << 20;
 
-/// What a body up to this size takes is bounded by the number of connections.
+/// Bodies up to this many bytes are only limited by the number of connections.
 const MAX_SMALL_BODY: usize = 64 << 10;
 
-/// Bytes of larger bodies that are being read at the same time.
+/// Maximum total bytes of larger bodies that are being read.
 const MAX_READING_BYTES: usize = 64 << 20;
 
-/// What larger requests that are being answered may take of the memory.
+/// Maximum total memory of larger requests that are being answered.
 const MAX_WORKING_BYTES: usize = 256 << 20;
 
-/// The part of the memory that each of the two may take where the process has a limit.
+/// Divisor of the process's memory limit; each of the two pools gets one such share at most.
 const MEMORY_SHARE: u64 = 16;
 
-/// What a JSON value takes once it is read.
+/// Estimated memory of a parsed JSON value, in bytes.
 const JSON_VALUE_BYTES: usize = 96;
 
-/// Permits are counted in KiB, because they are counted in 32 bits.
+/// Bytes per semaphore permit, because permits are counted in 32 bits.
 const PERMIT_UNIT: usize = 1 << 10;
 
-/// The memory that there is for bodies.
 pub(super) struct BodyReader {
     reading: MemoryPool,
     working: MemoryPool,
     time: Duration,
 }
 
-/// Why a body was not read.
 pub(super) enum BodyRejection {
     TooLarge,
     TooSlow,
-    /// Other bodies have the memory.
+    /// Other bodies use the memory.
     NoMemory,
-    /// The sender broke off, or sent an invalid body.
+    /// The client disconnected, or sent an invalid body.
     Broken,
     TooManyValues(Bytes),
     ShuttingDown,
 }
 
 impl BodyReader {
-    /// `time` is how long a body may take, `memory` what the process may have.
+    /// `time` is the time limit of a body, and `memory` the memory limit of the process.
     pub(super) fn new(time: Duration, memory: Option<u64>) -> Self {
         let share =
             memory.map_or(usize::MAX, |bytes| usize::try_from(bytes / MEMORY_SHARE).unwrap_or(usize::MAX));
@@ -65,7 +63,7 @@ impl BodyReader {
         Self { reading: room(MAX_READING_BYTES), working: room(MAX_WORKING_BYTES), time }
     }
 
-    /// Reads it whole. What comes with it is kept until the request is answered.
+    /// Reads a body. The permit must be held until the request is answered.
     pub(super) async fn read(
         &self,
         body: Incoming,
@@ -85,7 +83,7 @@ impl BodyReader {
             return Err(BodyRejection::TooManyValues(collected.0));
         }
         let size = collected.0.len() + values * JSON_VALUE_BYTES;
-        // Who waits here holds room for reading only, and nobody who has this room waits for that one.
+        // No deadlock: this waits with a `reading` permit, and holders of a `working` permit never wait for one.
         let working = if size > MAX_SMALL_BODY { Some(self.working.take(size, until).await?) } else { None };
         Ok((collected.0, working))
     }
@@ -108,7 +106,7 @@ impl BodyReader {
             if size > MAX_SMALL_BODY && reading.is_none() {
                 reading = Some(self.reading.take(MAX_BODY, until).await?);
             }
-            // A small body comes in one piece, and is not copied.
+            // A small body usually arrives in one frame. Avoid a copy.
             if first.is_empty() {
                 first = data;
                 continue;
@@ -123,7 +121,6 @@ impl BodyReader {
     }
 }
 
-/// Memory that bodies share.
 struct MemoryPool {
     free: Arc<Semaphore>,
     units: usize,
@@ -135,7 +132,7 @@ impl MemoryPool {
         Self { free: Arc::new(Semaphore::new(units)), units }
     }
 
-    /// Waits for so many bytes. A body that would take more than there is takes all of it, and is alone then.
+    /// Reserves memory. A request larger than the pool reserves all of it.
     async fn take(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, BodyRejection> {
         let units = u32::try_from(bytes.div_ceil(PERMIT_UNIT).min(self.units)).unwrap_or(u32::MAX);
         let granted = timeout_at(until, Arc::clone(&self.free).acquire_many_owned(units)).await;
@@ -147,18 +144,18 @@ impl BodyRejection {
     pub(super) fn response(&self) -> BoxResponse {
         match self {
             Self::TooLarge => {
-                refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A request has at most {MAX_BODY} bytes."))
+                refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("request body exceeds {MAX_BODY} bytes"))
             }
-            Self::TooSlow => refuse(StatusCode::REQUEST_TIMEOUT, "The body did not come in time."),
+            Self::TooSlow => refuse(StatusCode::REQUEST_TIMEOUT, "timed out while reading the request body"),
             Self::NoMemory => {
-                refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many large requests at once; try again later.")
+                refuse(StatusCode::SERVICE_UNAVAILABLE, "too many large requests; try again later")
             }
             Self::ShuttingDown => {
                 refuse(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault().in_one_line())
             }
-            Self::Broken => refuse(StatusCode::BAD_REQUEST, "The body broke off."),
+            Self::Broken => refuse(StatusCode::BAD_REQUEST, "the request body is incomplete or malformed"),
             Self::TooManyValues(body) => {
-                let why = format!("The message has more than {MAX_VALUES} values");
+                let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
                 let id = MessageOutline::new(body).request_id.unwrap_or_default();
                 refuse_request(StatusCode::PAYLOAD_TOO_LARGE, id, &why)
             }

@@ -1,4 +1,4 @@
-//! One connection: what it is doing, since when, and whether its client is known.
+//! State of a connection: its phase, its last activity, and whether its client is authenticated.
 
 use std::{
     net::SocketAddr,
@@ -11,45 +11,41 @@ use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{connections::OpenConnections, eviction::EvictionRank, settings::HttpSettings};
 
-/// Replies up to this size are not worth looking at all connections.
+/// Replies up to this many bytes do not trigger a check of all connections.
 const MAX_SMALL_REPLY: usize = 64 << 10;
 
-/// How long a client takes nothing of its reply before it counts as one that does not read: the network is full for a
-/// moment whenever a reply is long.
+/// Minimum time without progress before a client counts as stalled. Long replies fill the send buffer for moments.
 const MIN_STALL_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionPhase {
-    /// Nothing of a request came, or part of its headers.
+    /// Waiting for the rest of a request's headers.
     Header,
-    /// The body of an admitted request is being read.
     Body,
-    /// A request is being answered.
     Working,
-    /// The answer is a stream that tells of changes, and ends when the client likes.
+    /// Sending a stream of changes, which has no end.
     Listening,
-    /// The answer is complete, and not all of it handed to the network.
+    /// The response is complete, but not completely written.
     Flushing,
-    /// The last request was answered.
+    /// Waiting for another request.
     Idle,
 }
 
 struct State {
     phase: ConnectionPhase,
     since: Instant,
-    /// Whether the network was empty when it was read: its client says nothing, or not all of a request.
+    /// True if the last read found no data.
     waits: bool,
-    /// Whether a request was admitted here.
+    /// True after an authenticated request.
     known: bool,
-    /// Whether the client was told that its last answer is the last one here.
+    /// True if the last response announced that the connection closes.
     last: bool,
-    /// Bytes of replies that the network has not taken.
+    /// Response bytes that are not yet written.
     unsent: usize,
-    /// Since when it takes nothing, while something is to be sent.
+    /// Since when writes have made no progress.
     stalled: Option<Instant>,
 }
 
-/// Why a connection's time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionTimeout {
     Header,
@@ -57,9 +53,8 @@ pub(super) enum ConnectionTimeout {
     Idle,
 }
 
-/// What is known of a connection; shared by its task, its requests and the list of all.
+/// A connection, shared by its task, its requests and the connection table.
 pub(super) struct HttpConnection {
-    /// Who is at the other end.
     pub(super) peer: SocketAddr,
     state: Mutex<State>,
     closing: CancellationToken,
@@ -84,7 +79,7 @@ impl HttpConnection {
         gatehouse_core::lock(&self.state)
     }
 
-    /// Ends it, with whatever goes on there.
+    /// Closes the connection and cancels its requests.
     pub(super) fn close(&self) {
         self.closing.cancel();
     }
@@ -93,12 +88,10 @@ impl HttpConnection {
         self.closing.is_cancelled()
     }
 
-    /// Waits until it is to end.
     pub(super) async fn closing(&self) {
         self.closing.cancelled().await;
     }
 
-    /// Bytes came.
     pub(super) fn record_read(&self) {
         let mut state = self.state();
         if state.phase == ConnectionPhase::Idle {
@@ -106,24 +99,21 @@ impl HttpConnection {
         }
     }
 
-    /// No bytes are there to be read.
+    /// Records that no bytes were available.
     pub(super) fn record_empty_read(&self) {
         self.state().waits = true;
     }
 
-    /// The network takes nothing now.
     pub(super) fn record_stall(&self) {
         self.state().stalled.get_or_insert_with(Instant::now);
     }
 
-    /// The network took bytes.
     pub(super) fn record_written(&self, bytes: usize) {
         let mut state = self.state();
         state.unsent = state.unsent.saturating_sub(bytes);
         state.stalled = None;
     }
 
-    /// The network has everything.
     pub(super) fn record_flushed(&self) {
         let mut state = self.state();
         if state.phase == ConnectionPhase::Flushing {
@@ -131,7 +121,6 @@ impl HttpConnection {
         }
     }
 
-    /// A part of a reply is on its way to the network.
     pub(super) fn add_unsent(&self, bytes: usize) {
         let unsent = {
             let mut state = self.state();
@@ -145,7 +134,7 @@ impl HttpConnection {
         }
     }
 
-    /// Bytes that wait to be sent; none where it closes anyway.
+    /// Returns the response bytes that are not yet written. 0 if the connection is closing.
     pub(super) fn unsent(&self) -> usize {
         if self.is_closing() { 0 } else { self.state().unsent }
     }
@@ -154,7 +143,7 @@ impl HttpConnection {
         self.state().stalled.filter(|_| !self.is_closing())
     }
 
-    /// How much it may ask to stay; none while a call runs on it, or it closes anyway.
+    /// Returns the rank for eviction. `None` if a call is running or the connection is closing.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let state = self.state();
         if self.is_closing() {
@@ -178,7 +167,7 @@ impl HttpConnection {
         }
     }
 
-    /// Whether its time is over. Bodies have a timeout where they are read, and calls one of their own.
+    /// Returns the timeout that the connection exceeded. Bodies and calls have their own timeouts.
     pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<ConnectionTimeout> {
         let state = self.state();
         if self.is_closing() {
@@ -199,7 +188,7 @@ impl HttpConnection {
         }
     }
 
-    /// A request is here. What it gives back is dropped when the request is answered.
+    /// Starts a request, which ends when the guard is dropped.
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.state().enter(ConnectionPhase::Working);
         ActiveRequest { connection: Arc::clone(self), _memory: None, running: None }
@@ -213,53 +202,48 @@ impl State {
     }
 }
 
-/// A request that is being answered, and what is held for it.
+/// A request that is being answered, with the resources it holds.
 pub(super) struct ActiveRequest {
     connection: Arc<HttpConnection>,
     _memory: Option<OwnedSemaphorePermit>,
-    /// What the end of the host waits for.
+    /// Delays shutdown until dropped.
     running: Option<TaskTrackerToken>,
 }
 
 impl ActiveRequest {
-    /// Its client may be here; from now on its connection goes after those of strangers.
+    /// Marks the client as authenticated. Unauthenticated ones are evicted first.
     pub(super) fn mark_admitted(&self) {
         self.connection.state().known = true;
     }
 
-    /// The end of the host waits for its answer.
     pub(super) fn track_running(&mut self, token: TaskTrackerToken) {
         self.running = Some(token);
     }
 
-    /// Its answer says that the connection closes.
     pub(super) fn mark_last(&self) {
         self.connection.state().last = true;
     }
 
-    /// Whether nearly all places are taken.
     pub(super) fn is_crowded(&self) -> bool {
         self.connection.all.upgrade().is_some_and(|all| all.is_crowded())
     }
 
-    /// Its body is being read.
     pub(super) fn enter_body(&self) {
         self.connection.state().enter(ConnectionPhase::Body);
     }
 
-    /// Its body was read, and takes so much of the memory that there is for requests.
+    /// Records that the body has been read. `memory` is reserved until the request ends.
     pub(super) fn enter_working(&mut self, memory: Option<OwnedSemaphorePermit>) {
         self._memory = memory;
         self.connection.state().enter(ConnectionPhase::Working);
     }
 
-    /// Its answer is a stream that only tells of changes.
+    /// Records that the response is a stream of changes. Shutdown does not wait for it.
     pub(super) fn enter_listening(&mut self) {
         self.running = None;
         self.connection.state().enter(ConnectionPhase::Listening);
     }
 
-    /// A part of its reply is on its way.
     pub(super) fn add_unsent(&self, bytes: usize) {
         self.connection.add_unsent(bytes);
     }

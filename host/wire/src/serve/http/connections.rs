@@ -1,5 +1,5 @@
-//! The connections that are open, and who goes first when there is no room: whoever is not known by its
-//! token yet, then whoever asks for nothing. A connection on which a call runs is never closed for another.
+//! Table of open connections. If it is full, unauthenticated connections are evicted first, then idle ones, but never
+//! one with a running call.
 
 use std::{
     collections::HashMap,
@@ -22,23 +22,20 @@ use super::{
     settings::HttpSettings,
 };
 
-/// Bytes of replies that wait to be sent, over all connections. Beyond it the client goes that has taken
-/// nothing for the longest time.
+/// Maximum total response bytes to be written. Beyond it, the client that has stalled longest is closed.
 const MAX_UNSENT_BYTES: usize = 256 << 20;
 
-/// The longest time between two looks at the connections.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a new client waits for a place that somebody leaves by himself. Most calls are shorter.
+/// How long a new client waits for another to disconnect. Most calls are shorter.
 const MAX_PLACE_WAIT: Duration = Duration::from_millis(100);
 
-/// All connections of a server.
 pub(super) struct OpenConnections {
     settings: HttpSettings,
     open: Mutex<ConnectionTable>,
-    /// Wakes when a connection came or went.
+    /// Notified when a connection opens or closes.
     changed: Notify,
-    /// Whether nobody left while a new client waited; the next one need not wait then.
+    /// True if the last wait for a connection to close timed out, so the next client does not wait.
     stuck: AtomicBool,
 }
 
@@ -48,18 +45,16 @@ struct ConnectionTable {
     last: u64,
 }
 
-/// What there is for one more connection.
+/// State of the table for one more connection.
 enum Capacity {
     Free,
-    /// One is being closed.
     Soon,
-    /// Every connection is worth waiting for another place.
+    /// Connections can be evicted, but waiting for one to end is better.
     Busy,
-    /// Every connection has a call that runs.
     None,
 }
 
-/// A connection in the list, until this is dropped.
+/// A connection in the table. Dropping it removes the entry.
 pub(super) struct ConnectionGuard {
     id: u64,
     all: Arc<OpenConnections>,
@@ -88,7 +83,7 @@ impl OpenConnections {
         gatehouse_core::lock(&self.open)
     }
 
-    /// Takes one more in, and closes another one where that takes the last place. None where all are busy.
+    /// Adds a connection, and evicts another if the table is full. `None` if all run calls.
     pub(super) async fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionGuard> {
         let mut waits = !self.stuck.load(Ordering::Relaxed);
         loop {
@@ -116,7 +111,7 @@ impl OpenConnections {
         ConnectionGuard { id, all: Arc::clone(self), connection }
     }
 
-    /// `waits` is for a client that would rather wait than have another one closed in the middle of its work.
+    /// Checks for a free place. If `waits` is false, evicts a connection even if it is in use.
     fn capacity(&self, waits: bool) -> Capacity {
         let open = self.open();
         if open.connections.len() < self.settings.connections {
@@ -135,12 +130,12 @@ impl OpenConnections {
         if self.make_room() { Capacity::Soon } else { Capacity::None }
     }
 
-    /// Whether more than four fifths of the places are taken.
+    /// True if more than four fifths of the connections are open.
     pub(super) fn is_crowded(&self) -> bool {
         self.open().connections.len() * 5 > self.settings.connections * 4
     }
 
-    /// Closes the connection with the least claim to its place. False where every one has a call that runs.
+    /// Closes the lowest-ranked connection. Returns false if all run calls.
     pub(super) fn make_room(&self) -> bool {
         let open = self.open();
         let ranked = open
@@ -148,12 +143,12 @@ impl OpenConnections {
             .values()
             .filter_map(|connection| Some((connection.eviction_rank()?, connection)));
         let Some((rank, least)) = ranked.min_by_key(|(rank, _)| *rank) else { return false };
-        tracing::debug!(peer = %least.peer, ?rank, "closed to make room");
+        tracing::debug!(peer = %least.peer, ?rank, "closed to make room for another connection for another connection");
         least.close();
         true
     }
 
-    /// Closes connections whose time is over, for as long as this is polled.
+    /// Closes connections that exceed a timeout, until dropped.
     pub(super) async fn close_expired(&self) {
         let HttpSettings { header_timeout, write_timeout, idle_timeout, .. } = self.settings;
         let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(MAX_CHECK_INTERVAL);
@@ -173,7 +168,7 @@ impl OpenConnections {
         }
     }
 
-    /// Called when replies wait to be sent: where they are too much, the slowest client goes.
+    /// Closes the slowest client if too many response bytes are unwritten.
     pub(super) fn close_slowest(&self) {
         let open = self.open();
         let unsent: usize = open.connections.values().map(|connection| connection.unsent()).sum();
@@ -182,12 +177,12 @@ impl OpenConnections {
         }
         let stalled = open.connections.values().filter_map(|one| Some((one.stalled()?, one)));
         if let Some((_, slowest)) = stalled.min_by_key(|(since, _)| *since) {
-            tracing::debug!(peer = %slowest.peer, unsent, "closed: does not read its reply, and others wait");
+            tracing::debug!(peer = %slowest.peer, unsent, "closed: the client does not read its reply, and too \
+            many bytes are unwritten");
             slowest.close();
         }
     }
 
-    /// Closes those that have asked for nothing.
     pub(super) fn close_idle(&self) {
         for connection in self.open().connections.values() {
             use EvictionRank::{Closing, Idle, Unknown};
@@ -201,9 +196,9 @@ impl OpenConnections {
 impl std::fmt::Display for ConnectionTimeout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Header => "no whole request came",
+            Self::Header => "timed out while reading a request",
             Self::Write => "the client does not read its reply",
-            Self::Idle => "no further request came",
+            Self::Idle => "idle for too long",
         })
     }
 }

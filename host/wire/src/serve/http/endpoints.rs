@@ -1,6 +1,5 @@
-//! Tools of the gate `proxy` for programs that speak no MCP: a path for each, JSON in and JSON out. A request is a call of
-//! the tool that its preset has, so whatever holds for a client's call holds here; a preset without the tool has no
-//! such path.
+//! HTTP endpoints with JSON for tools of the `proxy` gate. Each request is a normal call of the preset's tool, so the
+//! same checks apply. Endpoints return 404 if the preset lacks the tool.
 
 use std::sync::Arc;
 
@@ -11,23 +10,20 @@ use serde_json::{Map, Value, json};
 use super::reply::{self, BoxResponse};
 use crate::serve::{ServedPreset, ServedPresets, reply as results, resource_requests::without_panic};
 
-/// One path.
 pub(super) struct ToolEndpoint {
     path: &'static str,
     method: Method,
-    /// As the gate itself calls it.
+    /// Name of the tool in its gate.
     tool: &'static str,
     answers: ReplyFormat,
 }
 
-/// What an endpoint makes of the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReplyFormat {
-    /// Its data.
     Data,
-    /// All of it, as a client of MCP gets it.
+    /// The complete MCP result.
     Result,
-    /// How many servers there are, of its data, and what serves them.
+    /// Version, preset and server counts.
     Status,
 }
 
@@ -41,20 +37,19 @@ static ENDPOINTS: [ToolEndpoint; 7] = [
     ToolEndpoint::new("tools/search", Method::POST, "search_tools", ReplyFormat::Data),
     ToolEndpoint::new("tools/recommend", Method::POST, "recommend_tools", ReplyFormat::Data),
     ToolEndpoint::new("tools/call", Method::POST, "call_tool", ReplyFormat::Result),
-    // What was not changed is embedded anew, too.
+    // Embeds unchanged tools again, too.
     ToolEndpoint::new("tools/embed", Method::POST, "refresh_mcp_server", ReplyFormat::Data),
     ToolEndpoint::new("refresh", Method::POST, "refresh_mcp_server", ReplyFormat::Data),
     ToolEndpoint::new("servers", Method::GET, "list_mcp_servers", ReplyFormat::Data),
     ToolEndpoint::new("status", Method::GET, "list_mcp_servers", ReplyFormat::Status),
 ];
 
-/// The endpoint of what stands behind `/mcp/` or `/mcp/p/<preset>/`.
+/// Returns the endpoint at a path below `/mcp/` or `/mcp/p/<preset>/`.
 pub(super) fn find(path: &str) -> Option<&'static ToolEndpoint> {
     ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
 }
 
 impl ToolEndpoint {
-    /// Answers a request that was admitted, and whose body was read.
     pub(super) async fn answer(
         &self,
         presets: &ServedPresets,
@@ -64,7 +59,7 @@ impl ToolEndpoint {
         body: &[u8],
     ) -> BoxResponse {
         if *method != self.method {
-            let why = format!("/{} takes {} requests.", self.path, self.method);
+            let why = format!("/{} requires a {} request", self.path, self.method);
             let mut response = failed(StatusCode::METHOD_NOT_ALLOWED, &Fault::invalid(why));
             if let Ok(allowed) = HeaderValue::from_str(self.method.as_str()) {
                 response.headers_mut().insert(ALLOW, allowed);
@@ -76,9 +71,8 @@ impl ToolEndpoint {
             catalog = served.settled_catalog().await;
         }
         let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
-            let why = format!("Preset '{}' has no tool '{}'.", catalog.preset, self.tool);
-            let fault = Fault::not_found(why)
-                .hint("The gate proxy has it; presets.toml says which preset has that gate.");
+            let why = format!("preset '{}' has no tool '{}'", catalog.preset, self.tool);
+            let fault = Fault::not_found(why).hint("Add the gate `proxy` to the preset in presets.toml.");
             return failed(StatusCode::NOT_FOUND, &fault);
         };
         let arguments = match self.arguments(body) {
@@ -89,12 +83,11 @@ impl ToolEndpoint {
         let mut call = CallContext::new(&presets.pipeline, catalog, &name);
         let id = call.id;
         call.principal = principal;
-        // Whoever asked and went away drops this future, and so the call.
+        // If the client disconnects, this future is dropped, which cancels the call.
         let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
         self.render(outcome, &preset)
     }
 
-    /// What the preset calls the tool.
     fn name_in<'a>(&self, catalog: &'a Catalog) -> Option<&'a str> {
         catalog.exposed_name(self.tool).or_else(|| catalog.get(self.tool).map(|entry| entry.name.as_str()))
     }
@@ -103,8 +96,8 @@ impl ToolEndpoint {
         let mut arguments: Map<String, Value> = match body {
             [] => Map::new(),
             body => serde_json::from_slice(body).map_err(|error| {
-                Fault::invalid(format!("The body is not a JSON object: {error}."))
-                    .hint(format!("It has the arguments of {}.", self.tool))
+                Fault::invalid(format!("the request body is not a JSON object: {error}"))
+                    .hint(format!("Send the arguments of {} as a JSON object.", self.tool))
             })?,
         };
         if self.path == "tools/embed" {
@@ -132,7 +125,7 @@ impl ToolEndpoint {
     }
 }
 
-/// The reply as data: its own, or its text where that is JSON.
+/// Returns the structured content of a reply, or its text if that is a JSON object.
 fn data(reply: &Reply) -> Option<Value> {
     if let Some(data) = &reply.structured {
         return Some(data.clone());
@@ -145,7 +138,6 @@ pub(super) fn failed(status: StatusCode, fault: &Fault) -> BoxResponse {
     reply::json(status, &json!({ "error": results::fault_to_json(fault) }))
 }
 
-/// The nearest that HTTP has for a fault.
 const fn status(kind: FaultKind) -> StatusCode {
     match kind {
         FaultKind::InvalidArguments => StatusCode::BAD_REQUEST,

@@ -1,33 +1,31 @@
-//! Which connection goes when there is no room for another one.
+//! Choice of the connection to close if the server is full.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What a connection has for it when there is no room, and since when; the least goes first.
+/// Rank of a connection, and since when it has it. The lowest is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EvictionRank {
-    /// Its client knows that it closes.
+    /// The client knows that the connection closes.
     Closing(Instant),
-    /// Nobody knows who it is.
+    /// Not authenticated.
     Unknown(Instant),
-    /// Its client is known and asks for nothing.
+    /// No request is active.
     Idle(Instant),
-    /// Its client sends a body.
     Body(Instant),
-    /// Its client does not read its reply.
     Stalled(Instant),
-    /// Its client waits for changes, and knows how to come back.
+    /// The client reads a stream of changes, which it can resume.
     Listening(Instant),
-    /// It is so new that nothing was read yet.
+    /// Nothing has been read yet.
     Unread(Instant),
 }
 
-/// How long a client that is known rests between two requests that follow each other closely.
+/// Minimum idle time before eviction, because clients often send requests in quick succession.
 const MIN_IDLE_TIME: Duration = Duration::from_secs(1);
 
 impl EvictionRank {
-    /// Whether its place is worth less than a moment of waiting for another one.
+    /// True if the connection can be closed before waiting for others to end.
     pub(super) fn is_evicted_immediately(&self) -> bool {
         match self {
             Self::Closing(_) | Self::Unknown(_) => true,

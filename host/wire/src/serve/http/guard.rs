@@ -1,5 +1,4 @@
-//! Who may ask, decided by the headers alone, before a byte of the body is read and before anything else
-//! answers: the server's names, the web pages it knows, and the token.
+//! Access checks on headers alone, before the body is read: host names, web origins and the token.
 
 use std::{fmt, net::SocketAddr};
 
@@ -21,34 +20,33 @@ use super::{
 };
 use crate::serve::BearerToken;
 
-/// Headers of the protocol that a web page may send.
+/// Headers that web pages may send.
 const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
 
-/// Headers that mirror arguments, which each tool names for itself.
+/// Prefix of headers that mirror tool arguments.
 const PARAMETER_HEADER: &str = "mcp-param-";
 
-/// Headers of the answer that a web page may read.
+/// Response headers that web pages may read.
 const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static("mcp-session-id, www-authenticate");
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 
-/// How many seconds a browser may keep what it was allowed.
+/// How long browsers may cache a preflight response, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 pub(super) struct RequestGuard {
-    /// None where every name will do.
+    /// `None` if every host name is allowed.
     hosts: Option<Vec<HostName>>,
-    /// Pages of this server's own address.
+    /// Origins of this server's own pages.
     own: Vec<WebOrigin>,
-    /// Pages that the operator allows; they get CORS headers.
+    /// Other origins that the operator allows. They get CORS headers.
     pages: Vec<WebOrigin>,
     token: Option<BearerToken>,
-    /// Whoever bears the token.
+    /// Principal of clients with the token.
     bearer: Principal,
     limits: [LogLimit; 3],
 }
 
-/// What was wrong.
 #[derive(Debug, Clone, Copy)]
 enum FailedCheck {
     Host,
@@ -56,19 +54,18 @@ enum FailedCheck {
     Token,
 }
 
-/// Why a request goes no further.
 pub(super) struct RequestRefusal {
     wrong: FailedCheck,
     status: StatusCode,
     why: &'static str,
 }
 
-/// A web page that may call, as its browser named it; none where no page asks.
+/// An allowed web origin to be sent in CORS headers. `None` if they are not needed.
 pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
 impl RequestGuard {
     pub(super) fn new(address: SocketAddr, settings: &HttpSettings, token: Option<BearerToken>) -> Self {
-        // Beyond loopback the host goes by names it cannot know, unless it is told; the token protects it.
+        // Beyond loopback, the server cannot know its names unless configured. The token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
         let own = WebOrigin::local(address.ip(), address.port());
@@ -76,7 +73,7 @@ impl RequestGuard {
         Self { hosts, own, pages: settings.origins.clone(), token, bearer, limits: Default::default() }
     }
 
-    /// Whether the request is meant for this server, and comes from no foreign web page.
+    /// Checks that the request is for this server, and not from a foreign web page.
     pub(super) fn check(&self, request: &Parts) -> Result<BrowserOrigin, RequestRefusal> {
         self.check_host(request)?;
         self.check_origin(&request.headers)
@@ -85,13 +82,11 @@ impl RequestGuard {
     fn check_host(&self, request: &Parts) -> Result<(), RequestRefusal> {
         let malformed =
             |why| RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::BAD_REQUEST, why };
-        let given =
-            single_value(&request.headers, HOST).map_err(|_| malformed("The Host header stands twice."))?;
-        let given = given.ok_or_else(|| malformed("The Host header is missing."))?;
-        let read =
-            |text: &str| HostName::parse(text).map_err(|_| malformed("The Host header names no host."));
+        let given = single_value(&request.headers, HOST).map_err(|_| malformed("duplicate Host header"))?;
+        let given = given.ok_or_else(|| malformed("missing Host header"))?;
+        let read = |text: &str| HostName::parse(text).map_err(|_| malformed("invalid Host header"));
         let given = read(given.to_str().unwrap_or_default())?;
-        // A whole URL in the request line counts more than the header, so it must pass too.
+        // An absolute URL in the request line overrides the header, so check both.
         let line = request.uri.authority().map(|authority| read(authority.as_str())).transpose()?;
         let known = |name: &HostName| {
             self.hosts.as_ref().is_none_or(|hosts| hosts.iter().any(|host| host.covers(name)))
@@ -99,13 +94,14 @@ impl RequestGuard {
         if known(&given) && line.is_none_or(|name| known(&name)) {
             return Ok(());
         }
-        let why = "This is not the host that the Host header names; allowed_hosts under [http] in presets.toml adds names.";
+        let why = "the Host header does not name this server. Add the name to `allowed_hosts` under `[http]` in \
+        presets.toml.";
         Err(RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::FORBIDDEN, why })
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, RequestRefusal> {
         let refusal = |status, why| RequestRefusal { wrong: FailedCheck::Origin, status, why };
-        let twice = |_| refusal(StatusCode::BAD_REQUEST, "The Origin header stands twice.");
+        let twice = |_| refusal(StatusCode::BAD_REQUEST, "duplicate Origin header");
         let Some(given) = single_value(headers, ORIGIN).map_err(twice)? else {
             return Ok(BrowserOrigin(None));
         };
@@ -114,36 +110,35 @@ impl RequestGuard {
             Some(page) if self.pages.contains(&page) => Ok(BrowserOrigin(Some(given.clone()))),
             Some(page) if self.own.contains(&page) => Ok(BrowserOrigin(None)),
             _ => {
-                let why = "Web pages of this origin may not call; allowed_origins under [http] in presets.toml adds origins.";
+                let why = "web pages of this origin are not allowed. Add the origin to `allowed_origins` under \
+                `[http]` in presets.toml.";
                 Err(refusal(StatusCode::FORBIDDEN, why))
             }
         }
     }
 
-    /// Whether clients need a token.
     pub(super) fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
-    /// Who asks: whoever bears the token, where there is one.
+    /// Returns the principal of a request: the local user if no token is required.
     pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, RequestRefusal> {
         match &self.token {
             None => return Ok(Principal::Local),
             Some(token) if token.admits(headers) => return Ok(self.bearer.clone()),
             Some(_) => {}
         }
-        let why = "This host needs the header `Authorization: Bearer <GATEHOUSE_TOKEN>`.";
+        let why = "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";
         Err(RequestRefusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })
     }
 
-    /// The answer to a request that was refused, and its line in the log.
     pub(super) fn refuse(&self, refusal: &RequestRefusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
         if let Some(left_out) = self.limits[refusal.wrong as usize].admit_line() {
             let headers = &request.headers;
             let given = match refusal.wrong {
                 FailedCheck::Host => Some(header_text(headers, HOST)),
                 FailedCheck::Origin => Some(header_text(headers, ORIGIN)),
-                // Whatever it is, it is somebody's secret.
+                // Never log a token.
                 FailedCheck::Token => None,
             };
             tracing::warn!(
@@ -152,7 +147,7 @@ impl RequestGuard {
             );
         }
         let mut response = refuse(refusal.status, refusal.why);
-        // Nobody whom we know: the place is for others.
+        // Free the connection for other clients.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         if matches!(refusal.wrong, FailedCheck::Token) {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -164,15 +159,15 @@ impl RequestGuard {
 impl fmt::Display for FailedCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Host => "foreign or malformed Host",
-            Self::Origin => "foreign or malformed Origin",
-            Self::Token => "no token, or a wrong one",
+            Self::Host => "foreign or malformed Host header header",
+            Self::Origin => "foreign or malformed Origin header header",
+            Self::Token => "missing or invalid token",
         })
     }
 }
 
 impl BrowserOrigin {
-    /// The answer to a browser that asks whether the page may send its request; none where it asks not.
+    /// Returns the response to a CORS preflight request. `None` if the request is not one.
     pub(super) fn preflight(&self, request: &Parts) -> Option<BoxResponse> {
         let asks =
             request.method == Method::OPTIONS && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
@@ -187,7 +182,6 @@ impl BrowserOrigin {
         Some(response)
     }
 
-    /// Lets the page read the answer.
     pub(super) fn allow_read(self, headers: &mut HeaderMap) {
         let Some(origin) = self.0 else { return };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -196,7 +190,7 @@ impl BrowserOrigin {
     }
 }
 
-/// The headers that a page may send: those of the protocol, and of those it asks for the mirrored arguments.
+/// Returns the headers that a page may send: [`REQUEST_HEADERS`] and the requested parameter headers.
 fn request_headers(headers: &HeaderMap) -> HeaderValue {
     let asked = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).and_then(|value| value.to_str().ok());
     let asked = asked.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
@@ -206,7 +200,6 @@ fn request_headers(headers: &HeaderMap) -> HeaderValue {
     HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static(REQUEST_HEADERS))
 }
 
-/// The value of a header that may stand once at most.
 fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, ()> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();

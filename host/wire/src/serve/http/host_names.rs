@@ -1,4 +1,4 @@
-//! Names of servers and of web pages, read as the headers Host and Origin have them.
+//! Parsing of Host and Origin headers.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use http::uri::Authority;
 
 use super::settings::SettingError;
 
-/// A name in the Host header: with a port it means that port, without one any, because ports are mapped.
+/// A host name. Without a port it matches every port, because ports can be mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName {
     name: String,
@@ -15,16 +15,16 @@ pub struct HostName {
 }
 
 impl HostName {
-    /// Reads `name`, `name:port`, an address or `[v6]:port`; the error says what it must be.
+    /// Parses `name`, `name:port`, an address or `[v6]:port`.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
             let shown = quoted(text, 100);
             SettingError(format!(
-                "'{shown}' is not a host; write for example \"gatehouse.corp\" or \"localhost:8642\""
+                "invalid host '{shown}': expected a name such as \"gatehouse.corp\" or \"localhost:8642\""
             ))
         };
         let authority: Authority = text.parse().map_err(|_| wrong())?;
-        // Neither a user nor a star belongs here, and an invalid port would mean any.
+        // User names and wildcards are not allowed, and `Authority` ignores an invalid port.
         let port = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
         if text.contains(['@', '*']) || port.is_some() != authority.port_u16().is_some() {
             return Err(wrong());
@@ -32,19 +32,19 @@ impl HostName {
         Ok(Self { name: canonical(authority.host()), port: authority.port_u16() })
     }
 
-    /// What every name of this machine's loopback and `own` come to.
+    /// Returns the names of loopback, and the address `own`.
     pub(super) fn local(own: IpAddr) -> Vec<Self> {
         let names = ["localhost".into(), "127.0.0.1".into(), "[::1]".into(), literal(own)];
         names.map(|name| Self { name, port: None }).into()
     }
 
-    /// Whether a request that names `given` means this one.
+    /// True if a request for `given` matches this name.
     pub(super) fn covers(&self, given: &Self) -> bool {
         self.name == given.name && (self.port.is_none() || self.port == given.port)
     }
 }
 
-/// Where a web page is from: scheme, host and port.
+/// The origin of a web page: scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebOrigin {
     scheme: String,
@@ -52,12 +52,12 @@ pub struct WebOrigin {
 }
 
 impl WebOrigin {
-    /// Reads `scheme://host[:port]`; the error says what it must be.
+    /// Parses `scheme://host[:port]`.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
             let shown = quoted(text, 100);
             SettingError(format!(
-                "'{shown}' is not an origin; write for example \"http://localhost:6274\", without a path"
+                "invalid origin '{shown}': expected an origin such as \"http://localhost:6274\", without a path"
             ))
         };
         let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
@@ -75,7 +75,6 @@ impl WebOrigin {
         Ok(Self { scheme, host })
     }
 
-    /// The pages that this server itself would send.
     pub(super) fn local(own: IpAddr, port: u16) -> Vec<Self> {
         let hosts = HostName::local(own).into_iter();
         hosts
@@ -91,7 +90,7 @@ fn literal(address: IpAddr) -> String {
     }
 }
 
-/// One spelling of a name: lower case, no dot at the end, addresses as they are written shortest.
+/// Normalizes a name: lower case, no trailing dot, shortest form of IPv6 addresses.
 fn canonical(name: &str) -> String {
     let six = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(address) = six.and_then(|address| address.parse::<Ipv6Addr>().ok()) {

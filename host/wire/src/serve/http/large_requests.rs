@@ -1,21 +1,20 @@
-//! Requests whose bodies take long to parse are answered on threads of their own: a body of some megabytes holds up a
-//! thread for half a second, and small requests would wait behind it.
+//! Large requests on separate threads. Parsing some megabytes blocks a thread for half a second, which would delay
+//! small requests.
 
 use tokio_util::task::AbortOnDropHandle;
 
 use super::reply::{BoxResponse, refuse};
 use crate::serve::workers::Workers;
 
-/// Bytes of a body that parse in less than a millisecond.
+/// Smaller bodies parse in less than a millisecond.
 const MIN_LARGE_BODY: usize = 64 << 10;
 
-/// The threads, which start with the first large request.
 pub(super) struct LargeRequests {
     pub(super) workers: Workers,
 }
 
 impl LargeRequests {
-    /// Gives the answer to a request of `size` bytes. Dropping this ends the request, wherever it runs.
+    /// Answers a request with a body of `size` bytes. Dropping the future cancels the request.
     pub(super) async fn answer(
         &self,
         size: usize,
@@ -27,7 +26,7 @@ impl LargeRequests {
         let Some(threads) = self.workers.handle() else { return answer.await };
         let task = AbortOnDropHandle::new(threads.spawn(answer));
         task.await.unwrap_or_else(|_| {
-            refuse(http::StatusCode::INTERNAL_SERVER_ERROR, "The host failed on this request.")
+            refuse(http::StatusCode::INTERNAL_SERVER_ERROR, "the host failed on this request")
         })
     }
 }

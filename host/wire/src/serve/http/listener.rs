@@ -1,4 +1,4 @@
-//! Takes connections in and drives them, each in a task of its own.
+//! Accepts connections and serves each in its own task.
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -14,16 +14,14 @@ use super::{
     stream::WatchedStream,
 };
 
-/// Bytes of a connection that are kept to be read or to be written, beside the body in hand.
 const MAX_BUFFER: usize = 64 << 10;
 
-/// Bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 32 << 10;
 
-/// How long to wait where the system has no descriptor for a new connection.
+/// Delay after a failed accept, for example without free file descriptors.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client gets that comes while calls run on every connection there may be.
+/// Response if calls run on all connections.
 const BUSY_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
 
@@ -31,26 +29,25 @@ pub(super) struct HttpListener {
     pub(super) connections: Arc<OpenConnections>,
     pub(super) router: Arc<Router>,
     pub(super) tasks: TaskTracker,
-    /// Cancelled when the host is to end: requests in hand are answered, and no further ones.
+    /// Cancelled to finish current requests and accept no more.
     pub(super) stop: CancellationToken,
-    /// Cancelled when it ends now.
+    /// Cancelled to stop immediately.
     pub(super) end: CancellationToken,
 }
 
 impl HttpListener {
-    /// Takes connections in, for as long as this is polled.
     pub(super) async fn accept(&self, listener: &TcpListener) -> Infallible {
         let limit = LogLimit::new();
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => self.serve_connection(stream, peer, &limit).await,
-                // The client gave up before it was taken in.
+                // The client disconnected before accept.
                 Err(error) if is_connection_lost(&error) => {}
-                // No descriptor or no memory: one connection less may help, and asking again at once does not.
+                // Out of descriptors or memory. Closing a connection can help; an immediate retry does not.
                 Err(error) => {
                     let closed = self.connections.make_room();
                     if let Some(left_out) = limit.admit_line() {
-                        tracing::error!(%error, closed, left_out, "a connection could not be taken in");
+                        tracing::error!(%error, closed, left_out, "cannot accept a connection");
                     }
                     tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
@@ -66,9 +63,9 @@ impl HttpListener {
             }
             None => {
                 if let Some(left_out) = limit.admit_line() {
-                    tracing::warn!(%peer, left_out, "connection refused: calls run on all there may be");
+                    tracing::warn!(%peer, left_out, "connection refused: calls are running on all connections");
                 }
-                // It has room for these bytes, or the client is told nothing.
+                // Best effort: the socket buffer normally has room.
                 let _ = stream.try_write(BUSY_RESPONSE);
             }
         }
@@ -94,7 +91,7 @@ async fn drive(
         async move { Ok::<_, Infallible>(router.respond(connection, request).await) }
     });
     let mut builder = http1::Builder::new();
-    // Times are kept by the list of connections, so there is no timer here.
+    // No timer, because the connection table enforces timeouts.
     builder.max_buf_size(MAX_BUFFER).max_header_size(MAX_HEADER_BYTES);
     let mut driven = pin!(builder.serve_connection(io, service));
     let ended = tokio::select! {

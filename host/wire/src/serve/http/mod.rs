@@ -1,12 +1,12 @@
-//! Serving over streamable HTTP: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name. Below both are a few
-//! [`endpoints`] for programs that speak no MCP.
+//! Streamable HTTP server: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name. Below both are some
+//! [`endpoints`] for programs that do not use MCP.
 //!
 //! ```text
 //! listener → connections → stream → router → guard → body → service
 //! ```
 //!
-//! A stranger costs a connection and its headers, for seconds: [`guard`] knows by the headers who may come
-//! in, and [`connections`] makes room for those at the cost of those who are not known.
+//! An unauthenticated client costs only a connection and its headers, for seconds: [`guard`] decides from the headers,
+//! and [`connections`] evicts unauthenticated clients first.
 
 mod body;
 mod connection;
@@ -42,33 +42,26 @@ use router::Router;
 use service::PresetServices;
 pub use settings::{HttpSettings, MAX_CONNECTIONS, SettingError};
 
-/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Beyond loopback without a token.
+    /// Listening beyond loopback requires a token.
     #[error(
-        "refusing to listen on {0} without a token: everybody who can reach that address could call every tool"
+        "refusing to listen on {0} without a token: anyone who can reach that address could call every tool"
     )]
     NeedsToken(SocketAddr),
-    /// The address cannot be had.
     #[error("cannot listen on {address}: {cause}")]
-    Bind {
-        /// Which.
-        address: SocketAddr,
-        /// Why not.
-        cause: std::io::Error,
-    },
+    Bind { address: SocketAddr, cause: std::io::Error },
 }
 
-/// A server that listens and has not started to answer.
+/// A bound server that has not started to answer.
 pub struct BoundServer {
     listener: TcpListener,
-    /// Where it listens; the port is the real one where 0 was asked for.
+    /// Local address, with the actual port if 0 was requested.
     pub address: SocketAddr,
     token: Option<BearerToken>,
 }
 
-/// Binds the address, deny by default.
+/// Binds the address. Beyond loopback, a token is required.
 pub async fn bind(address: SocketAddr, token: Option<BearerToken>) -> Result<BoundServer, HttpError> {
     if !address.ip().is_loopback() && token.is_none() {
         return Err(HttpError::NeedsToken(address));
@@ -80,7 +73,7 @@ pub async fn bind(address: SocketAddr, token: Option<BearerToken>) -> Result<Bou
 }
 
 impl BoundServer {
-    /// Answers until `stop` is cancelled; requests that run then have the time of `drain` to end.
+    /// Serves until `stop` is cancelled. Running requests then have `settings.drain` to finish.
     pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
         let (end, workers) = (CancellationToken::new(), Workers::default());
@@ -116,7 +109,7 @@ impl BoundServer {
         shutdown.refuse();
         connections.close_idle();
         tasks.close();
-        // Calls of sessions whose clients broke off run on no connection.
+        // Calls of disconnected sessions have no connection.
         let answered = async || {
             tasks.wait().await;
             shutdown.wait_until_idle().await;

@@ -1,5 +1,5 @@
-//! The page that a browser gets at the printed address: what answers there, and how an MCP client connects to it. It has
-//! no script, fetches nothing, and says nothing that needs the token.
+//! The page that browsers get at the server's address: presets, and how to connect an MCP client. It has no script,
+//! loads nothing, and shows nothing that needs the token.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,
 padding:0 1rem}h1{font-size:1.4rem}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}pre,code{font-family:ui-monospace,monospace}\
 pre{padding:.6rem .8rem;border:1px solid #8886;border-radius:6px;overflow-x:auto}td{padding:.1rem 1.2rem .1rem 0}";
 
-/// Headers that keep the page from running or fetching anything, and other pages from framing it.
+/// Headers against content sniffing, referrer leaks and caching.
 const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_TYPE, "text/html; charset=utf-8"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -28,7 +28,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-store"),
 ];
 
-/// Whether a browser asks, which wants a page; MCP clients want events.
+/// True if the client accepts HTML, as browsers do. MCP clients accept JSON and events.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = accept
@@ -37,7 +37,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     kinds.any(|kind| kind.eq_ignore_ascii_case("text/html"))
 }
 
-/// Makes the page. Without a token anybody may list presets, so it names them.
+/// Renders the page. Lists presets only if no token is required.
 pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) -> BoxResponse {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:8642");
     let rows = if token { Vec::new() } else { rows(presets) };
@@ -56,7 +56,7 @@ pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) ->
     response
 }
 
-/// A preset with its number of tools. `None` if it cannot be served.
+/// A preset and its number of tools. `None` if it cannot be served.
 type PresetRow = (String, Option<usize>);
 
 fn rows(presets: &ServedPresets) -> Vec<PresetRow> {
@@ -84,9 +84,9 @@ fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
         env!("CARGO_PKG_VERSION")
     );
     if token {
-        page += "<p>Requests need the token of this host. Its operator has it.</p>\n";
+        page += "<p>Requests need this host's token. Ask its operator for it.</p>\n";
     } else {
-        page += "<h2>Presets</h2>\n<p><code>/mcp</code> serves the default one; each has an address of its own:</p>\n<table>\n";
+        page += "<h2>Presets</h2>\n<p><code>/mcp</code> serves the default preset. Each preset has its own address:</p>\n<table>\n";
         for (name, tools) in rows {
             let tools = match tools {
                 Some(1) => "1 tool".to_owned(),
@@ -103,7 +103,6 @@ fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
     page
 }
 
-/// Text that is no markup.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut escaped, letter| {
         match letter {

@@ -1,4 +1,4 @@
-//! Answers: those that this layer makes itself, and the body that every answer leaves through.
+//! Responses of the HTTP layer, and the body type of all responses.
 
 use std::{
     convert::Infallible,
@@ -17,26 +17,25 @@ use super::connection::ActiveRequest;
 use crate::serve::envelope;
 pub(super) use crate::serve::mcp::{McpResponse as BoxResponse, json, plain};
 
-/// An answer that says why, as an error of JSON-RPC that belongs to no request.
+/// Returns a JSON-RPC error that belongs to no request.
 pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
     refuse_request(status, Value::Null, why)
 }
 
-/// The same to the request with this id.
+/// Returns a JSON-RPC error for the request with this ID.
 pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxResponse {
     json(status, &envelope::invalid(Some(id), why))
 }
 
-/// A body on its way, with the request that it answers: when it is dropped, the request is over.
+/// A response body. Dropping it ends the request.
 pub(super) struct ResponseBody {
     body: BoxBody<Bytes, Infallible>,
     work: ActiveRequest,
-    /// Where the stream would never end by itself, what ends it.
     end: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl ResponseBody {
-    /// `end` is for a stream that only tells of changes.
+    /// `end` ends a stream of changes.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         mut work: ActiveRequest,

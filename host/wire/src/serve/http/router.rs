@@ -1,5 +1,4 @@
-//! From a request to its answer, in this order: is it meant for us, whose is it, what does it ask for; only
-//! then its body is read.
+//! Request handling, in this order: host and origin, authentication, route, body.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -32,22 +31,17 @@ pub(super) struct Router {
     pub(super) guard: RequestGuard,
     pub(super) bodies: BodyReader,
     pub(super) services: PresetServices,
-    /// Cancelled when the host is to end.
     pub(super) stop: CancellationToken,
     pub(super) large: LargeRequests,
 }
 
-/// What a path stands for.
+/// Destination of a request.
 enum Route {
-    /// MCP, with the preset that the path names.
     Mcp(Option<String>),
-    /// A tool of that preset for programs that speak no MCP.
+    /// A tool of the preset in the path, for programs that do not use MCP.
     Endpoint(Option<String>, &'static ToolEndpoint),
-    /// What people find who open the address in a browser.
     Root,
-    /// Whether the process lives.
     Health,
-    /// Which presets are served.
     Ready,
     Unknown,
 }
@@ -63,7 +57,7 @@ impl Route {
         }
     }
 
-    /// `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
+    /// Parses `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
     fn from_mcp_path(path: &str) -> Option<Self> {
         let rest = path.strip_prefix("/mcp/")?;
         if let Some(endpoint) = endpoints::find(rest) {
@@ -103,7 +97,7 @@ impl Router {
                 response
             }
         };
-        // A client that knows does not send its next request just when this side closes.
+        // Announce the close, so that the client does not send another request at the same moment.
         if self.stop.is_cancelled() || work.is_crowded() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -115,7 +109,7 @@ impl Router {
         response.map(|body| ResponseBody::new(body, work, end))
     }
 
-    /// Liveness, readiness and the page for browsers are for everybody who knows the host's name; the rest is for its clients.
+    /// Routes a request. The probes and the page for browsers need no token.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut ActiveRequest) -> BoxResponse {
         let route = Route::from_path(parts.uri.path());
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
@@ -130,15 +124,15 @@ impl Router {
             Route::Root | Route::Unknown => (None, None),
         };
         match self.guard.authenticate(&parts.headers) {
-            // The call that the request asks for is made in this name.
+            // The caller of the tool.
             Ok(principal) => parts.extensions.insert(principal),
             Err(refusal) => return self.guard.refuse(&refusal, &parts, work.peer()),
         };
         work.mark_admitted();
-        // Which presets there are is not known before. Only clients that may call wait here.
+        // Presets are unknown until then. Only authenticated clients wait here.
         self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
-            return refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.");
+            return refuse(StatusCode::NOT_FOUND, "not found; MCP is served at /mcp and /mcp/p/<preset>");
         };
         let served = match self.served(preset.as_deref()) {
             Ok(served) => served,
@@ -169,7 +163,6 @@ impl Router {
         self.large.answer(size, async move { mcp.answer(request).await }).await
     }
 
-    /// The body of a request that may have one.
     async fn read(
         &self,
         parts: &Parts,
@@ -202,27 +195,26 @@ impl Router {
         }
     }
 
-    /// The preset that the path names.
     fn served(&self, preset: Option<&str>) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
         let Some(preset) = preset else { return Ok(Arc::clone(&self.presets.default)) };
         let presets = self.presets.presets();
         match presets.get(preset) {
             Some(Ok(served)) => Ok(Arc::clone(served)),
             Some(Err(why)) => {
-                let why = format!("Preset '{preset}' cannot be served: {why}");
+                let why = format!("cannot serve preset '{preset}': {why}");
                 Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, &why)))
             }
             None => {
                 let known: Vec<&str> = presets.keys().map(String::as_str).collect();
                 let near = names::did_you_mean(preset, known.iter().copied());
                 let shown = names::quoted(preset, 64);
-                let why = format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
+                let why = format!("unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
                 Err(Box::new(refuse(StatusCode::NOT_FOUND, &why)))
             }
         }
     }
 
-    /// Names and no reasons: those hold paths, and anybody may ask.
+    /// Reports readiness. Omits error messages, because they contain paths and this needs no token.
     fn ready(&self) -> BoxResponse {
         if !self.presets.composed.is_cancelled() {
             let starting = json!({"status": "starting", "presets": 0, "not_served": []});
@@ -241,7 +233,7 @@ impl Router {
     }
 }
 
-/// Whether the answer will be a stream of changes, which has no end of its own.
+/// True if the response may be a stream of changes, which does not end by itself.
 fn is_change_stream(request: &Parts) -> bool {
     let listens = |value: &HeaderValue| value.as_bytes() == b"subscriptions/listen";
     request.method == Method::GET || request.headers.get("mcp-method").is_some_and(listens)

@@ -1,4 +1,4 @@
-//! The protocol behind the port: one service for each preset that a client asked for.
+//! MCP services, created per preset on first use.
 
 use std::{
     collections::HashMap,
@@ -11,25 +11,21 @@ use tokio_util::sync::CancellationToken;
 use super::body::MAX_BODY;
 use crate::serve::{ServedPreset, ServedPresets, events::ReplyStore, mcp::McpService};
 
-/// A preset and the service that was made for it.
 type PresetService = (Arc<ServedPreset>, Arc<McpService>);
 
-/// The services of all presets.
 pub(super) struct PresetServices {
     presets: Arc<ServedPresets>,
-    /// The service of the preset for clients that name none.
     pub(super) default: Arc<McpService>,
-    /// Made when a client first asks for the preset; made anew for a preset that went and came back.
+    /// Created again if the preset was removed and added again.
     by_name: Mutex<HashMap<String, PresetService>>,
-    /// Replies that clients may ask for again.
     kept: Arc<ReplyStore>,
     config: StreamableHttpServerConfig,
 }
 
 impl PresetServices {
-    /// Must be called inside the runtime. Every stream of theirs ends when `end` is cancelled.
+    /// Creates the services inside a runtime. Cancelling `end` closes all streams.
     pub(super) fn new(presets: Arc<ServedPresets>, end: &CancellationToken) -> Self {
-        // Host and Origin were checked before anything comes here.
+        // The guard has already checked Host and Origin.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()

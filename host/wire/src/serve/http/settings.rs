@@ -1,51 +1,44 @@
-//! What a server over HTTP allows its clients: names it goes by, web pages that may call it, how many
-//! connections, and how long each may take for what.
+//! HTTP server settings: host names, web origins, connections and timeouts.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use super::host_names::{HostName, WebOrigin};
 
-/// Connections where neither the operator nor the machine sets fewer.
 pub const MAX_CONNECTIONS: usize = 1_000;
 
-/// How many connections may be asked for.
 const CONNECTION_RANGE: RangeInclusive<usize> = 8..=65_536;
 
-/// The shortest time that a client can be expected to keep.
 const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The longest for one part of an exchange.
+/// Maximum of timeouts within a request.
 const MAX_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The longest between two requests.
+/// Maximum time between two requests.
 const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Why a setting is refused; the text names the value and what is allowed.
+/// Error of an invalid setting. The message contains the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingError(pub(crate) String);
 
-/// What holds for every connection of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
-    /// Names in the Host header, beside those of this machine. Without any, a server beyond loopback takes
-    /// every name, for it cannot know its own.
+    /// Names in the Host header, in addition to loopback names. If empty, a server beyond loopback accepts every name.
     pub hosts: Vec<HostName>,
-    /// Web pages that may call, and get CORS headers; no other page may.
+    /// Web origins that may call. They get CORS headers.
     pub origins: Vec<WebOrigin>,
-    /// Connections at the same time.
     pub connections: usize,
-    /// From the connection, or the first byte of a later request, to the end of its headers.
+    /// Time from the connection, or the first byte of a later request, to the end of its headers.
     pub header_timeout: Duration,
-    /// From the end of the headers to the end of the body.
+    /// Time from the end of the headers to the end of the body.
     pub body_timeout: Duration,
-    /// How long a client may take nothing of what is to be sent to it.
+    /// Maximum time without progress while writing a response.
     pub write_timeout: Duration,
-    /// How long a connection may rest between two requests.
+    /// Maximum time between two requests on a connection.
     pub idle_timeout: Duration,
-    /// How long requests that run may go on once the host is to end.
+    /// Time for running requests to finish during shutdown.
     pub drain: Duration,
-    /// Bytes of memory that the process may have. `None` if unlimited.
+    /// Memory limit of the process in bytes. `None` if unlimited.
     pub memory: Option<u64>,
 }
 
@@ -58,8 +51,7 @@ impl Default for HttpSettings {
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
-            // Longer than the pools of common clients keep a connection, so that none sends a request
-            // just when this side closes.
+            // Longer than the connection pools of common clients, so that none sends a request while this side closes.
             idle_timeout: Duration::from_secs(120),
             drain: Duration::from_secs(30),
             memory: None,
@@ -68,7 +60,6 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// Sets the number of connections.
     pub fn with_connections(mut self, connections: usize) -> Result<Self, SettingError> {
         if !CONNECTION_RANGE.contains(&connections) {
             let (least, most) = CONNECTION_RANGE.into_inner();
@@ -78,13 +69,12 @@ impl HttpSettings {
         Ok(self)
     }
 
-    /// Sets the bytes of memory that the process may have, which larger requests share.
+    /// Sets the memory limit of the process, which larger requests share.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
     }
 
-    /// Sets one of the times, by its name in presets.toml.
     pub fn with_timeout(mut self, name: &str, time: Duration) -> Result<Self, SettingError> {
         let (set, longest) = match name {
             "header_timeout" => (&mut self.header_timeout, MAX_TIMEOUT),
@@ -92,7 +82,7 @@ impl HttpSettings {
             "write_timeout" => (&mut self.write_timeout, MAX_TIMEOUT),
             "idle_timeout" => (&mut self.idle_timeout, MAX_IDLE_TIMEOUT),
             "drain" => (&mut self.drain, MAX_TIMEOUT),
-            _ => return Err(SettingError(format!("there is no time '{name}'"))),
+            _ => return Err(SettingError(format!("unknown timeout '{name}'"))),
         };
         if !(MIN_TIMEOUT..=longest).contains(&time) {
             let (least, most) = (MIN_TIMEOUT.as_millis(), longest.as_secs());

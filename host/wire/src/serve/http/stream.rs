@@ -1,4 +1,4 @@
-//! A TCP stream that says what happens on it, and that does not cut off its own last words.
+//! A TCP stream that reports activity to its connection, and lingers on close so that the last response arrives.
 
 use std::{
     future::Future,
@@ -17,8 +17,8 @@ use tokio::{
 
 use super::connection::HttpConnection;
 
-/// How long, and for how many bytes, a client that is still sending is listened to after the answer. To
-/// close at once would reset the connection, and the client might never see why it was refused.
+/// Time and bytes to keep reading from a client that is still sending. Closing earlier would reset the connection, and
+/// the client might not see the response.
 const MAX_LINGER: Duration = Duration::from_secs(1);
 const MAX_LINGER_BYTES: usize = 8 << 20;
 
@@ -35,7 +35,7 @@ struct LingeringClose {
 
 impl WatchedStream {
     pub(super) fn new(stream: TcpStream, connection: Arc<HttpConnection>) -> Self {
-        // Small replies would wait for the client's delayed acknowledgement, 40 ms each.
+        // Nagle's algorithm would delay small replies by 40 ms.
         let _ = stream.set_nodelay(true);
         Self { stream, connection, lingering: None }
     }
@@ -108,7 +108,7 @@ impl AsyncWrite for WatchedStream {
         let mut dropped = [0; 16 << 10];
         while lingering.left > 0 {
             let mut buffer = ReadBuf::new(&mut dropped);
-            // A client that is gone has read what it wanted.
+            // End of input or an error: the client has closed its side.
             let read = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut buffer));
             if read.is_err() || buffer.filled().is_empty() {
                 break;

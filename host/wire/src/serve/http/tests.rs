@@ -1,4 +1,4 @@
-//! Whose call a request is: the bearer's where the host has a token, the local user's where it has none. And where it runs.
+//! Tests of the principal of requests, and of the thread that runs them.
 
 use std::{
     collections::BTreeMap,
@@ -29,14 +29,13 @@ use crate::serve::{BearerToken, PresetView, ServedPresets};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// The one resource of [`Recorder`].
 const URI: &str = "test://who";
 
-/// A source with one tool and one resource, which remembers who asked for either.
+/// A source with one tool and one resource that records its callers.
 struct Recorder {
     id: SourceId,
     callers: Mutex<Vec<Principal>>,
-    /// Where its calls ran.
+    /// Threads that ran its calls.
     threads: Mutex<Vec<ThreadId>>,
 }
 
@@ -108,19 +107,18 @@ impl Default for Recorder {
     }
 }
 
-/// Who a host with this token takes the sender of a call for that has this header.
+/// Returns the principal of a call with this header, on a host with this token.
 async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
     let called = asked(token, header, "tools/call", json!({"name": "who", "arguments": {}})).await;
     assert_eq!(asked(token, header, "resources/read", json!({"uri": URI})).await, called);
     called
 }
 
-/// The same of any request.
 async fn asked(token: Option<&str>, header: &str, method: &str, params: Value) -> Vec<Principal> {
     lock(&sent(token, header, method, params).await.callers).clone()
 }
 
-/// Sends a request to a host with a recorder. What it is about stands in a header, too.
+/// Sends a request to a host with a recorder. Its name or URI is also in a header.
 async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Arc<Recorder> {
     let source = Arc::new(Recorder::default());
     let listing = source.list(&Map::new()).await.expect("a listing");
@@ -169,7 +167,7 @@ async fn a_call_is_made_in_the_name_that_its_request_was_admitted_under() {
     assert_eq!(
         callers(None, &bearer).await,
         [Principal::Local],
-        "a token that nobody asked for names nobody"
+        "a token is ignored if the host does not require one"
     );
     assert_eq!(callers(Some(TOKEN), &bearer).await, [Principal::Named("token".into())]);
     assert_eq!(callers(Some(TOKEN), "").await, []);

@@ -1,4 +1,4 @@
-//! What a client over pipes sees of calls that are answered where they are read.
+//! Tests of inline calls over pipes.
 
 use std::{
     io,
@@ -24,20 +24,18 @@ use tokio::{
 use super::*;
 use crate::serve::{PresetView, ServedPresets, in_flight::InFlightRequests, stdio, stdio::StdioError};
 
-/// Turns that a test gives to everything else before it looks at what came of it; far more than it takes.
+/// Scheduler turns for other tasks before a check; far more than needed.
 const TURNS: usize = 2_000;
 
-/// Tools that answer at once, wait to be let go, and panic.
 struct Tools {
     id: SourceId,
     let_go: Notify,
-    /// A call has begun to wait.
+    /// Notified when a call starts to wait.
     waiting: Notify,
-    /// A call that waited is over, replied to or not.
     given_up: Arc<Notify>,
 }
 
-/// Tells that the call it belongs to is over.
+/// Notifies on drop that its call is over.
 struct Ended(Arc<Notify>);
 
 impl Drop for Ended {
@@ -93,7 +91,6 @@ impl Source for Tools {
     }
 }
 
-/// Counts how often the host writes.
 struct Counting(DuplexStream, Arc<AtomicUsize>);
 
 impl AsyncWrite for Counting {
@@ -111,7 +108,7 @@ impl AsyncWrite for Counting {
     }
 }
 
-/// A host and the client that started it, with the opening behind them.
+/// A host and its client, after the handshake.
 struct Connection {
     tools: Arc<Tools>,
     input: DuplexStream,
@@ -121,7 +118,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// With so many bytes of room for what the client has not read.
+    /// Starts a host whose output pipe holds this many bytes.
     async fn open(room: usize) -> Self {
         let id = SourceId::Gate("tools".into());
         let (let_go, waiting, given_up) = Default::default();
@@ -151,13 +148,11 @@ impl Connection {
         connection
     }
 
-    /// Sends messages in one piece.
     async fn say(&mut self, messages: &[Value]) {
         let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
         self.input.write_all(lines.as_bytes()).await.expect("a host that reads");
     }
 
-    /// The next reply: the call's id and the text, or the error's.
     async fn reply(&mut self) -> (u64, String) {
         let mut line = String::new();
         self.output.read_line(&mut line).await.expect("a line");
@@ -186,7 +181,7 @@ async fn replies_come_in_the_order_of_the_calls_and_few_writes() {
     for id in 1..=100 {
         assert_eq!(connection.reply().await, (id, format!("text {id}")));
     }
-    // A slow machine may be late for some of them, and writes what it has.
+    // A slow machine may write before all replies are ready.
     let writes = connection.writes.load(Ordering::Relaxed);
     assert!((100 / MAX_BATCHED_REPLIES..=50).contains(&writes), "{writes}");
 }
@@ -196,7 +191,7 @@ async fn a_reply_does_not_wait_for_a_line_that_is_not_there() {
     let mut connection = Connection::open(1 << 20).await;
     connection.say(&[call(1, "echo", "alone")]).await;
     assert_eq!(connection.reply().await, (1, "alone".into()));
-    // Half a line is no line.
+    // An incomplete line does not count as input.
     connection
         .input
         .write_all(format!("{}\n{{\"json", call(2, "echo", "whole")).as_bytes())
@@ -211,7 +206,7 @@ async fn a_call_that_waits_holds_no_other_up() {
     connection.say(&[call(1, "waits", "late"), call(2, "echo", "soon"), call(3, "panics", "")]).await;
     assert_eq!(connection.reply().await, (2, "soon".into()));
     let (failed, text) = connection.reply().await;
-    assert!(failed == 3 && text.contains("The host failed on this call"), "{text}");
+    assert!(failed == 3 && text.contains("the host failed on this call"), "{text}");
     connection.tools.let_go.notify_one();
     assert_eq!(connection.reply().await, (1, "late".into()));
 }
@@ -259,7 +254,7 @@ async fn a_client_that_reads_nothing_is_not_read_from_for_ever() {
     for _ in 0..10 * TURNS {
         yield_now().await;
     }
-    // What waits to be written, what waits to be read, and what is on its way between the two.
+    // The write queue, the read queue and the pipe between them.
     let taken = sent.load(Ordering::Relaxed);
     assert!((60..300).contains(&taken), "{taken}");
     let mut lines = output.lines();

@@ -1,5 +1,5 @@
-//! A call that goes on beside others: on the thread that reads as long as it only waits, for a server say, because to wake
-//! another thread takes longer than most of what it does then; elsewhere as soon as it computes for long.
+//! Concurrent calls. They stay on the thread that reads input while they wait, because waking another thread takes
+//! longer than most of their steps. They move away when a step computes for long.
 
 use std::{
     pin::Pin,
@@ -9,20 +9,18 @@ use std::{
 
 use rmcp::{RoleServer, service::TxJsonRpcMessage};
 
-/// What a call may compute at a stretch where lines are read: what follows waits so long.
+/// Maximum time of a step on the thread that reads input.
 pub(super) const MAX_INLINE_POLL: Duration = Duration::from_millis(1);
 
-/// A call on its way to its reply.
 pub(super) type CallFuture = Pin<Box<dyn Future<Output = TxJsonRpcMessage<RoleServer>> + Send>>;
 
-/// What became of a call.
 pub(super) enum CallStep {
     Done(Box<TxJsonRpcMessage<RoleServer>>),
-    /// It computes, and has to go on elsewhere.
+    /// The call computes for long and must move to another thread.
     Busy(CallFuture),
 }
 
-/// See the module.
+/// A call that is polled on the thread that reads input.
 pub(super) struct InterleavedCall(Option<CallFuture>);
 
 impl InterleavedCall {

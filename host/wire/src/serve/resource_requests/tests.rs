@@ -1,4 +1,4 @@
-//! What clients of either kind of protocol see of resources and prompts.
+//! Tests of resources and prompts, with and without sessions.
 
 mod client;
 mod shelf;
@@ -36,7 +36,6 @@ async fn what_a_preset_does_not_have_does_not_exist() {
         let resources = json!({"listChanged": true, "subscribe": true});
         let expected = json!({"logging": {}, "prompts": changes, "resources": resources, "tools": changes});
         assert_eq!(client.capabilities, expected);
-        // Nobody watches what is nowhere.
         assert!(client.error("resources/subscribe", json!({"uri": "test://nowhere/1"})).await.0 < 0);
         assert_eq!(client.error("resources/read", json!({"uri": 5})).await.0, -32602);
     }
@@ -51,7 +50,7 @@ async fn a_list_goes_on_from_source_to_source() {
         let uris: Vec<Vec<String>> = client.pages().await;
         let (a, b) = (|id| format!("test://a/{id}"), |id| format!("test://b/{id}"));
         let last = vec![a(2), b(0), b(1), "test://c/0".into()];
-        assert_eq!(uris, [vec![a(0), a(1)], last], "and no address that nobody answers for");
+        assert_eq!(uris, [vec![a(0), a(1)], last], "URIs without a source are left out");
         let said = client.ask("resources/list", json!({})).await;
         let first = json!({"uri": a(0), "name": "book", "description": "hidden", "size": 1});
         assert_eq!(said["result"]["resources"][0], first);
@@ -82,7 +81,11 @@ async fn a_cursor_that_nobody_gave_out_is_refused() {
         "A".repeat(1 << 20),
     ] {
         let (code, message) = client.error("resources/list", json!({"cursor": cursor})).await;
-        assert_eq!((code, &*message), (-32602, "Invalid cursor: begin the list anew"), "{cursor:.40}");
+        assert_eq!(
+            (code, &*message),
+            (-32602, "invalid cursor; list again without a cursor"),
+            "{cursor:.40}"
+        );
     }
     for method in ["resources/templates/list", "prompts/list"] {
         let shelf = Shelf::new("a", 3, 2, true);
@@ -111,11 +114,11 @@ async fn what_cannot_be_read_is_an_error_that_says_why() {
         assert_eq!(said["result"]["contents"][0]["blob"], "AP8=");
         for (uri, code, why) in [
             ("test://a/3", not_found, "Book not found: 'test://a/3'"),
-            ("test://a/x/y", not_found, "Unknown resource: 'test://a/x/y'"),
-            ("file:///etc/passwd", not_found, "Unknown resource: 'file:///etc/passwd'"),
-            ("", not_found, "Unknown resource: ''"),
+            ("test://a/x/y", not_found, "unknown resource: 'test://a/x/y'"),
+            ("file:///etc/passwd", not_found, "unknown resource: 'file:///etc/passwd'"),
+            ("", not_found, "unknown resource: ''"),
             ("test://a/down", -32603, "Its engine is down. Start it."),
-            ("test://slow/never", -32603, "'resources/read' was stopped after 0.02 s."),
+            ("test://slow/never", -32603, "'resources/read' was stopped after 0.02 s"),
         ] {
             assert_eq!(
                 client.error("resources/read", json!({"uri": uri})).await,
@@ -128,7 +131,7 @@ async fn what_cannot_be_read_is_an_error_that_says_why() {
         assert_eq!(data["uri"], "test://a/down");
         assert_eq!(data["gatehouse/error"]["type"], "UNAVAILABLE");
         let (code, why) = client.error("resources/read", json!({"uri": "test://a/panic"})).await;
-        assert!(code == -32603 && why.starts_with("The host failed on this call"), "{code} {why}");
+        assert!(code == -32603 && why.starts_with("the host failed on this call"), "{code} {why}");
     }
     assert!(lock(&shelf.readers).iter().all(|reader| *reader == Principal::Local));
 }
@@ -145,7 +148,7 @@ async fn a_read_that_is_given_up_ends_and_holds_no_other_up() {
         .say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}))
         .await;
     shelf.given_up.notified().await;
-    assert_eq!(client.ask("resources/read", one).await["id"], 1, "and nobody answers it");
+    assert_eq!(client.ask("resources/read", one).await["id"], 1, "the cancelled read is not answered");
 }
 
 #[tokio::test]
@@ -192,7 +195,6 @@ async fn clients_are_told_of_the_lists_that_changed() {
         }
         told.sort();
         assert_eq!(told, expected);
-        // Nothing else was told meanwhile.
         assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
     };
     let [prompts, resources] =
@@ -233,13 +235,13 @@ async fn what_a_source_tells_of_a_resource_is_passed_on() {
                 assert_eq!(said["result"], json!({}), "{said}");
             }
         }
-        // Once for many changes, and again where those that it missed are not known: the one that tells is another.
+        // One notification for several changes, and one more after a lost connection, which may have missed changes.
         for goes in [false, true, false] {
             lock(&shelf.told).send_modify(|count| *count += 1);
             if goes {
                 *lock(&shelf.told) = Default::default();
             }
-            // A subscription begins when it is acknowledged, and asks its source then.
+            // A subscription is active once it is acknowledged.
             while lock(&shelf.told).receiver_count() == 0 {
                 tokio::task::yield_now().await;
             }
@@ -268,7 +270,7 @@ async fn two_sources_of_one_address_or_one_prompt_are_refused() {
         built.map(|_| ()).expect_err("refused").to_string()
     };
     let told = offers([Shelf::new("a", 1, 1, false), Shelf::new("a", 1, 1, false)]).await;
-    assert!(told.starts_with("Resource collision: gate 'a' has 'test://a/{id}' and gate 'a' has"), "{told}");
+    assert!(told.starts_with("resource collision: gate 'a' has 'test://a/{id}' and gate 'a' has"), "{told}");
     let told = offers([Shelf::new("a", 0, 0, true), Shelf::new("a", 0, 0, true)]).await;
-    assert_eq!(told, "Prompt name collision: 'read_a' in both gate 'a' and gate 'a'.");
+    assert_eq!(told, "prompt name collision: 'read_a' in both gate 'a' and gate 'a'");
 }

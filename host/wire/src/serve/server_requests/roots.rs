@@ -1,16 +1,14 @@
-//! The question in which directories a client works.
+//! The roots of a client.
 
 use gatehouse_core::Fault;
 use rmcp::model::{InputRequest, InputRequests};
 use serde_json::{Map, Value, json};
 
-/// The method that asks.
 pub(super) const METHOD: &str = "roots/list";
 
-/// Maximum roots that are read: more than one decide nothing.
+/// Maximum roots to read. Callers only use a single root.
 const MAX_ROOTS: usize = 2;
 
-/// The question for a client that repeats its request with the answer.
 pub(super) fn requests() -> Result<InputRequests, Fault> {
     let request: InputRequest = serde_json::from_value(json!({"method": METHOD}))
         .map_err(|error| Fault::internal(format!("cannot ask the client for its roots: {error}")))?;
@@ -19,7 +17,6 @@ pub(super) fn requests() -> Result<InputRequests, Fault> {
     Ok(requests)
 }
 
-/// The addresses in an answer.
 pub(super) fn parse_roots(answer: &Map<String, Value>) -> Vec<String> {
     let roots = answer.get("roots").and_then(Value::as_array).into_iter().flatten();
     roots.filter_map(|root| root.get("uri")?.as_str().map(str::to_owned)).take(MAX_ROOTS).collect()

@@ -1,4 +1,4 @@
-//! What clients over pipes see of calls that ask them something, in both eras.
+//! Tests over pipes of calls that ask the client for input, with and without sessions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,13 +18,12 @@ use tokio::{
 use super::*;
 use crate::serve::{PresetView, ServedPresets, in_flight::InFlightRequests, stdio, workers::Workers};
 
-/// A tool that asks as often as its arguments say, and tells the client of each answer.
+/// A tool that asks as often as its arguments request, and logs each answer.
 struct Asker {
     id: SourceId,
     over: Arc<Notify>,
 }
 
-/// Tells that the call it belongs to is over.
 struct Ended(Arc<Notify>);
 
 impl Drop for Ended {
@@ -80,7 +79,6 @@ impl Source for Asker {
     }
 }
 
-/// A host and the client that started it.
 struct Connection {
     presets: Arc<ServedPresets>,
     over: Arc<Notify>,
@@ -112,7 +110,6 @@ impl Connection {
         Self { presets, over, input, output: BufReader::new(output), _host: host }
     }
 
-    /// One that shook hands.
     async fn with_session(capabilities: Value) -> Self {
         let mut client = Self::open().await;
         let who = json!({"name": "c", "version": "1"});
@@ -138,7 +135,7 @@ impl Connection {
         self.say(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
     }
 
-    /// Calls as a client since 2026-07-28 does, and hears the result.
+    /// Calls a tool as a client since 2026-07-28, and returns the result.
     async fn result(&mut self, id: u64, more: Value) -> Value {
         let mut params = object(json!({"name": "ask", "arguments": {}, "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -186,7 +183,7 @@ async fn a_client_that_cannot_or_will_not_is_named() {
     let mut client = Connection::with_session(json!({})).await;
     client.call(1, json!({"name": "ask"})).await;
     let reply = client.hear().await;
-    assert!(text(&reply).starts_with("The client 'c' cannot show a form to the user."), "{reply}");
+    assert!(text(&reply).starts_with("the client 'c' cannot show a form to the user"), "{reply}");
 
     let mut client = Connection::with_session(json!({"elicitation": {}})).await;
     client.call(1, json!({"name": "ask"})).await;
@@ -194,7 +191,7 @@ async fn a_client_that_cannot_or_will_not_is_named() {
     let error = json!({"code": -32603, "message": "no screen"});
     client.say(json!({"jsonrpc": "2.0", "id": asked["id"], "error": error})).await;
     let reply = client.hear().await;
-    assert!(text(&reply).starts_with("The client refused the question: no screen (-32603)"), "{reply}");
+    assert!(text(&reply).starts_with("the client refused the question: no screen (-32603)"), "{reply}");
 }
 
 #[tokio::test]
@@ -259,7 +256,7 @@ async fn only_the_same_call_goes_on() {
         assert_eq!(error["error"]["code"], -32602, "{error}");
         assert!(error["error"]["message"].as_str().is_some_and(|why| why.contains("Call the tool again")));
     }
-    // What lacks an answer is asked again, under another name.
+    // Without all answers, the host asks again with a new state token.
     let again = client.result(3, json!({"arguments": {"times": 1}, "requestState": state})).await;
     let other = again["result"]["requestState"].clone();
     assert!(other.is_string() && other != state, "{again}");
@@ -275,13 +272,13 @@ async fn a_call_that_nobody_answers_is_given_up() {
     let mut client = Connection::open().await;
     let asked = client.result(1, json!({})).await;
     assert_eq!(client.presets.parked.len(), 1);
-    // Its own time is thirty seconds, which stand still.
+    // The call's own limit of thirty seconds is paused.
     tokio::time::advance(Duration::from_secs(599)).await;
     assert_eq!(client.presets.parked.len(), 1);
     client.over.notified().await;
     let state = asked["result"]["requestState"].clone();
     let late = client.result(2, json!({"requestState": state, "inputResponses": {"1": accepted(1)}})).await;
-    assert!(late["error"]["message"].is_string() || text(&late).contains("nobody answered"), "{late}");
+    assert!(late["error"]["message"].is_string() || text(&late).contains("no answer arrived"), "{late}");
 }
 
 #[test]

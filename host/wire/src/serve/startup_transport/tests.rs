@@ -1,4 +1,4 @@
-//! What a client gets while its preset is being composed, and when.
+//! Tests of messages during startup.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,6 @@ use tokio::{
 use super::*;
 use crate::serve::{PresetView, ServedPresets, stdio, workers::Workers};
 
-/// A client that says what a test sends.
 struct Client(UnboundedReceiver<RxJsonRpcMessage<RoleServer>>);
 
 impl Transport<RoleServer> for Client {
@@ -44,7 +43,6 @@ fn opening() -> (Sender, CancellationToken, StartupTransport<Client>) {
     (sender, composed, opening)
 }
 
-/// Sends these, and closes nothing.
 fn say(sender: &Sender, methods: &[&str]) {
     for method in methods {
         let mut message = json!({"jsonrpc": "2.0", "method": method});
@@ -60,7 +58,7 @@ fn say(sender: &Sender, methods: &[&str]) {
     }
 }
 
-/// The method of the next message. `None` if the client is gone.
+/// Returns the method of the next message. `None` if the client disconnected.
 async fn next(opening: &mut StartupTransport<Client>) -> Option<String> {
     let message = serde_json::to_value(opening.receive().await?).expect("JSON");
     Some(message["method"].as_str().expect("a method").to_owned())
@@ -102,7 +100,7 @@ async fn a_client_that_leaves_is_noticed_at_once() {
     drop(sender);
     assert_eq!(next(&mut one).now_or_never(), Some(None));
 
-    // What it asked for before is still answered, if it can be.
+    // Earlier requests are still answered if possible.
     let (sender, composed, mut other) = opening();
     say(&sender, &["tools/list"]);
     drop(sender);

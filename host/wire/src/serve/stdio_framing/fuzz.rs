@@ -1,4 +1,4 @@
-//! Whatever a client may send over stdio.
+//! Fuzz target for stdio input.
 
 use std::io::Cursor;
 
@@ -6,7 +6,6 @@ use rmcp::transport::Transport;
 
 use super::LineTransport;
 
-/// Reads lines to their end, as a host does, and answers what is no message.
 pub(crate) fn lines(input: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let mut lines = LineTransport::new((Cursor::new(input.to_vec()), tokio::io::sink()));

@@ -1,4 +1,4 @@
-//! One line as a message, or the answer to what is not a message.
+//! Parsing of one line.
 
 use gatehouse_core::json::{self as bounds, MAX_VALUES};
 use rmcp::{
@@ -14,10 +14,10 @@ use crate::serve::{
     json_text::{MessageOutline, replace_lone_surrogates},
 };
 
-/// A message, or the answer to what is not one, if that is answered.
+/// A message, or the error response to send, if any.
 pub(super) type ParsedLine = Result<RxJsonRpcMessage<RoleServer>, Option<Value>>;
 
-/// A message, or the answer to what is not a message; no answer to blank lines and to notifications we do not know.
+/// Parses a line. Blank lines and unknown notifications get no response.
 pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
     let line = replace_lone_surrogates(line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line));
     let line = line.trim_ascii();
@@ -25,18 +25,18 @@ pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
         return Err(None);
     }
     if bounds::too_many_values(line) {
-        let why = format!("The message has more than {} values", MAX_VALUES);
+        let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
         return Err(Some(envelope::invalid(MessageOutline::new(line).request_id, why)));
     }
     let message = serde_json::from_slice(line);
-    // What reads as a notification may be a request whose id is invalid.
+    // rmcp parses a request with an invalid ID as a notification.
     if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
         envelope::check(line).map_err(Some)?;
     }
     message.map_err(|_| envelope::unreadable(line))
 }
 
-/// Whether rmcp leaves its opening with this message, in which it takes a notification for an error.
+/// True if this message ends rmcp's handshake, during which notifications are errors.
 pub(super) fn ends_handshake(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     let JsonRpcMessage::Request(request) = message else { return false };
     match &request.request {
@@ -52,11 +52,11 @@ pub(super) fn ends_handshake(message: &RxJsonRpcMessage<RoleServer>) -> bool {
 }
 
 pub(super) fn too_long(ends: &[u8], length: usize) -> Value {
-    let why = format!("The message has {length} bytes, the most is {MAX_LINE}");
+    let why = format!("the message is {length} bytes; the limit is {MAX_LINE}");
     envelope::invalid(find_id(ends), why)
 }
 
-/// The id in what is left of a message: before its parameters, or behind them.
+/// Finds the ID in the ends of a message: before or after its parameters.
 fn find_id(ends: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(ends);
     let head = text.split("\"params\"").next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! What the connection answers by itself.
+//! Tests of replies that the connection creates itself.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, duplex};
 
 use super::*;
 
-/// What the connection answers by itself to these lines.
+/// Returns these replies for the given lines.
 async fn answers(input: Vec<u8>) -> Vec<Value> {
     let (ours, mut theirs) = duplex(1 << 20);
     let (reader, mut feeder) = duplex(1 << 16);
@@ -86,7 +86,7 @@ async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
     assert_eq!(ids, [json!(3), json!("z"), Value::Null, Value::Null]);
     assert_eq!(
         said[0]["error"]["message"],
-        format!("The message has {} bytes, the most is {MAX_LINE}", id_first.len() + 1)
+        format!("the message is {} bytes; the limit is {MAX_LINE}", id_first.len() + 1)
     );
     assert_eq!(said[3]["error"]["code"], -32700, "what follows is read as a line of its own");
 }
@@ -104,7 +104,7 @@ async fn a_large_line_is_parsed_elsewhere_and_marked() {
     lines.begun = true;
     let mut marked = Vec::new();
     loop {
-        // What is parsed here is there at once.
+        // Lines parsed on this thread are ready immediately.
         let first = futures_util::poll!(std::pin::pin!(lines.receive()));
         let (message, waited) = match first {
             std::task::Poll::Ready(message) => (message, false),

@@ -1,4 +1,4 @@
-//! When a server is asked what it lists: for the first time without keeping anybody waiting, and again when it says so.
+//! Timing of listings: the first does not block clients, and reported changes cause another.
 
 use gatehouse_core::Source as _;
 
@@ -18,8 +18,8 @@ async fn a_first_listing_keeps_no_caller_waiting_and_is_announced() {
     let began = Instant::now();
     let pending = list_now(&server).await.expect_err("nothing is known");
     assert_eq!((began.elapsed(), pending.until), (Duration::ZERO, Some(began + Duration::from_secs(5))));
-    assert_eq!(pending.why, "server 's' is still starting.");
-    // All who ask meanwhile share the attempt, and it goes on beyond their patience.
+    assert_eq!(pending.why, "server 's' is still starting");
+    // All callers share the attempt, which outlasts their wait.
     pass(20).await;
     assert!(
         list_now(&server)
@@ -56,7 +56,7 @@ async fn one_that_cannot_be_listed_is_asked_again_while_somebody_wants_it() {
     pass(3_600).await;
     let attempts = connector.attempts.load(Ordering::SeqCst);
     pass(3_600).await;
-    assert_eq!(connector.attempts.load(Ordering::SeqCst), attempts, "nobody wants it any more");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), attempts, "no client needs it any more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn a_flood_of_changes_causes_few_listings() {
         pass(1).await;
     }
     assert!(lists() <= 10, "{} listings", lists());
-    // What came last is listed, and afterwards a change is listed at once again.
+    // The last change is listed, and a later one is listed immediately.
     pass(200).await;
     let before = lists();
     server.lists_changed();

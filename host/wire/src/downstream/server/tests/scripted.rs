@@ -1,4 +1,4 @@
-//! A connector, and connections, that do what a test tells them.
+//! Scripted connector and connections.
 
 use super::*;
 use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd};

@@ -1,4 +1,4 @@
-//! Resources of servers of both eras, followed and let go.
+//! Subscriptions to servers of both lifecycles.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use crate::downstream::{
     pipe_transport::PipeTransport,
 };
 
-/// What a server answers to a request, and what it tells then.
 fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     let result = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
     let told = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
@@ -53,7 +52,7 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     }
 }
 
-/// A session with such a server, and what the server heard.
+/// Connects to such a server. The channel yields the methods that it received.
 async fn session(
     mode: ClientLifecycleMode,
     subscribes: bool,

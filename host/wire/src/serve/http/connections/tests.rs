@@ -1,4 +1,4 @@
-//! Who goes when there is no room.
+//! Tests of eviction order.
 
 use tokio::time::advance;
 
@@ -17,7 +17,6 @@ async fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
     all.admit(peer()).await.expect("room")
 }
 
-/// The connection that goes next, by its place among these.
 fn goes(all: &OpenConnections, entries: &[&ConnectionGuard]) -> Option<usize> {
     let before: Vec<bool> = entries.iter().map(|entry| entry.connection.is_closing()).collect();
     all.make_room().then(|| {
@@ -51,7 +50,7 @@ async fn strangers_go_first_and_running_calls_never() {
     rest.mark_admitted();
     drop(rest);
     resting.connection.record_flushed();
-    // Asking for something does not make a stranger known.
+    // A request without a token does not authenticate a client.
     let refused = first.connection.begin_request();
     let every = [&calling, &resting, &standing, &sending, &first, &second];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
@@ -161,7 +160,7 @@ async fn there_are_never_more_than_there_may_be() {
     assert!(all.admit(peer()).await.is_none(), "a call runs on each");
     drop(works);
     entries.iter().for_each(|entry| entry.connection.record_flushed());
-    // The one that is closed has to be gone before its place is taken.
+    // The evicted connection must close before its place is free.
     let waiting = tokio::spawn({
         let all = Arc::clone(&all);
         async move { entered(&all).await }

@@ -1,4 +1,4 @@
-//! A client that talks to a host over pipes, in either kind of protocol.
+//! A test client over pipes, for any protocol version.
 
 use std::sync::Arc;
 
@@ -21,13 +21,11 @@ pub(super) async fn view(shelves: &[&Arc<Shelf>]) -> PresetView {
     PresetView { catalog, instructions: None }
 }
 
-/// A client that speaks a version of the protocol to a host of its own.
 pub(super) struct Client {
     pub(super) presets: Arc<ServedPresets>,
     input: DuplexStream,
     output: BufReader<DuplexStream>,
     version: &'static str,
-    /// What the host declares.
     pub(super) capabilities: Value,
 }
 
@@ -92,7 +90,7 @@ impl Client {
         (error["code"].as_i64().unwrap_or_default(), error["message"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Every address of the list, page by page.
+    /// Lists all URIs, page by page.
     pub(super) async fn pages(&mut self) -> Vec<Vec<String>> {
         let (mut pages, mut params) = (Vec::new(), json!({}));
         loop {

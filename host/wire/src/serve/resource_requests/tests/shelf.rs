@@ -1,4 +1,4 @@
-//! A source with resources and prompts, which fails where its name or an address says so.
+//! A source of resources and prompts. Some names and URIs make it fail.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,20 +18,18 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 
-/// Has resources, of which it lists so many a page; and a prompt, where it is told to have one.
+/// Lists a given number of resources per page, and optionally has a prompt.
 pub(super) struct Shelf {
     id: SourceId,
     resources: u64,
     page: u64,
     prompt: bool,
     pub(super) readers: Mutex<Vec<Principal>>,
-    /// A read that never ends is given up.
     pub(super) given_up: Arc<Notify>,
-    /// What tells of changes of its first resource.
+    /// Reports changes of the first resource.
     pub(super) told: Mutex<watch::Sender<u64>>,
 }
 
-/// Tells that the read it belongs to is over.
 struct Ended(Arc<Notify>);
 
 impl Drop for Ended {
