@@ -1,8 +1,8 @@
-//! BM25 over a few thousand pieces of one text, in memory, with the words that search has: stemmed, without common
-//! ones, identifiers in parts.
+//! BM25 over the pieces of one text. Terms are those of search: stemmed, without stop words, identifiers split into
+//! parts.
 //!
-//! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the
-//! usual k1 = 1.2 and b = 0.75 and the idf that cannot become negative.
+//! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 = 1.2, b = 0.75 and
+//! an idf that cannot be negative.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,16 @@ use gatehouse_core::search::for_each_term;
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Different words of a query that count.
 const MAX_QUERY_WORDS: usize = 256;
 
-/// One score per document, 0 where no word of the query occurs.
+/// Returns one score per document, 0 if it contains no query term.
 pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
     let mut asked: Vec<String> = Vec::new();
     for_each_term(query, |word| asked.push(word.to_owned()));
     asked.sort();
     asked.dedup();
     asked.truncate(MAX_QUERY_WORDS);
-    // (document, times) per query word; a word's postings are all that its score needs.
+    // (document, occurrences) per query term.
     let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); asked.len()];
     let index: HashMap<&str, usize> = asked.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
     let mut lengths = Vec::with_capacity(documents.len());

@@ -1,36 +1,34 @@
-//! Cuts text into pieces of at most so many tokens, at the places a reader would choose: at headings, around
-//! blocks of code and tables, between lines, between sentences, and inside a sentence only when there is no other
-//! place. A block that fits a budget stays whole.
+//! Splits text into chunks with a token limit: at headings and around code blocks and tables, then between lines, then
+//! between sentences, and inside a sentence only if necessary. A block that fits its budget stays whole.
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::layout::{SpanKind, TextLayout, TextSpan};
 
-/// A piece of the text: bytes `start..end`, `tokens` of them by the tokenizer.
+/// A piece of the text: bytes `start..end`, which are `tokens` tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) tokens: usize,
     pub(crate) kind: SpanKind,
-    /// Where the stretch begins and ends that it was cut from.
+    /// The bounds of the [`TextSpan`] it was cut from.
     pub(crate) span: (usize, usize),
-    /// The heading that it stands under; of a heading, its own.
+    /// Index of its heading. A heading's own section is itself.
     pub(crate) section: Option<usize>,
-    /// The line in which it begins, from 0, and the characters of that line before it.
+    /// Zero-based line and column, in characters, of its start.
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// How long pieces may be, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkSizes {
     pub(crate) prose: usize,
-    /// Longer blocks are cut between their lines.
+    /// Maximum for a code block or table. A longer one is cut between lines.
     pub(crate) block: usize,
 }
 
-/// The chunks of a text. Together they are the text, byte for byte.
+/// Splits a text into chunks that, joined, are the text byte for byte.
 pub(crate) fn chunks(
     text: &str,
     layout: &TextLayout,
@@ -64,7 +62,6 @@ struct ChunkBuilder<'a> {
 }
 
 impl ChunkBuilder<'_> {
-    /// Lines, put together while they fit, and cut further where one alone is too long.
     fn lines(&mut self, span: &TextSpan, cut: bool) {
         let first = self.chunks.len();
         let mut start = span.start;
@@ -78,8 +75,8 @@ impl ChunkBuilder<'_> {
         }
     }
 
-    /// Halves a stretch at the sentence end, else the space, else the character nearest its middle, until
-    /// every part fits. The depth is bounded by the logarithm of the length.
+    /// Splits a range until each part fits: at the first sentence end after the middle, else at a space, else at the
+    /// middle. The recursion depth is logarithmic in the length.
     fn split(&mut self, start: usize, end: usize, first: usize, span: &TextSpan) {
         let part = &self.text[start..end];
         if let Some(tokens) = self.counter.count_up_to(part, self.size, TokenEncoding::O200k) {
@@ -116,7 +113,6 @@ impl ChunkBuilder<'_> {
     }
 }
 
-/// Says where each chunk begins.
 fn place(text: &str, chunks: &mut [Chunk]) {
     let mut at = (0, 0);
     for chunk in chunks {
@@ -125,7 +121,7 @@ fn place(text: &str, chunks: &mut [Chunk]) {
     }
 }
 
-/// The line and the column after a text that begins at these.
+/// Returns the position after `text` if it starts at the given line and column.
 pub(crate) fn advance((line, column): (usize, usize), text: &str) -> (usize, usize) {
     match text.rfind('\n') {
         Some(last) => {

@@ -1,8 +1,7 @@
-//! Says a text in fewer tokens and leaves nothing out.
+//! Re-encodes JSON and tables in fewer tokens without loss.
 //!
-//! JSON goes without its blanks; each list (or map) of objects that have much the same keys becomes a [`table`] below the
-//! rest: one line names the keys, then a line for each row. Every value can be read back, numbers by their very text; the order
-//! of an object's keys is not kept. A first line says how to read it.
+//! JSON loses its whitespace, and each list (or map) of objects with similar keys becomes a [`table`]. Every value can
+//! be restored exactly, but not the order of keys. The first line explains the notation.
 
 mod cell;
 #[cfg(test)]
@@ -27,13 +26,12 @@ use crate::{
 use cell::minified;
 use table::CompactTable;
 
-/// Bytes of the longest text that is tried: both forms are counted, and what is longer gets a digest anyway.
+/// Maximum input in bytes. Both forms have to be counted, and longer texts get a digest anyway.
 const MAX_COMPACT_BYTES: usize = 256 << 10;
 
-/// How deep tables are looked for. Each level may read what is below it once more.
+/// Maximum nesting depth for tables. Each level may read its content once more.
 const MAX_TABLE_DEPTH: usize = 24;
 
-/// See [`gatehouse_core::ports::Text::compact`].
 pub(crate) fn compact(text: &str) -> Option<CompactText> {
     if text.len() > MAX_COMPACT_BYTES {
         return None;
@@ -48,12 +46,12 @@ pub(crate) fn compact(text: &str) -> Option<CompactText> {
     })
 }
 
-/// The form, which may be longer than the text.
+/// Returns the compact form, which may be longer than the text.
 fn form(text: &str) -> Option<String> {
     let RecognizedText::Rows(kind, document) = RecognizedText::from_text(text) else { return None };
     let whole = match kind {
         "JSON" => document.note.is_none(),
-        // Lines that are no JSON stand as strings without quotes, and cells in quotes have other escapes.
+        // Lines that are not JSON are strings without quotes here, and quoted cells use different escapes.
         "JSON Lines" => {
             document.children(ParsedDocument::ROOT).all(|line| document.kind(line) != NodeKind::String)
         }
@@ -68,7 +66,7 @@ fn form(text: &str) -> Option<String> {
     let mut writer = CompactWriter { document: &document, tables: Vec::new() };
     let mut skeleton = String::new();
     writer.value(ParsedDocument::ROOT, 0, &mut skeleton);
-    // What is no JSON has no meaning beside a table.
+    // Only JSON is compact without a table: its syntax needs no explanation.
     if writer.tables.is_empty() {
         return (kind == "JSON").then_some(skeleton);
     }
@@ -113,18 +111,17 @@ impl CompactWriter<'_, '_> {
     }
 }
 
-/// The first line. It says what occurs.
 fn explanation(kind: &str, tables: &[CompactTable]) -> String {
     let any = |has: fn(&CompactTable) -> bool| tables.iter().any(has);
     let mut out = format!(
-        "{kind} in short, nothing left out. `#1` stands for the rows under `#1:`, which begin with their keys"
+        "{kind}, compacted without loss. `#1` means the rows under `#1:`, which start with their keys"
     );
     let mut say = |occurs: bool, what: &str| out.push_str(if occurs { what } else { "" });
-    say(any(|t| t.keyed), "; under `#1{}:` each row begins with its own key");
+    say(any(|t| t.keyed), "; under `#1{}:` each row starts with its own key");
     say(any(|t| t.nested), "; `a.b` is b in a");
-    say(any(|t| t.same), "; `k=v` holds in all rows");
-    say(any(|t| t.prefixed), "; `k^=v`: all begin with v");
+    say(any(|t| t.same), "; `k=v` applies to all rows");
+    say(any(|t| t.prefixed), "; `k^=v`: all start with v");
     say(any(|t| t.lists), "; `k[a,b]`: lists of objects with these keys");
-    say(any(|t| t.missing), "; an empty cell is no key");
+    say(any(|t| t.missing), "; an empty cell means no key");
     out + "; bare words are strings.\n"
 }

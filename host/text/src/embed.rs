@@ -1,9 +1,8 @@
-//! `local/ghse-256`: a vector for each token and their weighted sum, without a network and without a model
-//! to run. It knows English and Latin script; texts of other scripts have no known token and no vector.
+//! The embedding model `local/ghse-256`: a weighted sum of one vector per token, without network or inference. It
+//! supports English and other text in Latin script. Text in another script has no known token and no vector.
 //!
-//! The table (model2vec format, `assets/ghse-256`) is part of the binary and is read where it lies, so it
-//! costs memory only for the pages that are touched. The tests check its digest; on first use its
-//! structure is checked and the vocabulary is indexed.
+//! The table (model2vec format, `assets/ghse-256`) is part of the binary and is read in place, so only the pages it
+//! touches use memory.
 
 mod vector_table;
 mod vocabulary;
@@ -19,13 +18,12 @@ use gatehouse_core::{
 use vector_table::VectorTable;
 use vocabulary::WordPieceVocabulary;
 
-/// Numbers in a vector.
 pub const DIMENSION: usize = 256;
 
-/// The most of a text that is read, in bytes: some ten pages, of which a sum of tokens says nothing any more.
+/// Maximum bytes read of a text: about ten pages. Sums of more tokens no longer distinguish texts.
 pub(crate) const MAX_BYTES: usize = 32 << 10;
 
-/// Work of about a millisecond, in bytes of text; more of it leaves the runtime's threads to others.
+/// Bytes of text to embed inline, about one millisecond of work. A larger amount runs on a blocking thread.
 const MAX_INLINE_BYTES: usize = 48 << 10;
 
 static TABLE: &[u8] = include_bytes!("../assets/ghse-256/model.safetensors");
@@ -36,21 +34,21 @@ struct StaticModel {
     vocabulary: WordPieceVocabulary<'static>,
 }
 
-/// Made once, on first use. What could fail is decided when the binary is built, and tested.
+/// Cannot fail at run time: the assets are in the binary and tested.
 static MODEL: LazyLock<StaticModel> = LazyLock::new(|| {
-    let table = VectorTable::read(TABLE).expect("the table in the binary is the one that was tested");
-    let vocabulary = WordPieceVocabulary::read(WORDS, table.rows()).expect("so is the vocabulary");
+    let table = VectorTable::read(TABLE).expect("the embedded vector table is valid");
+    let vocabulary =
+        WordPieceVocabulary::read(WORDS, table.rows()).expect("the embedded vocabulary is valid");
     StaticModel { table, vocabulary }
 });
 
-/// The embedding model that is always there.
+/// The built-in embedding model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalEmbedder;
 
 impl LocalEmbedder {
-    /// The vector of a text, [`DIMENSION`] numbers long; none where no token of it is known. Takes
-    /// microseconds (the first call some milliseconds), at worst a few milliseconds for a hostile text.
-    /// Of a text longer than [`MAX_BYTES`] the beginning counts.
+    /// Returns a vector of [`DIMENSION`] numbers, `None` if no token is known. Takes microseconds (the first call
+    /// milliseconds), and at most a few milliseconds for a hostile text. Reads only the first [`MAX_BYTES`].
     pub fn vector(&self, text: &str) -> EmbeddingVector {
         let model = &*MODEL;
         let mut sum = [0.0_f32; DIMENSION];
@@ -71,7 +69,8 @@ impl Embedder for LocalEmbedder {
         "local/ghse-256"
     }
 
-    /// Many texts are embedded off the runtime, a batch at a time, so that dropping the future ends the work.
+    /// Embeds many texts off the runtime in batches, so that dropping the future stops the work after the current
+    /// batch.
     async fn embed(
         &self,
         texts: &[String],
@@ -90,13 +89,13 @@ impl Embedder for LocalEmbedder {
                 batch.iter().map(|text| text[..text.floor_char_boundary(MAX_BYTES)].to_owned()).collect();
             let work = move || batch.iter().map(|text| LocalEmbedder.vector(text)).collect::<Vec<_>>();
             let done = tokio::task::spawn_blocking(work).await;
-            vectors.extend(done.map_err(|_| Fault::internal("The local embedding model broke down."))?);
+            vectors.extend(done.map_err(|_| Fault::internal("the local embedding model failed"))?);
         }
         Ok(vectors)
     }
 }
 
-/// How many of the texts make a batch of some five milliseconds.
+/// Returns how many of the texts form a batch of about five milliseconds.
 fn batch(texts: &[String]) -> usize {
     let mut size = 0;
     let fits = texts.iter().take_while(|text| {
@@ -110,7 +109,7 @@ fn bytes(texts: &[String]) -> usize {
     texts.iter().map(|text| read(text)).sum()
 }
 
-/// Bytes of a text that are read, and what a call costs without any.
+/// Returns the cost of a text: the bytes read, plus a fixed cost per call.
 fn read(text: &str) -> usize {
     text.len().min(MAX_BYTES) + 64
 }

@@ -1,8 +1,8 @@
-//! Makes text fit a token budget by leaving out what does not answer the query, without a model.
+//! Shortens text to a token budget by dropping the parts that do not answer the query, without a model.
 //!
-//! The text is parted into headings, blocks and prose ([`crate::layout`]), and those into chunks of about 120 tokens.
-//! Chunks are ranked, each with the headings that lead to it ([`rank`]; [`summary`] where there is no query), taken by
-//! rank while they fit, and printed in the order of the document ([`keep`]) with a mark for each gap ([`gap`], [`mark`]).
+//! The text is split into chunks ([`crate::layout`], [`crate::chunks`]). Chunks are ranked together with their headings
+//! ([`rank`], or [`summary`] without a query), taken by rank while they fit, and printed in document order ([`keep`])
+//! with a mark for each gap ([`gap`], [`mark`]).
 
 mod gap;
 mod keep;
@@ -33,20 +33,17 @@ use crate::{
 /// Tokens per chunk. Measured together with the kernel of [`rank`].
 const CHUNK_TOKENS: usize = 120;
 
-/// Chunks that a budget should hold at least, and the fewest tokens of one.
 const MIN_CHUNKS: usize = 8;
 const MIN_CHUNK: usize = 24;
 
-/// The smallest budget that can hold a chunk and its gap marks.
+/// Minimum budget: one chunk and its gap marks.
 const MIN_BUDGET: usize = 64;
 
-/// What the marks around a block cost that takes all of a budget.
+/// Tokens reserved for the marks around a block that uses the whole budget.
 const MARK_TOKENS: usize = 48;
 
-/// Headings above a chunk that are ranked with it.
 const MAX_RANKED_HEADINGS: usize = 2;
 
-/// The extractor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extractor;
 
@@ -61,9 +58,9 @@ impl TextCompressor for Extractor {
         let fits = tokens_in <= budget;
         if !fits && (budget as usize) < MIN_BUDGET {
             return Err(Fault::invalid(format!(
-                "A budget of {budget} tokens is too small to extract from {tokens_in} tokens."
+                "a budget of {budget} tokens is too small to extract from {tokens_in} tokens"
             ))
-            .hint(format!("Give at least {MIN_BUDGET}.")));
+            .hint(format!("Use at least {MIN_BUDGET} tokens.")));
         }
         if fits && asked.is_none() {
             return Ok(TextExtract {
@@ -110,7 +107,7 @@ impl TextCompressor for Extractor {
     }
 }
 
-/// The chunks that are ranked: all but headings that have something under them.
+/// The chunks to rank: all except headings with content.
 struct RankedChunks {
     chunks: Vec<usize>,
     texts: Vec<String>,
@@ -143,7 +140,6 @@ impl RankedChunks {
         self.texts.iter().map(String::as_str).collect()
     }
 
-    /// Ranks as those of all chunks, none for those that were not ranked.
     fn spread(&self, ranks: &[f64], chunks: usize) -> Vec<Option<f64>> {
         let mut all = vec![None; chunks];
         self.chunks.iter().zip(ranks).for_each(|(at, rank)| all[*at] = Some(*rank));

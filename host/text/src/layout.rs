@@ -1,8 +1,7 @@
-//! What a text is made of: headings with what stands under them, fenced code and tables, and the rest.
+//! The structure of a text: headings with their sections, fenced code, tables and prose.
 //!
-//! Headings are those of Markdown (`#`, or underlined), reStructuredText (underlined, perhaps overlined) and AsciiDoc
-//! (`=`); in source code they are the lines that define something, and the comments above such a line belong to it.
-//! One pass over the lines, each looked at by itself and with the one or two before it.
+//! Headings follow Markdown (`#` or underlined), reStructuredText (underlined, optionally overlined) and AsciiDoc
+//! (`=`). In source code, the lines of definitions are headings, together with the comments above them.
 
 mod code;
 mod line;
@@ -10,13 +9,12 @@ mod line;
 pub(crate) use self::code::{definition, is_code};
 use self::line::{BlockFence, LineKind};
 
-/// A stretch of a text, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextSpan {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) kind: SpanKind,
-    /// The heading that it stands under, as an index of [`TextLayout::headings`]; of a heading, its own.
+    /// Index of its heading in [`TextLayout::headings`]. A heading's own section is itself.
     pub(crate) section: Option<usize>,
 }
 
@@ -25,23 +23,20 @@ pub(crate) enum SpanKind {
     /// May be cut anywhere.
     Prose,
     Heading,
-    /// Fenced code.
     Code,
     Table,
 }
 
-/// A heading in its place among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heading {
     pub(crate) start: usize,
     pub(crate) end: usize,
     /// 1 is the highest.
     pub(crate) level: usize,
-    /// The heading that it stands under.
     pub(crate) parent: Option<usize>,
 }
 
-/// A whole text, byte for byte.
+/// The structure of a text. The spans cover it byte for byte.
 #[derive(Debug, Default)]
 pub(crate) struct TextLayout {
     pub(crate) spans: Vec<TextSpan>,
@@ -59,13 +54,13 @@ impl TextLayout {
         reader.layout
     }
 
-    /// The headings that lead to a section, its own first.
+    /// Returns the headings that lead to a section, its own first.
     pub(crate) fn path(&self, section: Option<usize>) -> impl Iterator<Item = usize> {
         std::iter::successors(section, |heading| self.headings[*heading].parent)
     }
 }
 
-/// Headings inside one another that count; deeper ones stand beside the deepest.
+/// Maximum depth of the outline. Deeper headings become siblings of the deepest.
 const MAX_HEADING_DEPTH: usize = 8;
 
 #[derive(Default)]
@@ -73,15 +68,13 @@ struct LayoutReader<'a> {
     text: &'a str,
     code: bool,
     layout: TextLayout,
-    /// Headings that are open, each under the one before.
+    /// The open headings, each a child of the previous one.
     open: Vec<usize>,
-    /// What ends the fence or table that is open.
     fence: Option<BlockFence>,
-    /// The two lines before, where they may be an overline and a title.
+    /// The two previous lines, if they can be an overline and a title.
     before: [Option<(usize, usize)>; 2],
-    /// Characters that underline headings, in the order in which they occur: that is their level.
+    /// Styles of underlined headings (character, overlined). The order in which they first occur is their level.
     lines: Vec<(char, bool)>,
-    /// Where the comments above a line of code begin.
     comments: Option<usize>,
 }
 
@@ -155,7 +148,8 @@ impl LayoutReader<'_> {
         }
     }
 
-    /// Whether the line before is a title: alone, or under an overline, and not much longer than what underlines it.
+    /// Returns whether the previous line can be a title: alone or below an overline, and not much longer than the
+    /// underline.
     fn underlines(&self, title: Option<(usize, usize)>, length: usize) -> bool {
         let Some(title) = title.map(|(start, end)| self.text[start..end].trim()) else { return false };
         let alone = match self.before[0] {
@@ -169,7 +163,7 @@ impl LayoutReader<'_> {
                 <= (length + length / 4 + 3).min(line::MAX_TITLE_CHARS)
     }
 
-    /// Whether the line before says that a block of code follows.
+    /// Returns whether the previous line announces a block of code, such as `[source,c]`.
     fn is_announced(&self, before: Option<(usize, usize)>) -> bool {
         before.is_some_and(|(start, _)| self.text[start..].starts_with('['))
     }
@@ -182,10 +176,10 @@ impl LayoutReader<'_> {
         self.push(start, end, SpanKind::Heading);
     }
 
-    /// A heading whose section begins above it.
+    /// Adds a definition, whose section starts at `from`, above it.
     fn definition(&mut self, from: usize, start: usize, end: usize, indent: usize) {
         self.heading(start, end, indent + 1);
-        // What was cut off above belongs to it.
+        // The comments above the definition belong to it.
         let own = self.open.last().copied();
         for span in self.layout.spans.iter_mut().rev().take_while(|span| span.start >= from) {
             span.section = own;
@@ -200,7 +194,7 @@ impl LayoutReader<'_> {
         }
     }
 
-    /// Adds a stretch, to the one before where both are prose or one table.
+    /// Adds a range, merged into the previous span if both are prose or both are a table.
     fn push(&mut self, start: usize, end: usize, kind: SpanKind) {
         let section = self.open.last().copied();
         let joins = matches!(kind, SpanKind::Prose | SpanKind::Table);
@@ -210,7 +204,6 @@ impl LayoutReader<'_> {
         }
     }
 
-    /// Adds a blank line to what stands before it: it belongs to no block of its own.
     fn extend_or(&mut self, start: usize, end: usize) {
         match self.layout.spans.last() {
             Some(last) if last.kind == SpanKind::Prose => self.extend(end),
@@ -224,7 +217,6 @@ impl LayoutReader<'_> {
         }
     }
 
-    /// Parts the last stretch, so that one begins here.
     fn cut(&mut self, at: usize) {
         if let Some(last) = self.layout.spans.last_mut().filter(|last| last.start < at && at < last.end) {
             let rest = TextSpan { start: at, ..*last };
@@ -232,7 +224,7 @@ impl LayoutReader<'_> {
             self.layout.spans.push(rest);
         }
         if !self.code {
-            // The lines of a title become part of its heading.
+            // The lines of the title become part of its heading.
             while self.layout.spans.last().is_some_and(|last| last.start >= at) {
                 self.layout.spans.pop();
             }

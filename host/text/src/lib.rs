@@ -1,7 +1,7 @@
-//! What is done with text without calling a model: exact token counts, the extractor and the digest that make text
-//! fit a budget, and an embedding model of its own.
+//! Text processing without a generative model: token counts, embeddings, and the extractor and digest that fit a text
+//! into a token budget.
 //!
-//! Everything is computed on this machine. It knows no network, no database and no gate.
+//! Everything is computed locally. This crate uses no network and no database.
 
 mod bm25;
 mod chunks;

@@ -1,8 +1,8 @@
-//! Token counts with the vocabularies of OpenAI's models. Exact for those; for models with other
-//! tokenizers (Claude, Gemini) they are estimates and are to be called so.
+//! Token counts with the vocabularies of OpenAI's models. For models with other tokenizers (Claude, Gemini) they are
+//! only estimates, so label them as such.
 //!
-//! A text is first cut into pieces (a word, up to three digits, a run of punctuation, white space), and each piece is
-//! encoded on its own.
+//! A text is first split into pieces (a word, up to three digits, a run of punctuation, whitespace). Each piece is
+//! encoded separately.
 
 mod count_cache;
 mod encode;
@@ -17,20 +17,18 @@ use self::{
     count_cache::TokenCountCache, encode::BpeEncoder, pieces::PieceSplitter, vocabulary::BpeVocabulary,
 };
 
-/// Counts tokens. A vocabulary is unpacked on first use, which takes some 50 ms and 12 MB.
+/// Counts tokens. Unpacking a vocabulary on first use takes about 50 ms and 12 MB.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BpeTokenCounter;
 
-/// How texts are cut, and what their pieces are made of.
 struct BpeEncoding {
-    /// Tells what is remembered of one from what is of another.
+    /// Distinguishes the encodings in the [`TokenCountCache`].
     number: u8,
     pieces: PieceSplitter,
     vocabulary: BpeVocabulary,
 }
 
-/// What is in the binary is what was tested.
-const VOCABULARY_INTACT: &str = "the vocabulary in the binary is whole";
+const VOCABULARY_INTACT: &str = "the embedded vocabulary is valid";
 
 static O200K: LazyLock<BpeEncoding> = LazyLock::new(|| BpeEncoding {
     number: 0,
@@ -54,7 +52,7 @@ impl BpeEncoding {
         }
     }
 
-    /// Tokens of a text, none where there are more than `limit`.
+    /// Returns the token count, `None` if it exceeds `limit`.
     fn count(&self, text: &str, limit: usize) -> Option<usize> {
         let mut encoder = BpeEncoder::default();
         TokenCountCache::with_thread_local(|memo| {
@@ -67,7 +65,8 @@ impl BpeEncoding {
         })
     }
 
-    /// Where the first `limit` tokens of a text end, or the last of them that ends with a character.
+    /// Returns the byte length of the first `limit` tokens. If the last of these ends inside a character, it is left
+    /// out.
     fn end(&self, text: &str, limit: usize) -> usize {
         let mut encoder = BpeEncoder::default();
         let (mut at, mut end, mut left) = (0, 0, limit);

@@ -1,4 +1,4 @@
-//! Values and keys as they stand in the compact form.
+//! Values and keys in the compact form.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,9 @@ use crate::digest::{
     value::hidden,
 };
 
-/// Between the cells of a row.
 pub(super) const SEPARATOR: char = '|';
 
-/// JSON without the blanks between its parts; what is hidden in a string is escaped.
+/// Appends JSON without whitespace between tokens. Hidden characters in strings are escaped.
 pub(super) fn minified(source: &str, out: &mut String) {
     let (mut inside, mut escaped) = (false, false);
     for c in source.chars() {
@@ -22,7 +21,7 @@ pub(super) fn minified(source: &str, out: &mut String) {
             inside = c == '"';
         }
         if hidden(c) {
-            // All that is hidden lies in the basic plane.
+            // All hidden characters are in the Basic Multilingual Plane.
             out.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             out.push(c);
@@ -30,7 +29,7 @@ pub(super) fn minified(source: &str, out: &mut String) {
     }
 }
 
-/// A value in a cell: a string goes without its quotes where it can be taken for nothing else.
+/// Returns a value as a cell. A string has no quotes unless it would be ambiguous.
 pub(super) fn cell(document: &ParsedDocument<'_>, id: NodeIndex) -> String {
     let mut out = String::new();
     match document.kind(id) {
@@ -43,7 +42,7 @@ pub(super) fn cell(document: &ParsedDocument<'_>, id: NodeIndex) -> String {
     out
 }
 
-/// What a string says; none where it has half of a surrogate pair, which no text can hold.
+/// Returns the value of a string, `None` if it has an unpaired surrogate.
 pub(super) fn text<'a>(document: &ParsedDocument<'a>, id: NodeIndex) -> Option<Cow<'a, str>> {
     let quoted = document.source(id).starts_with('"');
     match document.string(id) {
@@ -52,7 +51,6 @@ pub(super) fn text<'a>(document: &ParsedDocument<'a>, id: NodeIndex) -> Option<C
     }
 }
 
-/// A string in a cell.
 pub(super) fn string(text: &str, out: &mut String) {
     if is_bare(text) {
         return out.push_str(text);
@@ -61,7 +59,6 @@ pub(super) fn string(text: &str, out: &mut String) {
     minified(&json, out);
 }
 
-/// A key in the line of keys.
 pub(super) fn key(document: &ParsedDocument<'_>, id: NodeIndex, out: &mut String) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$' | '@' | '/' | ':' | ' ');
     match text(document, id) {
@@ -79,7 +76,6 @@ fn is_bare(text: &str) -> bool {
     !reserved && !text.contains(|c: char| c == SEPARATOR || c.is_control() || hidden(c)) && !is_number(text)
 }
 
-/// Whether a text is a number by the grammar of JSON.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
         && ParsedDocument::read(text)

@@ -1,10 +1,10 @@
-//! Reads the compact form, as the line above it says.
+//! Decodes the compact form by the rules in its first line.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
-/// A JSON value with its numbers as text and keys in order; equal keys stay side by side.
+/// A JSON value with numbers as text and sorted keys, duplicates included.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DecodedValue {
     Null,
@@ -42,7 +42,6 @@ pub(super) fn json(text: &str) -> DecodedValue {
     from_node(&ParsedDocument::read(text).unwrap_or_else(|e| panic!("{e:?} in {text}")), ParsedDocument::ROOT)
 }
 
-/// Takes what is JSON from the beginning of a text.
 fn take_json<'a>(text: &mut &'a str) -> &'a str {
     let (mut depth, mut inside, mut escaped) = (0, false, false);
     for (at, c) in text.char_indices() {
@@ -65,7 +64,7 @@ fn take_json<'a>(text: &mut &'a str) -> &'a str {
     panic!("no JSON: {text}")
 }
 
-/// Takes a cell, up to one of the marks that may follow it.
+/// Takes a cell up to one of the characters in `ends`.
 fn take_cell(text: &mut &str, ends: &[char]) -> Option<DecodedValue> {
     if text.starts_with(['"', '[', '{']) {
         return Some(json(take_json(text)));
@@ -90,7 +89,7 @@ fn take(text: &mut &str, mark: &str) -> bool {
 fn take_key(text: &mut &str) -> String {
     match take_cell(text, &['.', '=', '^', '[', ',', ']', '|']).unwrap() {
         DecodedValue::String(key) => key,
-        other => panic!("{other:?} is no key"),
+        other => panic!("{other:?} is not a key"),
     }
 }
 
@@ -129,7 +128,6 @@ fn heads(mut line: &str) -> Vec<ColumnHeader> {
     }
 }
 
-/// Puts a value where a path leads.
 fn put(members: &mut Vec<(String, DecodedValue)>, path: &[String], value: DecodedValue) {
     let [key, rest @ ..] = path else { panic!("no path") };
     if rest.is_empty() {
@@ -139,7 +137,7 @@ fn put(members: &mut Vec<(String, DecodedValue)>, path: &[String], value: Decode
         members.push((key.clone(), DecodedValue::Object(Vec::new())));
     }
     let (_, inner) = members.iter_mut().find(|(name, _)| name == key).unwrap();
-    let DecodedValue::Object(inner) = inner else { panic!("{key} is no object") };
+    let DecodedValue::Object(inner) = inner else { panic!("{key} is not an object") };
     put(inner, rest, value);
 }
 
@@ -167,7 +165,6 @@ fn expand(head: &ColumnHeader, value: DecodedValue) -> DecodedValue {
     }
 }
 
-/// What stands under `#n`.
 fn table(keyed: bool, lines: &[&str]) -> DecodedValue {
     let heads = heads(lines[0]);
     let mut rows: Vec<(String, DecodedValue)> = Vec::new();
@@ -205,7 +202,6 @@ fn table(keyed: bool, lines: &[&str]) -> DecodedValue {
     })
 }
 
-/// JSON in which `#n` stands for a table.
 fn skeleton(text: &mut &str, tables: &[DecodedValue]) -> DecodedValue {
     let elements = |text: &mut &str, close: &str, one: &mut dyn FnMut(&mut &str)| {
         while !take(text, close) {
@@ -236,9 +232,8 @@ fn skeleton(text: &mut &str, tables: &[DecodedValue]) -> DecodedValue {
     take_cell(text, &[',', ']', '}']).unwrap()
 }
 
-/// The value that a compact form stands for.
 pub(super) fn decode(form: &str) -> DecodedValue {
-    if !form.contains("in short, nothing left out") {
+    if !form.contains("compacted without loss") {
         return json(form);
     }
     let mut lines = form.split('\n').skip(1);

@@ -1,4 +1,4 @@
-//! A list or a map of objects as a table.
+//! Encodes a list or a map of objects as a table.
 
 use super::{
     cell::{SEPARATOR, cell, key, minified, string},
@@ -6,12 +6,11 @@ use super::{
 };
 use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
-/// Rows of the smallest table.
 const MIN_TABLE_ROWS: usize = 2;
 
-/// A table as text, and which of the notations occur in it.
+/// A table as text, and which notations it uses.
 pub(super) struct CompactTable {
-    /// From the colon of its name on: the line of keys, then a line for each row.
+    /// Text after the table's name: the line of keys, then a line per row.
     pub(super) text: String,
     pub(super) keyed: bool,
     pub(super) nested: bool,
@@ -22,7 +21,7 @@ pub(super) struct CompactTable {
 }
 
 impl CompactTable {
-    /// None where the elements are no objects that have much in common, or where it would be no shorter.
+    /// Returns `None` if the elements are not objects with similar keys, or if the table would not be shorter.
     pub(super) fn from_node(document: &ParsedDocument<'_>, id: NodeIndex) -> Option<Self> {
         let keyed = document.kind(id) == NodeKind::Object;
         let (keys, rows): (Vec<Option<NodeIndex>>, Vec<NodeIndex>) = document.members(id).unzip();
@@ -54,7 +53,7 @@ impl CompactTable {
                 table.text.extend((n > 0).then_some(SEPARATOR));
                 table.text.push_str(&cell);
             }
-            // What is missing at the end needs no separators; no cell ends with one.
+            // Missing cells at the end need no separators. No cell ends with one.
             table.text.truncate(table.text.trim_end_matches(SEPARATOR).len());
         }
         let mut plain = String::new();
@@ -69,7 +68,6 @@ fn different(document: &ParsedDocument<'_>, keys: &[Option<NodeIndex>]) -> bool 
     keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// What the line of keys says of a column.
 fn head(document: &ParsedDocument<'_>, column: &TableColumn) -> String {
     let mut out = String::new();
     for (n, step) in column.path.iter().enumerate() {
@@ -98,7 +96,6 @@ fn head(document: &ParsedDocument<'_>, column: &TableColumn) -> String {
     out
 }
 
-/// A cell of a column.
 fn value(document: &ParsedDocument<'_>, column: &TableColumn, row: usize) -> String {
     let Some(id) = column.cells[row] else { return String::new() };
     match &column.form {

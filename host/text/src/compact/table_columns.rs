@@ -1,41 +1,36 @@
-//! Which columns a list of objects has, and which of their values need no cell.
+//! Finds the columns of a list of objects, and the values that need no cell.
 
 use std::collections::HashMap;
 
 use super::cell;
 use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
-/// Columns of a table at most.
 const MAX_COLUMNS: usize = 64;
 
-/// How deep objects in rows are taken apart.
+/// Maximum depth at which nested objects become columns.
 const MAX_COLUMN_DEPTH: usize = 4;
 
-/// Bytes of the shortest beginning that is said once, and rows that must have it.
+/// Minimum length of a prefix that is factored out, and minimum rows that share it.
 const MIN_PREFIX_BYTES: usize = 8;
 const MIN_PREFIXED_ROWS: usize = 3;
 
-/// A column on its way into a table.
 pub(super) struct TableColumn {
-    /// The keys that lead to it from the row.
     pub(super) path: Vec<NodeIndex>,
-    /// Its value in each row.
     pub(super) cells: Vec<Option<NodeIndex>>,
     pub(super) form: ColumnEncoding,
 }
 
-/// How the values of a column are written.
 pub(super) enum ColumnEncoding {
     Plain,
-    /// Once, for all rows have the same.
+    /// Once, because all rows have the same value.
     Same,
-    /// Without what all begin with, which is so many bytes.
+    /// Without the common prefix of this many bytes.
     Prefix(usize),
     /// Lists of objects with the same keys, as lists of lists.
     Lists(Vec<NodeIndex>),
 }
 
-/// The columns of rows, none where a row has a key twice or rows have too little in common.
+/// Returns `None` if a row has a duplicate key or the rows have too little in common.
 pub(super) fn columns(document: &ParsedDocument<'_>, rows: &[NodeIndex]) -> Option<Vec<TableColumn>> {
     let rows: Vec<Option<NodeIndex>> = rows.iter().map(|row| Some(*row)).collect();
     let mut columns = Vec::new();
@@ -43,7 +38,7 @@ pub(super) fn columns(document: &ParsedDocument<'_>, rows: &[NodeIndex]) -> Opti
     for column in &mut columns {
         column.form = form(document, &column.cells);
     }
-    // A row needs a cell to be a line.
+    // Each row needs at least one cell to be a line.
     if columns.iter().all(|column| matches!(column.form, ColumnEncoding::Same)) {
         columns.iter_mut().take(1).for_each(|column| column.form = ColumnEncoding::Plain);
     }
@@ -95,7 +90,7 @@ fn gather(
     (columns.len() <= MAX_COLUMNS).then_some(())
 }
 
-/// Whether keys that are written differently are different: `a` and `\u0061` are not.
+/// Returns whether keys that are written differently are different: `a` and `\u0061` are not.
 fn distinct(document: &ParsedDocument<'_>, groups: &[(NodeIndex, Vec<Option<NodeIndex>>)]) -> bool {
     let mut keys: Vec<_> = groups.iter().map(|(key, _)| document.string(*key)).collect();
     keys.sort();
@@ -120,7 +115,7 @@ fn form(document: &ParsedDocument<'_>, cells: &[Option<NodeIndex>]) -> ColumnEnc
     }
 }
 
-/// The keys that all objects in all of the lists have, and no others.
+/// Returns the keys if all objects in all lists have the same ones.
 fn lists(document: &ParsedDocument<'_>, lists: &[NodeIndex]) -> Option<Vec<NodeIndex>> {
     if !lists.iter().all(|list| document.kind(*list) == NodeKind::Array) {
         return None;
@@ -143,7 +138,7 @@ fn lists(document: &ParsedDocument<'_>, lists: &[NodeIndex]) -> Option<Vec<NodeI
     (some && distinct(document, &groups) && objects.all(same)).then_some(expected)
 }
 
-/// Bytes that all strings begin with, up to the end of a word; 0 where one is no string or has escapes.
+/// Returns the length of the common prefix up to the end of a word, 0 if a value is not a string or has escapes.
 fn prefix(document: &ParsedDocument<'_>, strings: &[NodeIndex]) -> usize {
     let plain = |id: &NodeIndex| {
         let kind = document.kind(*id) == NodeKind::String;

@@ -1,4 +1,4 @@
-//! Nothing is lost on the way into the compact form and back.
+//! Checks that the compact form restores every value.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,8 +23,8 @@ fn rows_are_told_once_and_types_can_be_told_apart() {
     let form = comes_back(text);
     assert_eq!(
         form,
-        "JSON in short, nothing left out. `#1` stands for the rows under `#1:`, which begin with their keys; \
-         an empty cell is no key; bare words are strings.\n\
+        "JSON, compacted without loss. `#1` means the rows under `#1:`, which start with their keys; \
+         an empty cell means no key; bare words are strings.\n\
          #1\n#1: id|n|in|x|y\n1|\"1\"|\"a|b\"|null\n2|two|\"\"|\"null\"\n3.0|\" 3\"|\"#1\"||[1,{\"a\":2}]"
     );
 }
@@ -95,7 +95,10 @@ fn tables_of_commands_and_lines_of_json_are_shorter_too() {
     );
     let lines: String = (0..9).map(|n| format!("{{\"level\": \"info\", \"n\": {n}}}\n")).collect();
     let form = super::form(&lines).unwrap();
-    assert!(form.starts_with("JSON Lines in short") && form.contains("\n#1: level=info|n\n0\n1\n"), "{form}");
+    assert!(
+        form.starts_with("JSON Lines, compacted") && form.contains("\n#1: level=info|n\n0\n1\n"),
+        "{form}"
+    );
 }
 
 fn any_string() -> impl Strategy<Value = String> {
@@ -121,7 +124,6 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
     leaf.prop_recursive(4, 200, 8, move |inner| {
         let object = prop::collection::vec((key.clone(), inner.clone()), 0..6)
             .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>()));
-        // Rows with much the same keys.
         let row = (prop::option::of(inner.clone()), any_string(), inner.clone(), prop::option::of(0..3));
         let rows = prop::collection::vec(row, 0..8).prop_map(|rows| {
             let row = |(a, b, c, d): (Option<Value>, String, Value, Option<i32>)| {

@@ -1,8 +1,6 @@
-//! Finds what stands out among rows: values, kinds and keys that are rare, numbers far from the others,
-//! and words that speak of errors.
+//! Finds anomalies among rows: rare values, kinds and keys, outlying numbers, and words for errors.
 //!
-//! Limits are those that kept 83 % of injected anomalies on real payloads: a rare thing is in at most one
-//! row of fifty, a far number is more than eight median deviations away.
+//! With these limits, 83 % of injected anomalies in real payloads were found.
 
 use std::collections::HashMap;
 
@@ -14,38 +12,31 @@ use super::{
     value::{number, show},
 };
 
-/// Fewer rows say nothing about what is usual.
 pub(super) const MIN_ROWS: usize = 8;
 
-/// Median deviations beyond which a number is far.
+/// Minimum distance of an outlier from the median, in median deviations.
 const MIN_OUTLIER_DEVIATIONS: f64 = 8.0;
 
-/// More rows than this do not make a rare thing more telling.
 const MAX_WEIGHED_ROWS: usize = 1000;
 
-/// Bits by which a further sentence on the same table counts less.
+/// Bits that each further finding on the same table costs.
 const REPEAT_PENALTY_BITS: f64 = 1.5;
 
-/// Values that one sentence names.
 const MAX_NAMED_VALUES: usize = 4;
 
-/// Characters of a value that a sentence shows.
 const MAX_VALUE_CHARS: usize = 60;
 
-/// Something that stands out.
 #[derive(Debug)]
 pub(super) struct Anomaly {
-    /// How much, in bits of surprise; more is first.
+    /// Bits of surprise. Higher scores come first.
     pub(super) score: f64,
-    /// The place of the rows it is about.
+    /// Index of the place whose values are the rows.
     table: usize,
-    /// One sentence without its full stop.
+    /// A sentence without its full stop.
     pub(super) text: String,
-    /// The first value that it names.
     pub(super) at: Option<NodeIndex>,
 }
 
-/// What stands out in a document, the most telling first.
 pub(super) fn find_anomalies(all: &super::json::DocumentAnalysis<'_, '_>) -> Vec<Anomaly> {
     let mut odd = Vec::new();
     for (place, stats) in all.places.iter().zip(all.stats) {
@@ -56,7 +47,8 @@ pub(super) fn find_anomalies(all: &super::json::DocumentAnalysis<'_, '_>) -> Vec
         if place.rows >= MIN_ROWS {
             odd.extend(look.key());
             odd.extend(look.kind());
-            // A category may be far in length, and a number a category: the better account comes first.
+            // A category can also be an outlier in length, and a number can be a category. Try the more useful
+            // description first.
             let sized = stats.spread.as_ref().is_some_and(|s| s.scale == MeasureScale::Length);
             let (far, category) = (|| look.outliers(), || look.category());
             odd.extend(if sized { category().or_else(far) } else { far().or_else(category) });
@@ -65,11 +57,9 @@ pub(super) fn find_anomalies(all: &super::json::DocumentAnalysis<'_, '_>) -> Vec
     rank(odd)
 }
 
-/// The most telling first. Each further one of the same table counts less, so that one table of many odd
-/// columns does not hide what the others have.
+/// Sorts by score, lowered for each further anomaly of a table, so that one table does not hide the others.
 fn rank(mut odd: Vec<Anomaly>) -> Vec<Anomaly> {
     let mut before: HashMap<usize, f64> = HashMap::new();
-    // Stable sorts, so that equal scores keep the order of the document.
     odd.sort_by(|a, b| b.score.total_cmp(&a.score));
     for one in &mut odd {
         let earlier = before.entry(one.table).or_default();
@@ -80,7 +70,6 @@ fn rank(mut odd: Vec<Anomaly>) -> Vec<Anomaly> {
     odd
 }
 
-/// One place, looked at for what stands out.
 pub(super) struct PlaceAnalysis<'l, 'a> {
     pub(super) document: &'l ParsedDocument<'a>,
     names: &'l RowNames<'l, 'a>,
@@ -90,13 +79,12 @@ pub(super) struct PlaceAnalysis<'l, 'a> {
 }
 
 impl PlaceAnalysis<'_, '_> {
-    /// The most that is still rare.
     fn max_rare(&self) -> usize {
         (self.rows / 50).max(1)
     }
 
-    /// How telling `times` in all rows are: half the bits of it, less when there are several different ones,
-    /// and less for each level of rows within rows, where oddities are common.
+    /// Returns the score of an item that occurs `times`: half its bits of surprise, less for several `different` items
+    /// and for each level of nested rows.
     pub(super) fn surprise_bits(&self, times: usize, different: usize) -> f64 {
         let bits = (self.rows.min(MAX_WEIGHED_ROWS) as f64 / times.max(1) as f64).log2().max(0.0);
         let levels = self.place.name.matches("[]").count() + self.place.name.matches(".*").count();
@@ -107,13 +95,11 @@ impl PlaceAnalysis<'_, '_> {
         show(self.document, id, MAX_VALUE_CHARS)
     }
 
-    /// Where a value stands, and what its row is called.
     fn place_of(&self, id: NodeIndex) -> String {
         let name = self.names.name(self.place.table, id).map_or(String::new(), |name| format!(" ({name})"));
         format!("{}{name}", self.document.path(id))
     }
 
-    /// Values with their paths.
     pub(super) fn list(&self, ids: impl ExactSizeIterator<Item = NodeIndex>) -> String {
         let more = ids.len().saturating_sub(MAX_NAMED_VALUES);
         let mut named: Vec<String> = ids
@@ -130,7 +116,6 @@ impl PlaceAnalysis<'_, '_> {
         Some(Anomaly { score, text, table: self.place.table, at })
     }
 
-    /// A key that hardly any row has, or hardly any lacks.
     fn key(&self) -> Option<Anomaly> {
         let (place, have) = (self.place, self.place.values.len());
         if place.is_row {
@@ -156,7 +141,6 @@ impl PlaceAnalysis<'_, '_> {
         )
     }
 
-    /// A kind that hardly any value is of.
     fn kind(&self) -> Option<Anomaly> {
         let kinds = self.stats.kinds();
         let (common, _) = *kinds.first()?;
@@ -171,12 +155,12 @@ impl PlaceAnalysis<'_, '_> {
         let at = found.first().copied();
         self.anomaly(
             score,
-            format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())),
+            format!("{} is usually {name}, except {}", self.place.name, self.list(found.into_iter())),
             at,
         )
     }
 
-    /// A value that hardly any row has where the others share a few.
+    /// Finds a value in few rows if the other rows share a few values.
     fn category(&self) -> Option<Anomaly> {
         let (frequent, rare) = self.stats.categories()?;
         let &(times, _) = rare.first()?;
@@ -189,7 +173,7 @@ impl PlaceAnalysis<'_, '_> {
         self.anomaly(
             self.surprise_bits(times, rare.len()) + 3.0,
             format!(
-                "{} is rarely {}; usual are {}{more}",
+                "{} is rarely {}; usual values are {}{more}",
                 self.place.name,
                 self.list(rare.iter().map(|(_, id)| *id)),
                 usual.join(", ")
@@ -198,16 +182,15 @@ impl PlaceAnalysis<'_, '_> {
         )
     }
 
-    /// Numbers, dates or lengths of lists that are far from the others.
     fn outliers(&self) -> Option<Anomaly> {
         let spread = self.stats.spread.as_ref().filter(|s| s.values.len() >= MIN_ROWS)?;
         let median = spread.median();
-        // Where most values are equal, the mean distance stands for the median one.
+        // If most values are equal, the median deviation is 0. Use the mean instead.
         let mean = || spread.values.iter().map(|(v, _)| (v - median.0).abs()).sum::<f64>();
         let unit = if spread.mad > 0.0 { spread.mad } else { mean() / spread.values.len() as f64 };
-        // What is short is seldom worth a word.
+        // Short lists and strings are seldom worth reporting.
         let sized = matches!(spread.scale, MeasureScale::Length | MeasureScale::Elements);
-        // Lengths of strings are spread widely for no reason, so only huge ones tell anything.
+        // String lengths vary widely, so report only huge ones.
         let limit = if spread.scale == MeasureScale::Length {
             25.0 * MIN_OUTLIER_DEVIATIONS
         } else {
@@ -223,7 +206,7 @@ impl PlaceAnalysis<'_, '_> {
         far.sort_by(|a, b| b.0.total_cmp(&a.0));
         let &(distance, _) = far.first()?;
         if far.len() > self.max_rare() {
-            // A long tail is no surprise; its end is, when it stands alone.
+            // A long tail is not surprising unless its end is isolated.
             let second = far.get(1).map_or(0.0, |(d, _)| *d);
             if distance < 4.0 * second {
                 return None;
@@ -256,7 +239,7 @@ impl PlaceAnalysis<'_, '_> {
             MeasureScale::Elements => sized("elements", &|id| self.document.len(id)),
             MeasureScale::Length => sized("bytes", &|id| self.document.size(id)),
             _ => format!(
-                "{name} is far off: {}; the median of {} is {median}",
+                "{name} has outliers: {}; the median of {} is {median}",
                 self.list(far.iter().map(|(_, id)| *id)),
                 spread.values.len()
             ),
@@ -268,6 +251,6 @@ impl PlaceAnalysis<'_, '_> {
         if times == 0 {
             return None;
         }
-        self.anomaly(6.0, format!("{} has a key more than once, {times} times in all", self.place.name), None)
+        self.anomaly(6.0, format!("{} has duplicate keys, {times} times in all", self.place.name), None)
     }
 }

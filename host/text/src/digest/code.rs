@@ -1,4 +1,4 @@
-//! Tells source code: what it defines, on which lines, and what the comments above say of it.
+//! Digests source code: definitions with their lines, and the comments above them.
 
 use super::{
     fit::DigestSection,
@@ -9,17 +9,14 @@ use super::{
 
 pub(super) const KIND: TextKind = TextKind { name: "code", is, sections };
 
-/// What is defined that is told apart.
 const MAX_SYMBOLS: usize = 8_192;
 
-/// Names in one line of the digest, and lines.
 const MAX_NAMES_PER_LINE: usize = 12;
 const MAX_SHOWN_LINES: usize = 160;
 
-/// Characters of what a comment says.
 const MAX_COMMENT_CHARS: usize = 100;
 
-/// Lines with a kind of their own in what is looked at, and the share of code among them in hundredths.
+/// Minimum definitions, and minimum percentage of lines that look like code.
 const MIN_CODE_LINES: usize = 3;
 const MIN_CODE_PERCENT: usize = 45;
 
@@ -43,15 +40,13 @@ fn is(sample: &TextSample<'_>) -> bool {
         && prose * 10 <= all
 }
 
-/// Something that is defined, in its place.
 struct SymbolEntry {
     symbol: Symbol,
     line: usize,
-    /// The last line that belongs to it.
     end: usize,
-    /// The first line of the comment above it, or inside it.
+    /// First line of the comment above it or of its docstring.
     comment: String,
-    /// Whether something else is around it that has a name.
+    /// Index of the definition around it that is not a function.
     parent: Option<usize>,
 }
 
@@ -60,7 +55,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let mut keywords = BoundedCounts::with_limit(40);
     all.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
     let mut findings = vec![format!("{lines} lines of code define {}.", keywords.render(8, String::clone))];
-    findings.extend(about.map(|about| format!("It says of itself: {about}")));
+    findings.extend(about.map(|about| format!("First comment: {about}")));
     let mut longest: Vec<&SymbolEntry> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
     longest.sort_by_key(|defined| (std::cmp::Reverse(defined.end - defined.line), defined.line));
     let longest: Vec<String> =
@@ -87,7 +82,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     }
     listed.truncate(MAX_SHOWN_LINES);
     if more > 0 {
-        listed.push(format!("{more} definitions more"));
+        listed.push(format!("{more} more definitions"));
     }
     let mut said: Vec<&SymbolEntry> = all.iter().filter(|defined| !defined.comment.is_empty()).collect();
     said.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
@@ -100,11 +95,11 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_lines(findings),
         DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
         DigestSection::with_title("Definitions (with lines):", 60, listed),
-        DigestSection::with_title("What comments say of them:", 30, said),
+        DigestSection::with_title("Comments on definitions:", 30, said),
     ]
 }
 
-/// Names with their lines, some to a line of the digest, each keyword once: `fn a 12, b 30; struct C 44`.
+/// Lists names with lines, several per digest line, each keyword once: `fn a 12, b 30; struct C 44`.
 fn grouped(all: &[SymbolEntry], members: &[usize]) -> Vec<String> {
     let line = |members: &[usize]| {
         let mut out = String::new();
@@ -126,13 +121,12 @@ fn grouped(all: &[SymbolEntry], members: &[usize]) -> Vec<String> {
     members.chunks(MAX_NAMES_PER_LINE).map(line).collect()
 }
 
-/// All that is defined, the number of lines, how much more is defined, and what the file says of itself.
+/// Returns the definitions, the line count, the number of further definitions, and the file's first comment.
 fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
     let mut all: Vec<SymbolEntry> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut comments = symbol::CommentTracker::default();
     let (mut lines, mut more, mut last) = (0, 0, 0);
-    // The comment that stands directly above, and the first of the file.
     let (mut above, mut about) = (String::new(), None);
     for (number, line) in numbered(text) {
         lines = number;
@@ -144,7 +138,7 @@ fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
             if about.is_none() && all.is_empty() && said.len() > 20 && !said.starts_with(['!', '-', '*']) {
                 about = Some(said.clone());
             }
-            // A string below `def` says what it is for; whatever else stands inside says how.
+            // A string below `def` is its documentation. Other comments inside describe the implementation.
             let inside = all
                 .last_mut()
                 .filter(|d| comments.is_string() && d.comment.is_empty() && number <= d.line + 12);
@@ -181,7 +175,6 @@ fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
     (all, lines, more, about)
 }
 
-/// Ends what is no deeper than a line that begins there.
 fn close(all: &mut [SymbolEntry], open: &mut Vec<usize>, indent: usize, last: usize) {
     while let Some(at) = open.last().copied().filter(|at| all[*at].symbol.indent >= indent) {
         all[at].end = last.max(all[at].line);

@@ -14,7 +14,7 @@ fn what_is_defined_is_told_with_lines_and_comments() {
     assert_eq!(digest.kind, "code");
     for told in [
         "define def 62, class 1",
-        "It says of itself: Does things with numbers.",
+        "First comment: Does things with numbers.",
         "second (lines 13-17)",
         "class Thing 7; def function_0 19, function_1 22",
         "in class Thing: def first 10, second 13",

@@ -1,5 +1,5 @@
-//! A column, told in a line: how many values, of which kinds, the ends of their range with the rows that have them, and the
-//! different values with their counts, as many as there is room for.
+//! Describes a column in one line: the kinds of its values, the ends of their range with their rows, and the distinct
+//! values with their counts.
 
 use super::{
     document::{NodeIndex, NodeKind},
@@ -10,21 +10,16 @@ use super::{
     value::{bare, number, show},
 };
 
-/// Characters of a value that is shown.
 const MAX_VALUE_CHARS: usize = 40;
 
-/// More different values than this are not listed, however wide the line.
 const MAX_LISTED_VALUES: usize = 64;
 
-/// A column of few different values, which is what rows are counted by, may take some times as many characters.
 const CATEGORY_WIDTH_FACTOR: usize = 4;
 
-/// The range of a place, without the rows below its ends.
 pub(super) fn range(look: &DocumentAnalysis<'_, '_>, at: usize) -> Option<String> {
     ColumnDigest::new(look, at, look.places[at].table).range(0)
 }
 
-/// One column on its way into a line.
 pub(super) struct ColumnDigest<'l, 'a> {
     look: &'l DocumentAnalysis<'l, 'a>,
     at: usize,
@@ -38,19 +33,17 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         Self { look, at, place: &look.places[at], stats: &look.stats[at], table }
     }
 
-    /// Whether its values are few, so that rows can be counted by them.
+    /// Returns whether there are few distinct values, so that rows can be counted by them.
     pub(super) fn is_categorical(&self) -> bool {
         let different = self.stats.scalars.len();
 
         (2..=MAX_LISTED_VALUES).contains(&different) && different * 3 <= self.stats.total
     }
 
-    /// Whether its values are numbers, dates or lists.
     pub(super) fn is_measured(&self) -> bool {
         self.stats.spread.as_ref().is_some_and(|spread| spread.scale != MeasureScale::Length)
     }
 
-    /// Whether its values are objects that not all have the same keys.
     pub(super) fn varies(&self) -> bool {
         let (all, objects) = (self.place.values.len(), self.stats.kind(NodeKind::Object));
         let below = |p: &DocumentPlace| p.parent == self.at && !p.is_row && p.values.len() < objects;
@@ -76,7 +69,7 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
             said.push(format!("in {} of {}", place.values.len(), place.rows));
         }
         match &kinds[..] {
-            // Values that are shown say it themselves.
+            // The listed values show these kinds.
             [(NodeKind::String | NodeKind::Number | NodeKind::Bool, _)] => {}
             [(kind, _)] => said.push(kind.name().into()),
             several => said.extend(several.iter().map(|(k, n)| format!("{} ×{n}", k.name()))),
@@ -100,7 +93,6 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         Some(format!("{name}: {}", said.join(", ")))
     }
 
-    /// A value of the range, with the row that has it.
     fn end(&self, spread: &ValueSpread, (value, id): (f64, NodeIndex)) -> String {
         let shown = match spread.scale {
             MeasureScale::Elements | MeasureScale::Length => number(value),
@@ -114,7 +106,6 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         let spread = self.stats.spread.as_ref()?;
         let (min, max) = (spread.min(), spread.max());
         let constant = min.0 == max.0;
-        // Where all values are listed, their range stands there.
         let listed = self.is_categorical() && self.stats.scalars.len() <= MAX_LISTED_VALUES / 8;
         if listed && spread.scale == MeasureScale::NumberInText {
             return None;
@@ -143,7 +134,7 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         Some(ends + &sum.unwrap_or_default() + &next)
     }
 
-    /// The largest values below the largest one, where they are few.
+    /// Returns the next two values below the maximum, unless all values are listed anyway.
     fn next_largest(&self, spread: &ValueSpread, width: usize) -> String {
         let listed = self.stats.scalars.len() <= MAX_LISTED_VALUES / 4;
         if width < 240 || listed || matches!(spread.scale, MeasureScale::Length | MeasureScale::Date) {
@@ -151,10 +142,10 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         }
         let next: Vec<String> =
             spread.values.iter().rev().skip(1).take(2).map(|v| self.end(spread, *v)).collect();
-        format!(", before it {}", next.join(", "))
+        format!(", next largest {}", next.join(", "))
     }
 
-    /// The different values and how often each occurs, as many as fit into `room` characters.
+    /// Lists the distinct values with their counts, as many as fit into `room` characters.
     fn values(&self, room: usize) -> Option<String> {
         let scalars = &self.stats.scalars;
         let (most, first) = *scalars.first()?;
@@ -179,7 +170,7 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
             let value = bare(document, *id, MAX_VALUE_CHARS);
             let value = if counted { format!("{value} ×{times}") } else { value };
             length += value.len() + 2;
-            // What occurs once tells nothing of a text that hardly ever occurs twice.
+            // Texts that occur once are not informative if hardly any text repeats.
             let alone = counted && *times == 1 && (numbers || !self.is_categorical());
             if !shown.is_empty() && (length > room || alone) {
                 break;
@@ -202,7 +193,6 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         })
     }
 
-    /// The keys of objects that not all have the same ones.
     fn keys(&self, room: usize) -> Option<String> {
         let below = |p: &&DocumentPlace| p.parent == self.at && !p.is_row;
         let mut length = 0;

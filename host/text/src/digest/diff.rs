@@ -1,4 +1,4 @@
-//! Tells a diff: which files it changes and by how much, what is added and removed by name, and where.
+//! Digests a diff: changed files, names of added and removed definitions, and hunks.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,16 @@ use crate::layout::definition;
 
 pub(super) const KIND: TextKind = TextKind { name: "diff", is, sections };
 
-/// Files that are told apart; of more only the sums are told.
+/// Maximum files that are listed. Further ones count only in the totals.
 const MAX_FILES: usize = 4_096;
 
-/// Files that have a line of their own, and those that are shown in a finding.
 const MAX_SHOWN_FILES: usize = 200;
 const MAX_FINDING_FILES: usize = 4;
 
-/// Names of one file that are shown, and all that are kept.
 const MAX_SHOWN_NAMES: usize = 24;
 const MAX_NAMES: usize = 4_096;
 
-/// Lines before the first file that are shown: what a commit says.
+/// Maximum lines of the commit message.
 const MAX_MESSAGE_LINES: usize = 8;
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -33,16 +31,13 @@ fn is(sample: &TextSample<'_>) -> bool {
     (pairs > 0 && hunks > 0) || (heads > 0 && (pairs > 0 || hunks > 0 || begins("index ") > 0))
 }
 
-/// What happens to one file.
 #[derive(Default)]
 struct FileDiff {
     path: String,
-    /// Its path before, where that was another.
     before: Option<String>,
     state: &'static str,
     added: usize,
     removed: usize,
-    /// Names of what is defined in added and removed lines.
     gains: Vec<String>,
     losses: Vec<String>,
 }
@@ -50,15 +45,13 @@ struct FileDiff {
 #[derive(Default)]
 struct Diff {
     files: Vec<FileDiff>,
-    /// Files by path, for diffs that name one twice.
     known: HashMap<String, usize>,
     message: Vec<String>,
-    /// What stands behind `@@`.
+    /// Text after the second `@@` of each hunk.
     places: Vec<(usize, String)>,
     names: usize,
-    /// Lines of the current hunk that are still to come: removed or kept, and added or kept.
+    /// Remaining lines of the current hunk in the old and in the new file.
     left: (usize, usize),
-    /// The file of the lines that come.
     open: Option<usize>,
     more: (usize, usize, usize),
 }
@@ -69,7 +62,7 @@ impl Diff {
             return self.changed(line);
         }
         if let Some(rest) = line.strip_prefix("diff --git ") {
-            // `a/path b/path`: both are the same but in a rename, which has lines of its own.
+            // `a/path b/path`: both are the same except for a rename.
             let path = rest.rsplit_once(" b/").map_or(rest, |(_, path)| path);
             self.file(path);
         } else if let Some(path) = line.strip_prefix("Index: ") {
@@ -182,7 +175,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let folder = |file: &FileDiff| file.path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
     files.iter().for_each(|file| folders.add(folder(file), 1));
     if files.len() > MAX_FINDING_FILES {
-        findings.push(format!("Files by folder: {}.", folders.render(6, |folder| shown(folder, 80))));
+        findings.push(format!("Files by directory: {}.", folders.render(6, |folder| shown(folder, 80))));
     }
     let names = |of: fn(&FileDiff) -> &Vec<String>| {
         let named = files.iter().filter(|file| !of(file).is_empty());
@@ -203,7 +196,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let places = places.iter().map(|(number, place)| format!("line {number}: {place}")).collect();
     let mut listed: Vec<String> = files.iter().take(MAX_SHOWN_FILES).map(FileDiff::render).collect();
     if count > listed.len() {
-        listed.push(format!("{} files more", count - listed.len()));
+        listed.push(format!("{} more files", count - listed.len()));
     }
     vec![
         DigestSection::with_lines(findings),

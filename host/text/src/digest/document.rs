@@ -1,9 +1,8 @@
 //! A JSON document as a flat list of nodes that point into its text.
 //!
-//! `serde_json::Value` would lose what a digest has to show: the digits of large numbers, keys that are
-//! there twice, and the very spelling of a row. It also copies every string. So the text is scanned once
-//! and each node says where it stands. There is no recursion: the depth is bounded by memory alone, which
-//! is a fixed multiple of the text.
+//! `serde_json::Value` would copy every string and lose details that a digest has to show: the digits of large numbers,
+//! duplicate keys, and the spelling of a row. There is no recursion, so only memory limits the depth, in proportion to
+//! the text.
 
 use std::borrow::Cow;
 
@@ -12,7 +11,6 @@ use super::{
     value::quoted,
 };
 
-/// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum NodeKind {
     Null,
@@ -27,7 +25,6 @@ impl NodeKind {
     pub(crate) const ALL: [Self; 6] =
         [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
 
-    /// As a sentence needs it.
     pub(crate) fn with_article(self) -> &'static str {
         match self {
             Self::Array => "an array",
@@ -51,31 +48,27 @@ impl NodeKind {
     }
 }
 
-/// The number of a node, in the order of the text.
 pub(crate) type NodeIndex = u32;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DocumentNode {
     pub(crate) kind: NodeKind,
-    /// Bytes of the text.
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// The node after this one and all that is in it.
+    /// The node after this one and its descendants.
     pub(crate) next: NodeIndex,
-    /// Elements, or keys.
     pub(crate) len: u32,
-    /// The container it is in, and its place there; the root is in itself.
+    /// The containing node, and the position in it. The root contains itself.
     pub(crate) parent: NodeIndex,
     pub(crate) index: u32,
 }
 
-/// A document that was read.
 #[derive(Debug)]
 pub(crate) struct ParsedDocument<'a> {
     text: &'a str,
-    /// A container's children follow it, each followed by its own; a key stands before its value.
+    /// A container's children follow it, each followed by its own. A key precedes its value.
     nodes: Vec<DocumentNode>,
-    /// What a reader has to know of how it was read, as a sentence.
+    /// A sentence about how the document was read.
     pub(crate) note: Option<String>,
 }
 
@@ -85,27 +78,25 @@ impl<'a> ParsedDocument<'a> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None })
     }
 
-    /// A text whose nodes were found by somebody else, and what a reader has to know of that.
     pub(crate) fn from_nodes(text: &'a str, nodes: Vec<DocumentNode>, note: String) -> Self {
         Self { text, nodes, note: Some(note) }
     }
 
-    /// Reads what there is of a JSON document whose end is missing.
     pub(crate) fn read_truncated(text: &'a str) -> Option<Self> {
         let (nodes, not) = scan::nodes_of_truncated(text)?;
         let NotJson { at, expected: wanted } = not;
-        let note = format!("The document breaks off: after {at} bytes should come {wanted}");
+        let note = format!("The document is truncated: expected {wanted} after {at} bytes");
         Some(Self { text, nodes, note: Some(note) })
     }
 
-    /// Reads a JSON value a line, as the elements of a list.
+    /// Reads one JSON value per line, as the elements of an array.
     pub(crate) fn read_json_lines(text: &'a str) -> Option<Self> {
         let (nodes, broken) = scan::lines(text)?;
         let note = match broken {
             0 => String::new(),
-            broken => format!("; {broken} lines are no JSON"),
+            broken => format!("; {broken} lines are not JSON"),
         };
-        let note = format!("Each line is one value, `$[0]` the first{note}");
+        let note = format!("Each line is one value, starting with `$[0]`{note}");
         Some(Self { text, nodes, note: Some(note) })
     }
 
@@ -115,24 +106,21 @@ impl<'a> ParsedDocument<'a> {
         self.nodes[id as usize].kind
     }
 
-    /// Elements of an array, keys of an object, 0 of a scalar.
     pub(crate) fn len(&self, id: NodeIndex) -> usize {
         self.nodes[id as usize].len as usize
     }
 
-    /// Bytes of the node's text.
     pub(crate) fn size(&self, id: NodeIndex) -> usize {
         let node = self.nodes[id as usize];
         (node.end - node.start) as usize
     }
 
-    /// The very text of the node.
     pub(crate) fn source(&self, id: NodeIndex) -> &'a str {
         let node = self.nodes[id as usize];
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// The same from the key on, for a member of an object.
+    /// Returns the node's text, from its key on if it has one.
     pub(crate) fn keyed_source(&self, id: NodeIndex) -> &'a str {
         let start = match self.keyed(id) {
             true => self.nodes[id as usize - 1].start,
@@ -141,18 +129,18 @@ impl<'a> ParsedDocument<'a> {
         &self.text[start as usize..self.nodes[id as usize].end as usize]
     }
 
-    /// Whether the node is the value of a key, which then stands right before it.
+    /// Returns whether the node is the value of a key. The key is then the previous node.
     fn keyed(&self, id: NodeIndex) -> bool {
         id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == NodeKind::Object
     }
 
-    /// What a string says, without its quotes; escapes stand as they are. For comparing.
+    /// Returns a string without its quotes, with escapes as written. For comparisons.
     pub(crate) fn raw(&self, id: NodeIndex) -> &'a str {
         let source = self.source(id);
         source.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(source)
     }
 
-    /// What a string says; a broken surrogate leaves the escapes as they are.
+    /// Decodes a string. If it has an unpaired surrogate, its escapes stay as written.
     pub(crate) fn string(&self, id: NodeIndex) -> Cow<'a, str> {
         let raw = self.raw(id);
         match raw.contains('\\') {
@@ -161,22 +149,18 @@ impl<'a> ParsedDocument<'a> {
         }
     }
 
-    /// The node after this one and all that is in it.
     pub(crate) fn after(&self, id: NodeIndex) -> NodeIndex {
         self.nodes[id as usize].next
     }
 
-    /// The key that a value stands under.
     pub(crate) fn key(&self, id: NodeIndex) -> Option<NodeIndex> {
         self.keyed(id).then(|| id - 1)
     }
 
-    /// The elements of an array, or the values of an object.
     pub(crate) fn children(&self, id: NodeIndex) -> impl Iterator<Item = NodeIndex> {
         self.members(id).map(|(_, value)| value)
     }
 
-    /// The members of an object with their keys; elements of an array come with none.
     pub(crate) fn members(&self, id: NodeIndex) -> impl Iterator<Item = (Option<NodeIndex>, NodeIndex)> {
         let node = self.nodes[id as usize];
         let keyed = node.kind == NodeKind::Object;
@@ -191,7 +175,7 @@ impl<'a> ParsedDocument<'a> {
         })
     }
 
-    /// Where a node stands, for a reader: `$.items[3].name`.
+    /// Returns the path of a node: `$.items[3].name`.
     pub(crate) fn path(&self, id: NodeIndex) -> String {
         let mut steps: Vec<String> = Vec::new();
         let mut at = id;
@@ -209,10 +193,9 @@ impl<'a> ParsedDocument<'a> {
     }
 }
 
-/// Longer paths are cut at their beginning: a document may be as deep as it is long.
+/// Maximum steps of a path. A longer path loses its start.
 const MAX_STEPS: usize = 24;
 
-/// A key as a step of a path.
 pub(crate) fn step(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
     if !key.is_empty() && key.len() <= 60 && key.chars().all(plain) {

@@ -1,6 +1,6 @@
-//! The words that speak of errors.
+//! Detects words for errors.
 
-/// Beginnings of words, in lower case. Each stands for its inflections as well.
+/// Prefixes of words, in lower case. Each includes its inflections.
 const ERRORS: [&str; 24] = [
     "error",
     "fail",
@@ -28,13 +28,13 @@ const ERRORS: [&str; 24] = [
     "not found",
 ];
 
-/// The longest inflection: `s` to `ures`.
+/// Maximum length of an inflection: `s` to `ures`.
 const MAX_SUFFIX_BYTES: usize = 4;
 
-/// Text that is looked at; a log of megabytes shows its errors early or in its rows.
+/// Maximum bytes to scan. A log of megabytes shows its errors early or in its rows.
 const MAX_SCANNED_BYTES: usize = 16 << 10;
 
-/// Last words of keys under which programs say what happened to them.
+/// Last words of keys for messages of programs.
 const MESSAGE_KEYS: [&str; 24] = [
     "message",
     "msg",
@@ -62,7 +62,7 @@ const MESSAGE_KEYS: [&str; 24] = [
     "severity",
 ];
 
-/// Last words of keys whose values are about errors without being any: names, places, and what people write of things.
+/// Last words of keys for names, paths and descriptions, whose values are not errors.
 const NAME_KEYS: [&str; 31] = [
     "name",
     "id",
@@ -97,11 +97,11 @@ const NAME_KEYS: [&str; 31] = [
     "classifiers",
 ];
 
-/// Where a text that is no message may say that it is one, in bytes.
+/// Maximum offset in bytes of an error word in a value that is not a message.
 const MAX_EARLY_OFFSET: usize = 48;
 
-/// Whether a text says that something went wrong, judged by the key it stands under as well: `libgpg-error-dev` is the
-/// name of a package, and a description of a library for errors is none.
+/// Returns the offset of the first error word if the value reports an error. The key matters too: the package name
+/// `libgpg-error-dev` does not report one.
 pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
     let last = last_word(key);
     let at = error_at(text)?;
@@ -112,7 +112,7 @@ pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
     (!NAME_KEYS.contains(&last.as_str()) && several && at <= MAX_EARLY_OFFSET).then_some(at)
 }
 
-/// The last word of a key, in lower case: `error` of `lastError`, `exit_error` and `$.runs[].error`.
+/// Returns the last word of a key in lower case: `error` for `lastError` and `$.runs[].error`.
 fn last_word(key: &str) -> String {
     let key = key.trim_end_matches(|c: char| !c.is_alphanumeric());
     let start = key
@@ -129,7 +129,6 @@ fn last_word(key: &str) -> String {
     start.map_or(String::new(), |at| key[at..].to_lowercase())
 }
 
-/// Where in a text the first word stands that speaks of an error.
 pub(super) fn error_at(text: &str) -> Option<usize> {
     let bytes = &text.as_bytes()[..text.len().min(MAX_SCANNED_BYTES)];
     let begins = |at: usize, word: &str| {
@@ -138,12 +137,11 @@ pub(super) fn error_at(text: &str) -> Option<usize> {
     let mut inside = false;
     for (at, byte) in bytes.iter().enumerate() {
         let letter = byte.is_ascii_alphabetic();
-        // `IOException` and `read_error` count: a capital beside a small letter begins a word, and so does what
-        // follows no letter.
+        // `IOException` and `read_error` count: a word also starts at a capital next to a small letter.
         let small = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_lowercase);
         let capital = byte.is_ascii_uppercase() && (small(at.checked_sub(1)) || small(Some(at + 1)));
         let may = letter && (!inside || capital) && MAY_BEGIN[(byte | 0x20) as usize];
-        // A longer word is another one: `exceptiongroup`.
+        // With a longer suffix, it is another word: `exceptiongroup`.
         let ends = |word: &str| {
             let tail = bytes[at + word.len()..].iter().take_while(|b| b.is_ascii_lowercase()).count();
             tail <= MAX_SUFFIX_BYTES
@@ -157,7 +155,7 @@ pub(super) fn error_at(text: &str) -> Option<usize> {
     None
 }
 
-/// The first letters, which spare a comparison with every word at every word.
+/// First letters of the words, to skip most comparisons.
 const MAY_BEGIN: [bool; 256] = {
     let mut may = [false; 256];
     let mut word = 0;

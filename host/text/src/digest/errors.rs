@@ -1,4 +1,4 @@
-//! Finds what says, among rows or in a place of its own, that something went wrong.
+//! Finds errors in the values of a document.
 
 use super::{
     anomalies::{Anomaly, MIN_ROWS, PlaceAnalysis},
@@ -7,7 +7,6 @@ use super::{
 };
 
 impl PlaceAnalysis<'_, '_> {
-    /// Words that speak of errors, in few rows or in a place of its own.
     pub(super) fn errors(&self) -> Option<Anomaly> {
         let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
         let mut found: Vec<(usize, NodeIndex)> = Vec::new();
@@ -16,7 +15,7 @@ impl PlaceAnalysis<'_, '_> {
                 found.push((times, id));
             }
         }
-        // A text that begins with such a word is an error; one that has it far inside mentions one.
+        // A text that starts with an error word is an error; a text with one further on only mentions it.
         found.sort_by_key(|(_, id)| says(*id));
         let times: usize = found.iter().map(|(n, _)| n).sum();
         if times == 0 || times * 10 > self.rows.max(10) {
@@ -24,10 +23,10 @@ impl PlaceAnalysis<'_, '_> {
         }
         let list = self.list(found.iter().map(|(_, id)| *id));
         let text = match self.rows {
-            1 => format!("{} speaks of an error: {list}", self.place.name),
-            rows => format!("{} speaks of errors in {times} of {rows} rows: {list}", self.place.name),
+            1 => format!("{} reports an error: {list}", self.place.name),
+            rows => format!("{} reports errors in {times} of {rows} rows: {list}", self.place.name),
         };
-        // Prose mentions errors; a short text that does is one.
+        // Prose mentions errors; a short text with an error word is one.
         let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
         self.anomaly(
@@ -37,7 +36,6 @@ impl PlaceAnalysis<'_, '_> {
         )
     }
 
-    /// Something under a key that speaks of errors, in few rows or in a place of its own.
     pub(super) fn error_key(&self) -> Option<Anomaly> {
         let (place, document) = (self.place, self.document);
         if place.is_row || error_at(place.key()).is_none() {
@@ -49,7 +47,7 @@ impl PlaceAnalysis<'_, '_> {
         if found.is_empty() || found.len() * 10 > self.rows.max(10) {
             return None;
         }
-        let text = format!("{} is there in {} of {}", place.name, found.len(), self.rows);
+        let text = format!("{} is present in {} of {}", place.name, found.len(), self.rows);
         let list = self.list(found.iter().copied());
         self.anomaly(
             self.surprise_bits(found.len(), 1) + 6.0,

@@ -1,4 +1,4 @@
-//! Puts sections of lines together so that they cost no more than a number of tokens.
+//! Fits sections of lines into a token budget.
 
 use std::borrow::Cow;
 
@@ -6,37 +6,34 @@ use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::BpeTokenCounter;
 
-/// Lines that belong together, the most important first.
+/// Related lines, the most important first.
 pub(super) struct DigestSection {
-    /// Stands above the lines; empty for none, and then the lines are a list.
+    /// Heading of the lines. Without a title, the lines form a list.
     pub(super) title: Cow<'static, str>,
-    /// Hundredths of the budget that it may take before every other section had its share.
+    /// Percentage of the budget that it may use before the other sections have had theirs.
     pub(super) share: usize,
     pub(super) lines: Vec<String>,
 }
 
 impl DigestSection {
-    /// Lines that begin the digest, each with a list mark.
+    /// Creates the section that starts the digest, as a list.
     pub(super) fn with_lines(lines: Vec<String>) -> Self {
         Self { title: Cow::Borrowed(""), share: 35, lines }
     }
 
-    /// Lines under a title.
     pub(super) fn with_title(title: impl Into<Cow<'static, str>>, share: usize, lines: Vec<String>) -> Self {
         Self { title: title.into(), share, lines }
     }
 }
 
-/// What fitted.
 pub(super) struct FittedSections {
     pub(super) text: String,
-    /// Tokens (o200k_base) of `text`.
     pub(super) tokens: usize,
-    /// Which lines of each section are in it.
+    /// For each section, which of its lines are in `text`.
     pub(super) kept: Vec<Vec<bool>>,
 }
 
-/// The lines that fit `budget` tokens: first each section's share, then what is left over in their order.
+/// Selects the lines that fit `budget` tokens: first each section's share, then from the rest in order.
 pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
     let mut kept: Vec<Vec<bool>> = sections.iter().map(|s| vec![false; s.lines.len()]).collect();
     let mut left = budget;
@@ -58,7 +55,7 @@ pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
     }
     let mut text = print(sections, &kept);
     let mut tokens = BpeTokenCounter.count(&text, TokenEncoding::O200k);
-    // Counts of lines do not quite add up to the count of the whole, so the last word is the counter's.
+    // The counts of lines do not add up exactly, so drop lines until the whole fits.
     while tokens > budget {
         let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
         let Some(last) = last else { break };
@@ -69,7 +66,7 @@ pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
     FittedSections { text, tokens, kept }
 }
 
-/// What a list mark and a line end cost at most.
+/// Maximum tokens of a list mark and a line end.
 const BULLET: usize = 2;
 
 fn cost(line: &str, most: usize) -> Option<usize> {

@@ -1,7 +1,6 @@
-//! Tells a page in HTML by its text: without scripts, styles and menus, headings as headings.
+//! Digests an HTML page by its text, without scripts, styles and menus.
 //!
-//! Tags are looked for in one pass and never nested, so whatever a page holds takes linear time. What comes out is text
-//! for a reader, and is never read as HTML again.
+//! Tags are found in one pass without a tree, so any page takes linear time. The output is never parsed as HTML again.
 
 use super::{
     fit::DigestSection,
@@ -11,11 +10,9 @@ use super::{
 
 pub(super) const KIND: TextKind = TextKind { name: "HTML", is, sections };
 
-/// Elements whose content is not read.
 const HIDDEN_ELEMENTS: [&str; 9] =
     ["script", "style", "svg", "nav", "head", "template", "noscript", "button", "rustdoc-toolbar"];
 
-/// Elements that begin a line.
 const BLOCK_ELEMENTS: [&str; 22] = [
     "p",
     "div",
@@ -41,7 +38,6 @@ const BLOCK_ELEMENTS: [&str; 22] = [
     "figure",
 ];
 
-/// Bytes of the longest tag and of the longest entity.
 const MAX_TAG_BYTES: usize = 1_024;
 const MAX_ENTITY_BYTES: usize = 12;
 
@@ -62,9 +58,9 @@ fn sections(html: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     if let Some(findings) = sections.first_mut() {
         let title = title(html);
         if !title.is_empty() {
-            findings.lines.insert(0, format!("The page is titled: {}.", super::lines::shown(&title, 160)));
+            findings.lines.insert(0, format!("The page title is: {}.", super::lines::shown(&title, 160)));
         }
-        findings.lines.push("Lines are those of its text, without the tags.".to_owned());
+        findings.lines.push("Lines are counted in its text without tags.".to_owned());
     }
     sections
 }
@@ -75,11 +71,11 @@ fn title(html: &str) -> String {
     between.map(|(title, _)| decode_entities(title)).unwrap_or_default()
 }
 
-/// The text of a page in lines; headings with `#`, entries of lists with `-`.
+/// Returns the text of a page, with `#` for headings and `-` for list items.
 pub(super) fn text(html: &str) -> String {
     let mut out = String::with_capacity(html.len() / 2);
     let mut rest = html;
-    // Whether white space is kept.
+    // Depth of `pre` elements, which preserve whitespace.
     let mut verbatim = 0_usize;
     while let Some(at) = rest.find('<') {
         push(&mut out, &rest[..at], verbatim > 0);
@@ -127,7 +123,7 @@ pub(super) fn text(html: &str) -> String {
     out
 }
 
-/// The name of the tag that a text begins with, whether it closes, and what follows it. None where it is no tag.
+/// Returns the tag name at the start of `text`, whether it is a closing tag, and the text after it.
 fn tag(text: &str) -> Option<(String, bool, &str)> {
     let inner = text.strip_prefix('<')?;
     let closes = inner.starts_with('/');
@@ -148,13 +144,12 @@ fn tag(text: &str) -> Option<(String, bool, &str)> {
             _ => {}
         }
     }
-    // A quote that nothing closes: the tag ends where the first one could.
+    // With an unclosed quote, the tag ends at the first `>`.
     let end = end.or_else(|| head.find('>'))?;
     let name_end = head.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(end).min(end);
     Some((head[..name_end].to_ascii_lowercase(), closes, &name[end + 1..]))
 }
 
-/// What follows the end of an element.
 fn after_element<'a>(text: &'a str, name: &str) -> &'a str {
     let mut rest = text;
     while let Some(at) = rest.find("</") {
@@ -197,7 +192,7 @@ fn blank_line(out: &mut String) {
     }
 }
 
-/// A text with the entities that are met most as what they stand for; others stay as they are.
+/// Decodes the most common entities. Others stay as they are.
 fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -271,7 +266,7 @@ mod tests {
         }
         let digest = digest(&html, "part 7", 400).unwrap();
         assert_eq!(digest.kind, "HTML");
-        for told in ["The page is titled: Pumps.", "40 of level 2", "Part 12", "after 700 hours"] {
+        for told in ["The page title is: Pumps.", "40 of level 2", "Part 12", "after 700 hours"] {
             assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
         }
     }

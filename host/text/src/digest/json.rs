@@ -1,4 +1,4 @@
-//! What there is to tell of rows: of JSON, and of whatever else was read as nodes.
+//! Digests documents of nodes: JSON, and other text that was read as rows.
 
 use super::{
     anomalies::{self, Anomaly},
@@ -12,13 +12,10 @@ use super::{
     tables,
 };
 
-/// Findings are three to five where the budget allows.
 const FINDING_COUNT: std::ops::RangeInclusive<usize> = 3..=5;
 
-/// Characters of the longest finding.
 const MAX_FINDING_CHARS: usize = 360;
 
-/// See [`super::kind::TextKind::sections`].
 pub(super) fn sections(document: &ParsedDocument<'_>, query: &str, budget: usize) -> Vec<DigestSection> {
     let places = profile::places(document);
     let stats: Vec<PlaceStats> =
@@ -34,13 +31,13 @@ pub(super) fn sections(document: &ParsedDocument<'_>, query: &str, budget: usize
     let mut told: Vec<String> = odd.iter().map(|odd| sentence(&odd.text)).collect();
     let rest = told.split_off(told.len().min(FINDING_COUNT.end() - 1));
     let facts = overview::overview(&look);
-    // What stands out comes first, and at least one sentence tells what it stands out from.
+    // Anomalies come first, then at least one fact for context.
     let missing = (told.len() + 1).max(*FINDING_COUNT.start()) - told.len();
     told.extend(document.note.iter().chain(&facts).take(missing).map(|fact| sentence(fact)));
     look.sections(query, budget, told, rest, &odd)
 }
 
-/// The same for rows that are only a part of a text: nothing is said of the whole, which is no JSON.
+/// Like [`sections`], for rows that are only part of a text. Omits facts about the whole document.
 pub(super) fn sections_of_parts(
     document: &ParsedDocument<'_>,
     query: &str,
@@ -54,18 +51,15 @@ pub(super) fn sections_of_parts(
     sections
 }
 
-/// What is known of a document before anything is told.
 pub(super) struct DocumentAnalysis<'l, 'a> {
     pub(super) document: &'l ParsedDocument<'a>,
     pub(super) places: &'l [DocumentPlace],
     pub(super) stats: &'l [PlaceStats],
     pub(super) names: RowNames<'l, 'a>,
-    /// The places of the largest tables.
     pub(super) largest: Vec<usize>,
 }
 
 impl DocumentAnalysis<'_, '_> {
-    /// All that there is to tell, in the order of the digest.
     fn sections(
         &self,
         query: &str,
@@ -89,7 +83,6 @@ impl DocumentAnalysis<'_, '_> {
     }
 }
 
-/// A finding as a sentence of bounded length.
 fn sentence(text: &str) -> String {
     match text.char_indices().nth(MAX_FINDING_CHARS) {
         Some((end, _)) => format!("{}….", &text[..end]),

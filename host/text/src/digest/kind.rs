@@ -1,34 +1,29 @@
-//! What a text is, so that it is told as its kind asks.
+//! Detects the kind of a text, which determines its digest.
 //!
-//! JSON, JSON Lines and tables have rows, which [`super::rows`] and its neighbours tell alike once they are read as
-//! nodes. Every other kind has a file of its own with a [`TextKind`], and a line in [`KINDS`]. What a text is taken for
-//! is decided from its beginning alone, so it costs the same however long the text is.
+//! JSON, JSON Lines and tables are read as nodes ([`super::rows`]). Each other kind has its own file with a
+//! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start of a text, except that JSON is parsed whole.
 
 use super::{
     code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, prose,
     settings, sql, table,
 };
 
-/// Bytes of a text that are looked at.
 const MAX_SAMPLE_BYTES: usize = 64 << 10;
 
-/// Lines of it, and bytes of a line.
 const MAX_SAMPLE_LINES: usize = 400;
 const MAX_SAMPLE_LINE_BYTES: usize = 2000;
 
-/// A kind of text that is read line by line.
 pub(crate) struct TextKind {
-    /// The word that a reader sees: `log`.
     pub(super) name: &'static str,
-    /// Whether a text is of this kind.
     pub(super) is: fn(&TextSample<'_>) -> bool,
-    /// What there is to tell of a text, for a query (which may be empty, and is trimmed) and a budget in tokens: the
-    /// findings first, as a section without a title, one line each without a mark; then the rest, the most important
-    /// first. More than fits is left out, so sections may hold more than the budget, but no more than a few times it.
+    /// Returns the sections of a digest, for a text, a trimmed query (may be empty) and a budget in tokens.
+    ///
+    /// The first section has the findings and no title. The others follow, the most important first. They may exceed
+    /// the budget up to a few times.
     pub(super) sections: fn(&str, &str, usize) -> Vec<DigestSection>,
 }
 
-/// In this order; the last one is what nothing else is.
+/// In order of precedence. The last one accepts any text.
 const KINDS: [TextKind; 10] = [
     sql::KIND,
     diff::KIND,
@@ -42,14 +37,12 @@ const KINDS: [TextKind; 10] = [
     prose::KIND,
 ];
 
-/// The beginning of a text.
 pub(super) struct TextSample<'a> {
-    /// Its first lines, without their ends, each cut to a bounded length; no line that was cut off by the end of
-    /// what is looked at, unless it is the only one.
+    /// Its first lines without line ends, each with a limited length. The sample's end cuts no line unless it is the
+    /// only one.
     pub(super) lines: Vec<&'a str>,
-    /// What is looked at, whole lines where there are several.
     pub(super) text: &'a str,
-    /// Whether the text goes on after it.
+    /// True if the text is longer than the sample.
     pub(super) cut: bool,
 }
 
@@ -69,9 +62,8 @@ impl<'a> TextSample<'a> {
     }
 }
 
-/// What a text was taken for.
 pub(crate) enum RecognizedText<'a> {
-    /// It has rows; what it is called comes with it.
+    /// Text with rows, and the name of its kind.
     Rows(&'static str, ParsedDocument<'a>),
     Text(&'static TextKind),
 }
@@ -82,7 +74,7 @@ impl<'a> RecognizedText<'a> {
         if let Some(rows) = recognize_json(text, &sample) {
             return rows;
         }
-        // Statements with values between commas are rows of more than one table.
+        // Comma-separated values in SQL statements belong to several tables, so check for SQL first.
         if (sql::KIND.is)(&sample) {
             return Self::Text(&KINDS[0]);
         }
@@ -100,7 +92,6 @@ impl<'a> RecognizedText<'a> {
         }
     }
 
-    /// See [`TextKind::sections`].
     pub(super) fn sections(&self, text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         match self {
             Self::Rows(_, document) => json::sections(document, query, budget),
@@ -109,7 +100,6 @@ impl<'a> RecognizedText<'a> {
     }
 }
 
-/// JSON, a JSON value a line, or JSON whose end is missing.
 fn recognize_json<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
     if let Ok(document) = ParsedDocument::read(text) {
         return Some(RecognizedText::Rows("JSON", document));

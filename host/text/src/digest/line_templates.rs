@@ -1,31 +1,28 @@
-//! The forms of lines: what is left when the words that change are taken out, those with digits and those that are rare.
+//! Templates of lines: a line without its variable words, which are rare or have digits.
 //!
-//! How often words occur is counted in two tables of fixed size, each with a hash of its own, and the smaller count
-//! holds (Cormode and Muthukrishnan, "An improved data stream summary", 2005): memory stays the same however many words
-//! there are, and only a word that meets a frequent one in both tables looks more frequent than it is.
+//! Words are counted in two tables of fixed size with different hashes, and the smaller count is used (Cormode and
+//! Muthukrishnan, "An improved data stream summary", 2005). Memory is constant, and a count is too high only for a word
+//! that collides in both tables.
 
 use super::{
     lines::{MAX_LINE_BYTES, numbered},
     timestamp,
 };
 
-/// Words of a line that make its form.
 pub(super) const MAX_TEMPLATE_WORDS: usize = 40;
 
-/// Words that change which are given with a form.
 const MAX_CHANGING_WORDS: usize = 12;
 
 const BUCKETS: usize = 1 << 18;
 
-/// How often words occur.
 pub(super) struct WordFrequencies {
     tables: [Vec<u32>; 2],
-    /// What is less frequent changes.
+    /// Minimum frequency of a word in a template.
     least: u32,
 }
 
 impl WordFrequencies {
-    /// And how many lines there are.
+    /// Counts the words. Also returns the number of lines.
     pub(super) fn from_text(text: &str) -> (Self, usize) {
         let mut tables = [vec![0_u32; BUCKETS], vec![0_u32; BUCKETS]];
         let mut lines = 0;
@@ -46,8 +43,8 @@ impl WordFrequencies {
         self.tables[0][a].min(self.tables[1][b])
     }
 
-    /// The form of a line without its time, and the words that are not part of it. The first word is part of it where
-    /// another line begins so.
+    /// Returns the template of a line without its timestamp, and its variable words. The first word belongs to it if
+    /// another line has the same one.
     pub(super) fn template<'a>(&self, line: &'a str) -> (String, Vec<&'a str>) {
         let mut form = String::new();
         let mut changing = Vec::new();
@@ -63,7 +60,7 @@ impl WordFrequencies {
             if changing.len() < MAX_CHANGING_WORDS {
                 changing.push(word);
             }
-            // What changes side by side is one gap: messages differ in length.
+            // Adjacent variable words are one gap, because messages differ in length.
             if !form.ends_with('…') {
                 form.push_str(if form.is_empty() { "…" } else { " …" });
             }
@@ -76,8 +73,8 @@ impl WordFrequencies {
     }
 }
 
-/// The bucket of a word in each table: FNV-1a (Fowler, Noll, Vo), the same on every machine, and its bits mixed again
-/// (Stafford's variant 13 of the finaliser of MurmurHash3).
+/// Returns the bucket of a word in each table: FNV-1a (Fowler, Noll, Vo), and its bits mixed again (Stafford's variant
+/// 13 of MurmurHash3's finalizer). Both are the same on every machine.
 fn buckets(word: &str) -> [usize; 2] {
     let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,38 +1,32 @@
-//! What digests of text that is read by lines have in common: how a line is shown, which lines match a query, and counts
-//! that cannot grow without bound.
+//! Shared parts of line-based digests: line formatting, query matches and bounded counts.
 
 use std::{collections::HashMap, hash::Hash};
 
 use gatehouse_core::search::for_each_term;
 
-/// Bytes of a line that are looked at.
 pub(super) const MAX_LINE_BYTES: usize = 2_000;
 
-/// Characters of a line that are shown.
 pub(super) const MAX_SHOWN_CHARS: usize = 160;
 
-/// Words of a query that are looked for, and lines that are shown for it.
 const MAX_QUERY_WORDS: usize = 16;
 const MAX_MATCHES: usize = 24;
 
-/// Words that say how something is asked for, and not what.
 const QUERY_STOP_WORDS: [&str; 32] = [
     "a", "an", "and", "are", "at", "by", "did", "do", "does", "for", "from", "has", "have", "how", "in",
     "is", "it", "many", "much", "of", "on", "or", "the", "there", "to", "was", "were", "what", "when",
     "where", "which", "with",
 ];
 
-/// The lines of a text with their numbers, from 1, each cut to a bounded length.
+/// Returns the lines with their numbers, from 1, each with a limited length.
 pub(super) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().zip(1..).map(|(line, number)| (number, head(line)))
 }
 
-/// As much of a line as is looked at.
 pub(super) fn head(line: &str) -> &str {
     &line[..line.floor_char_boundary(MAX_LINE_BYTES)]
 }
 
-/// A line as a reader is shown it: without colours and control characters, single spaces, at most `most` characters.
+/// Formats a line with at most `most` characters, without colors and control characters, and with single spaces.
 pub(super) fn shown(line: &str, most: usize) -> String {
     let mut out = String::new();
     let mut letters = head(line).chars().peekable();
@@ -65,14 +59,12 @@ pub(super) fn shown(line: &str, most: usize) -> String {
     out
 }
 
-/// What is not seen, or changes what is.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
 }
 
-/// The lines that have most to do with a query, each behind its number, in the order of the text: those that hold its
-/// rarest words.
+/// Returns the lines that contain the rarest words of the query, best first, each with its number.
 pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     let wanted = words(query);
     if wanted.is_empty() {
@@ -106,7 +98,7 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words of a query as they are looked for: what stands between blanks, where that is more than a word, and stems.
+/// Returns the search words of a query: stems, and parts such as paths that are more than one word.
 fn words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |word: &str| {
@@ -124,27 +116,25 @@ fn words(query: &str) -> Vec<String> {
         if part.contains(|c: char| !c.is_alphanumeric()) {
             add(part);
         }
-        // A stem in -i stands for a word in -y.
+        // A stem in -i also matches words in -y.
         for_each_term(part, |term| add(term.strip_suffix('i').unwrap_or(term)));
     }
     words
 }
 
-/// Whether a word of the text begins so.
 fn begins(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric()))
 }
 
-/// Counts of what occurs. What is new when it is full is counted together.
+/// Counts per key, for a limited number of keys. Further keys share one count.
 pub(super) struct BoundedCounts<K> {
     counts: HashMap<K, usize>,
     most: usize,
-    /// Occurrences of what is not told apart.
+    /// Occurrences of further keys.
     pub(super) other: usize,
 }
 
 impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
-    /// For at most `most` different things.
     pub(super) fn with_limit(most: usize) -> Self {
         Self { counts: HashMap::new(), most, other: 0 }
     }
@@ -157,19 +147,18 @@ impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
         }
     }
 
-    /// How many different things there are; at least that many where it was full.
+    /// Returns the number of distinct keys, or the limit if there are more.
     pub(super) fn len(&self) -> usize {
         self.counts.len()
     }
 
-    /// The most frequent first.
     pub(super) fn most_frequent(&self) -> Vec<(K, usize)> {
         let mut all: Vec<(K, usize)> = self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
         all.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
         all
     }
 
-    /// The most frequent in words: `amd64 570, all 149, 3 others`; shown by `name`.
+    /// Formats the highest counts: `amd64 570, all 149, 3 others`.
     pub(super) fn render(&self, most: usize, name: impl Fn(&K) -> String) -> String {
         let all = self.most_frequent();
         let mut parts: Vec<String> =

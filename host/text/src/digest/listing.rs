@@ -1,6 +1,6 @@
-//! Tells a listing of files: how many, of which kinds, in which folders, and where sizes stand the largest.
+//! Digests a listing of files: counts by kind, extension and directory, and the largest files.
 //!
-//! A line is a path (`find`, `git ls-files`), a size and a path (`du`), or a mode with size and name (`ls -l`).
+//! A line is a path (`find`), a size and a path (`du`), or a mode with size and name (`ls -l`).
 
 use super::{
     fit::DigestSection,
@@ -10,15 +10,12 @@ use super::{
 
 pub(super) const KIND: TextKind = TextKind { name: "listing", is, sections };
 
-/// Folders and kinds that are told apart.
 const MAX_GROUPS: usize = 20_000;
 
-/// Folders, entries and links that are shown.
 const MAX_SHOWN_FOLDERS: usize = 60;
 const MAX_SHOWN_ENTRIES: usize = 12;
 const MAX_SHOWN_LINKS: usize = 40;
 
-/// Characters of the names of one folder.
 const MAX_NAMES_CHARS: usize = 400;
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -33,14 +30,11 @@ fn is(sample: &TextSample<'_>) -> bool {
     all >= 8 && listed * 10 >= all * 9 && deep * 10 >= all * 8
 }
 
-/// A file or folder of a listing.
 struct ListingEntry<'a> {
-    /// The first letter of its mode, where that stands there.
+    /// The first letter of its mode, if the line has one.
     kind: Option<char>,
     size: Option<u64>,
-    /// As it is written: a path, or a name.
     name: &'a str,
-    /// Where it points to.
     target: Option<&'a str>,
 }
 
@@ -65,7 +59,7 @@ impl<'a> ListingEntry<'a> {
         })
     }
 
-    /// A line of `ls -l`: the name follows the time, or the year.
+    /// Parses a line of `ls -l`. The name follows the time or the year.
     fn parse_long(line: &'a str) -> Option<Self> {
         let mut words = line.split(' ').filter(|word| !word.is_empty());
         let kind = words.next()?.chars().next();
@@ -138,7 +132,8 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     };
     let folder =
         |folder: &&str| if folder.is_empty() { ".".to_owned() } else { shown(folder, MAX_SHOWN_CHARS) };
-    let mut findings = vec![format!("{count} entries in {} folders, at most {deepest} deep.", folders.len())];
+    let mut findings =
+        vec![format!("{count} entries in {} directories, at most {deepest} deep.", folders.len())];
     if kinds.len() > 0 {
         findings.push(format!("By kind: {}.", kinds.render(6, |kind| kind_name(*kind).to_owned())));
     }
@@ -148,7 +143,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     }
     if let Some((size, _, name)) = largest.first() {
         findings.push(format!(
-            "The largest is {} with {size}; all together {total}.",
+            "The largest is {} with {size}; the total is {total}.",
             shown(name, MAX_SHOWN_CHARS)
         ));
     }
@@ -162,7 +157,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         .take(MAX_SHOWN_FOLDERS)
         .map(|(name, n)| format!("{} {n}", folder(name)))
         .collect();
-    // Folders that were looked into in turns are one here.
+    // One entry per run of lines from the same directory.
     let mut shown_names: Vec<String> = names
         .iter()
         .map(|(name, together)| {
@@ -179,7 +174,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
         DigestSection::with_title("Largest:", 25, largest),
         DigestSection::with_title(
-            "Entries directly in folders:",
+            "Entries directly in directories:",
             30,
             if folders.len() > 1 { told } else { Vec::new() },
         ),
@@ -188,7 +183,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     ]
 }
 
-/// Keeps the largest, in order; of two that are as large, the earlier.
+/// Inserts an entry in descending order of size. Of equal sizes, the earlier comes first.
 fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize, &'a str)) {
     let at = largest.partition_point(|known| known.0 >= entry.0);
     if at < MAX_SHOWN_ENTRIES {
@@ -197,7 +192,7 @@ fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize
     }
 }
 
-/// Keeps so many of the lines, from all over the listing.
+/// Reduces the lines to a sample from the whole listing.
 fn spread(lines: &mut Vec<String>) {
     let step = lines.len().div_ceil(MAX_SHOWN_LINKS).max(1);
     let mut at = 0;
@@ -210,7 +205,7 @@ fn spread(lines: &mut Vec<String>) {
 fn kind_name(kind: char) -> &'static str {
     match kind {
         '-' => "files",
-        'd' => "folders",
+        'd' => "directories",
         'l' => "links",
         'b' | 'c' => "devices",
         'p' => "pipes",
@@ -241,7 +236,7 @@ mod tests {
             &(text + "src/Makefile\n"),
             300,
             &[
-                "201 entries in 5 folders, at most 2 deep",
+                "201 entries in 5 directories, at most 2 deep",
                 ".rs 180, .md 20, none 1",
                 "src/part0 50, src/part1 50",
             ],

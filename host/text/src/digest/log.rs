@@ -1,6 +1,4 @@
-//! Tells a log: how many lines of which level, from when to when, what failed, and the forms that its lines have.
-//!
-//! What changes from line to line is taken out of lines ([`super::forms`]); traces of exceptions are kept together
+//! Digests a log: lines per level, time range, failures, line templates ([`super::line_templates`]) and exceptions
 //! ([`super::trace`]).
 
 use std::collections::HashMap;
@@ -15,27 +13,22 @@ use super::{
     trace::TraceReader,
 };
 
-/// Lines with times, levels or traces.
+/// Lines with timestamps, levels or stack traces.
 pub(super) const KIND: TextKind = TextKind { name: "log", is, sections };
 
-/// Any text whose lines have few forms: lists of packages, output of builds, settings.
+/// Any text whose lines share a few templates: package lists, build output, settings.
 pub(super) const LINES: TextKind = TextKind { name: "lines", is: is_repetitive, sections };
 
-/// Forms that are told apart.
 const MAX_TEMPLATES: usize = 4_096;
 
-/// Forms, and forms of failures, that are shown at most.
 const MAX_SHOWN_TEMPLATES: usize = 60;
 const MAX_SHOWN_FAILURES: usize = 24;
 
-/// Different words in one place of a form that are counted.
 const MAX_SLOT_VALUES: usize = 12;
 
-/// Values that are few, and lines of a failure that are shown.
 const MAX_FEW_VALUES: usize = 6;
 const MAX_EXAMPLES: usize = 3;
 
-/// Lines of the end that are shown.
 const MAX_LAST_LINES: usize = 4;
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -60,29 +53,25 @@ fn is_repetitive(sample: &TextSample<'_>) -> bool {
     all >= 20 && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= all * 6
 }
 
-/// Lines of one form.
 struct LineTemplate {
     times: usize,
-    /// Some of them that differ, with their numbers: the first one, and more where they tell of a failure.
+    /// Distinct example lines with their numbers: one, or several for a failure.
     examples: Vec<(usize, String)>,
-    /// What stands in its changing places.
     places: Vec<TemplateSlot>,
     failure: Option<LineSeverity>,
 }
 
-/// How bad what a line tells is; the worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LineSeverity {
     Error,
     Warning,
 }
 
-/// What stands in one changing place of a form.
 #[derive(Default)]
 struct TemplateSlot {
     values: HashMap<String, usize>,
     more: bool,
-    /// The largest measure, as it is written, with its line.
+    /// The largest measure: its number, its text, and the number and text of its line.
     largest: Option<(f64, String, usize, String)>,
 }
 
@@ -135,7 +124,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let told = |(key, form): &(String, LineTemplate)| form.render(key);
     let mut rest: Vec<String> = rest.iter().take(MAX_SHOWN_TEMPLATES).map(told).collect();
     if other_forms > 0 {
-        rest.push(format!("{other_forms} lines of other forms"));
+        rest.push(format!("{other_forms} lines of other templates"));
     }
     let failures = failures.iter().take(MAX_SHOWN_FAILURES).map(told).collect();
     let last =
@@ -144,13 +133,12 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_lines(findings),
         DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
         DigestSection::with_title("Exceptions:", 25, traces.render()),
-        DigestSection::with_title("Failures (times × form, with lines):", 30, failures),
+        DigestSection::with_title("Failures (count × template, with lines):", 30, failures),
         DigestSection::with_title("Last lines:", 12, last),
-        DigestSection::with_title("Forms of lines (times × form; … stands for what changes):", 40, rest),
+        DigestSection::with_title("Line templates (count × template; … marks variable words):", 40, rest),
     ]
 }
 
-/// The first word of a line behind its time, without digits.
 fn first_word(line: &str) -> String {
     let rest = timestamp::find(line).map_or(line, |stamp| stamp.rest);
     let mut words = rest.split_whitespace().map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()));
@@ -161,10 +149,10 @@ fn first_word(line: &str) -> String {
 fn worst(failures: &[(String, LineTemplate)]) -> Option<String> {
     let (number, first) = failures.first()?.1.examples.first()?;
     let lines: usize = failures.iter().map(|(_, form)| form.times).sum();
-    Some(format!("{lines} lines speak of failures; line {number}: {first}"))
+    Some(format!("{lines} lines report failures; line {number}: {first}"))
 }
 
-/// Whether a line tells of a failure. Words inside names (`errors_are_heard`) and counts of none (`0 failed`) do not.
+/// Returns the severity of a line that reports a failure. Ignores words inside names and counts such as `0 failed`.
 fn failure_severity(level: Option<&str>, line: &str) -> Option<LineSeverity> {
     match level {
         Some("warn") => return Some(LineSeverity::Warning),
@@ -208,7 +196,7 @@ impl LineTemplate {
         }
     }
 
-    /// `371 × http fetch GET … (200 ×371; most 338ms: line 77: …)`. A line that stands alone is shown as it is.
+    /// `371 × http fetch GET … (200 ×371; max 338ms: line 77: …)`
     fn render(&self, form: &str) -> String {
         let examples = self.examples.iter().map(|(number, line)| format!("line {number}: {line}"));
         if self.times == 1 {
@@ -242,7 +230,7 @@ impl TemplateSlot {
         }
     }
 
-    /// Few values with their counts, or the largest measure.
+    /// Returns the values with their counts if they are few, else the largest measure.
     fn render(&self, times: usize) -> Option<String> {
         let repeated = self.values.values().any(|n| *n > 1) || times <= MAX_FEW_VALUES;
         if !self.more && self.values.len() <= MAX_FEW_VALUES && repeated {
@@ -255,11 +243,11 @@ impl TemplateSlot {
             return Some(told.collect::<Vec<_>>().join(", "));
         }
         let (_, written, number, line) = self.largest.as_ref()?;
-        (times >= MAX_FEW_VALUES).then(|| format!("most {written}: line {number}: {line}"))
+        (times >= MAX_FEW_VALUES).then(|| format!("max {written}: line {number}: {line}"))
     }
 }
 
-/// The number of a value with a unit: `338ms`, `[0.5s]`, `93%`.
+/// Returns the number in a value with a unit: `338ms`, `[0.5s]`, `93%`.
 fn measure(value: &str) -> Option<f64> {
     let value = value.trim_matches(|c: char| c.is_ascii_punctuation() && c != '%');
     let end = value.find(|c: char| !c.is_ascii_digit() && c != '.')?;

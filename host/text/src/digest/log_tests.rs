@@ -25,8 +25,8 @@ fn levels_times_and_forms_are_counted() {
         "600 lines, from 2026-03-04 10:00:00 to 2026-03-05 10:00:59",
         "info 594, error 6",
         "Lines by day: 2026-03-04 400, 2026-03-05 200",
-        "594 × INFO job … done in … (most 400ms: line ",
-        "6 lines speak of failures; line 8: 2026-03-04 10:00:07 ERROR disk 7 failed: no space",
+        "594 × INFO job … done in … (max 400ms: line ",
+        "6 lines report failures; line 8: 2026-03-04 10:00:07 ERROR disk 7 failed: no space",
     ] {
         assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
     }

@@ -1,4 +1,4 @@
-//! Tells a text with headings: its parts with their lines, and the sentences that stand for it or answer the query.
+//! Digests a text with headings: an outline, and the sentences that summarize it or answer the query.
 
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
 
@@ -14,18 +14,15 @@ use crate::{
 
 pub(super) const KIND: TextKind = TextKind { name: "Markdown", is, sections };
 
-/// Headings of what is looked at by which a text is known.
 const MIN_HEADINGS: usize = 2;
 
-/// Hundredths of the budget for headings, and tokens for titles and for what is inserted among the findings.
+/// Percentage of the budget for headings, and tokens reserved for titles and inserted findings.
 const HEADINGS_PERCENT: usize = 40;
 const OVERHEAD_TOKENS: usize = 60;
 
-/// Headings that are told at most.
 const MAX_HEADINGS: usize = 160;
 
-/// Bytes of a text of which sentences are taken, without a query and for one. A longer text is told by its headings and
-/// its beginning: ranking all of it would take longer than whoever waits for it is ready to.
+/// Maximum bytes from which sentences are extracted, without and with a query. Ranking more takes too long.
 const MAX_RANKED_BYTES: [usize; 2] = [128 << 10, 1 << 20];
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -37,7 +34,7 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     outline_sections(text, query, budget, true)
 }
 
-/// What there is to tell of a text with headings; `numbered`: lines are those of the document.
+/// Returns the sections. `numbered` is true if the lines of `text` are those of the document.
 pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered: bool) -> Vec<DigestSection> {
     let layout = TextLayout::from_text(text);
     let mut levels = std::collections::BTreeMap::<usize, usize>::new();
@@ -62,7 +59,6 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     if let Some((.., first)) = named.iter().min_by_key(|(depth, line, _)| (*depth, *line)) {
         findings.push(format!("Its first heading is: {first}."));
     }
-    // The upper ones say more of a text that has too many.
     let deepest = (0..8)
         .rev()
         .find(|deepest| named.iter().filter(|(depth, ..)| depth <= deepest).count() <= MAX_HEADINGS);
@@ -75,7 +71,7 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
         })
         .collect();
     headings.truncate(MAX_HEADINGS);
-    // What the sentences may take is counted: they are whole or left out.
+    // Reserve the exact tokens for the sentences, because the section is included whole or not at all.
     let cost = |line: &String| BpeTokenCounter.count(line, TokenEncoding::O200k) + 2;
     let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
     let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
@@ -95,12 +91,11 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     ]
 }
 
-/// As much of a text as its sentences are taken of.
 pub(super) fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
     &text[..text.floor_char_boundary(MAX_RANKED_BYTES[usize::from(!query.is_empty())])]
 }
 
-/// A heading without its marks: of two lines, the one with letters.
+/// Returns a heading without markup. Of two lines, takes the one with letters.
 fn name(heading: &str) -> &str {
     let line = heading.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(heading);
     line.trim().trim_matches(['#', '=']).trim()
@@ -112,7 +107,7 @@ mod tests {
 
     #[test]
     fn headings_with_lines_and_sentences_are_told() {
-        let mut text = String::from("# Pumps\n\nHow pumps are kept running.\n\n");
+        let mut text = String::from("# Pumps\n\nHow pumps stay in service.\n\n");
         for n in 1..=30 {
             text += &format!(
                 "## Part {n}\n\nThe part {n} of the pump wears out after {n}00 hours. {}\n\n",

@@ -1,9 +1,8 @@
-//! Reads numbers and dates from text, and compares numbers that are too large for a float.
+//! Parses numbers and dates, and compares numbers that are too large for an `f64`.
 
 use std::cmp::Ordering;
 
-/// The number that a text is, as JSON would write it. None for `NaN`, words, hexadecimal and what is too
-/// large for a float.
+/// Parses a number in JSON's notation. `None` for `NaN`, words, hexadecimal numbers and infinite values.
 pub(super) fn number(text: &str) -> Option<f64> {
     let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
     let starts = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -13,23 +12,23 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|n: &f64| n.is_finite())
 }
 
-/// Compares two JSON numbers that are the same float. Only whole numbers in plain digits are told apart.
+/// Compares two JSON numbers that are the same `f64`. Distinguishes only integers without an exponent.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let whole = |s: &str| s.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
     if !whole(a) || !whole(b) || a.starts_with('-') != b.starts_with('-') {
         return Ordering::Equal;
     }
-    // JSON has no leading zeros, so the longer is the larger.
+    // JSON has no leading zeros, so the longer number is larger.
     let order = a.len().cmp(&b.len()).then_with(|| a.cmp(b));
     if a.starts_with('-') { order.reverse() } else { order }
 }
 
-/// Digits behind the point, and before it, of numbers that are added up.
+/// Maximum digits after and before the decimal point in a sum.
 const FRACTION: usize = 6;
 const WHOLE: usize = 18;
 const POWERS: [i128; FRACTION + 1] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 
-/// The exact sum of JSON numbers; none where one of them has more digits, or an exponent.
+/// Returns the exact sum of JSON numbers, `None` if a number has more digits or an exponent.
 pub(super) fn sum<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut sum: i128 = 0;
     let mut longest = 0;
@@ -51,7 +50,7 @@ pub(super) fn sum<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> 
     Some(format!("{sign}{whole}{point}{}", &fraction[..longest]))
 }
 
-/// Seconds since 1970 of `YYYY-MM-DD`, with or without a time of day; zones and fractions are left aside.
+/// Returns the Unix time in seconds of `YYYY-MM-DD`, with or without a time of day. Ignores time zones and fractions.
 pub(super) fn date(text: &str) -> Option<f64> {
     let digits = |from: usize, to: usize| -> Option<i64> {
         let part = text.get(from..to)?;
@@ -72,7 +71,7 @@ pub(super) fn date(text: &str) -> Option<f64> {
         }
         Some(_) => return None,
     };
-    // Days of the civil calendar, with years that begin in March so that a leap day ends one.
+    // Days of the proleptic Gregorian calendar, with years that start in March so that the leap day is last.
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year;

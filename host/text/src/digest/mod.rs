@@ -1,11 +1,9 @@
-//! Tells a document in short, without a model.
+//! Digests a document without a model. The same document always gives the same digest, byte for byte.
 //!
-//! What it is is decided first ([`kind`]); each kind says what there is to tell, in sections of lines; [`fit`] keeps
-//! them within the budget. Rows (JSON, JSON Lines, tables) are read as nodes ([`document`]), their places are found
-//! ([`profile`]) and measured ([`stats`]); what is unusual ([`unusual`]) makes the findings, tables and columns
-//! ([`tables`], [`columns`], [`overview`]) the body, and rows that match the query or stand for the others ([`rows`]) the end. The same document
-//! gives the same digest, byte for byte. A digest is an index and no replacement: whoever shows it keeps the document
-//! within reach.
+//! [`kind`] detects the kind of the text, each kind returns sections of lines, and [`fit`] selects those that fit the
+//! budget. Rows (JSON, JSON Lines, tables) are read as nodes ([`document`]) and grouped by place ([`profile`]) with
+//! statistics ([`stats`]) and anomalies ([`anomalies`]). A digest does not replace the document, so callers must keep
+//! that accessible.
 
 mod anomalies;
 mod code;
@@ -57,21 +55,18 @@ use gatehouse_core::{
 use crate::BpeTokenCounter;
 use kind::RecognizedText;
 
-/// The smallest budget that can hold anything.
 const MIN_BUDGET: usize = 64;
 
-/// Bytes from which a document is counted on a thread of its own.
 const MIN_THREADED_BYTES: usize = 64 << 10;
 
-/// Findings that are given at most.
 const MAX_FINDINGS: usize = 5;
 
-/// Tells `text` within `budget` tokens. See [`gatehouse_core::ports::Text::digest`].
+/// See [`gatehouse_core::ports::TextCompressor::digest`].
 pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault> {
     let goal = budget as usize;
     let query = query.trim();
     let (tokens_in, kind, sections) = std::thread::scope(|scope| {
-        // Counting a large document takes as long as understanding it, so the two go on at once.
+        // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || BpeTokenCounter.count(text, TokenEncoding::O200k);
         let aside = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
         let recognised = RecognizedText::from_text(text);
@@ -100,9 +95,9 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
     }
     if goal < MIN_BUDGET {
         return Err(Fault::invalid(format!(
-            "A budget of {budget} tokens is too small for a digest of {tokens_in} tokens."
+            "a budget of {budget} tokens is too small for a digest of {tokens_in} tokens"
         ))
-        .hint(format!("Give at least {MIN_BUDGET}.")));
+        .hint(format!("Use at least {MIN_BUDGET} tokens.")));
     }
     let fitted = fit::fit(&sections, goal);
     Ok(DocumentDigest {

@@ -1,4 +1,4 @@
-//! A document as a whole: its single values, and sentences for where little stands out.
+//! Facts about a document as a whole: its single values, and sentences for documents with few anomalies.
 
 use super::{
     columns,
@@ -9,10 +9,8 @@ use super::{
     value::show,
 };
 
-/// Characters of a value that is shown.
 const MAX_VALUE_CHARS: usize = 40;
 
-/// A line for each single value at the top of the document.
 pub(super) fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<String> {
     let single = |place: &&DocumentPlace| place.table == 0 && place.rows == 1;
     places
@@ -27,7 +25,6 @@ pub(super) fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -
         .collect()
 }
 
-/// Sentences on the document as a whole, for where little stands out.
 pub(super) fn overview(look: &DocumentAnalysis<'_, '_>) -> Vec<String> {
     let DocumentAnalysis { document, places, stats, largest, .. } = look;
     let mut facts = vec![root(look)];
@@ -47,7 +44,7 @@ pub(super) fn overview(look: &DocumentAnalysis<'_, '_>) -> Vec<String> {
     };
     let ranges = |p: &usize| {
         stats[*p].spread.as_ref().filter(|s| s.scale != MeasureScale::Length && s.mad > 0.0)?;
-        Some(format!("{} goes from {}", places[*p].name, columns::range(look, *p)?))
+        Some(format!("{} ranges from {}", places[*p].name, columns::range(look, *p)?))
     };
     facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
     facts.extend(order.iter().filter(of_main).filter_map(ranges).take(2));

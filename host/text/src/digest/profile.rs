@@ -1,52 +1,45 @@
-//! Finds the structure of a document: which places mean the same thing.
+//! Finds the structure of a document: the places that have the same meaning.
 //!
-//! All elements of a list stand for one place (`$.items[]`), and so do all values of an object that is
-//! used as a map (`$.versions.*`); the keys of a record are places of their own. Places that the same rows
-//! have are the columns of one table, however deep the rows are nested.
+//! All elements of a list share one place (`$.items[]`), and so do all values of an object that is used as a map
+//! (`$.versions.*`). Each key of a record is its own place. The places of the same rows are the columns of one table.
 
 use std::collections::HashMap;
 
 use super::document::{NodeIndex, NodeKind, ParsedDocument, step};
 
-/// Places that are told apart; a document may have as many as it has nodes.
+/// Maximum places; a document may have as many as it has nodes.
 const MAX_PLACES: usize = 600;
 
-/// How deep places are followed.
 const MAX_DEPTH: usize = 24;
 
-/// An object with more different keys is a map.
+/// Maximum distinct keys of a record. An object with more is a map.
 const MAX_KEYS: usize = 4096;
 
-/// Lists of at most this many elements, all of one length, may be rows without keys.
+/// Maximum length of lists that may be rows without keys.
 const MAX_TUPLE: usize = 32;
 
-/// One place of the document, and what stands there.
 #[derive(Debug)]
 pub(super) struct DocumentPlace {
-    /// For a reader: `$.items[].price`.
+    /// Name in a digest: `$.items[].price`.
     pub(super) name: String,
-    /// The values that stand there, in the order of the document.
     pub(super) values: Vec<NodeIndex>,
-    /// How many rows could have it.
+    /// Number of rows that could have it.
     pub(super) rows: usize,
-    /// The place whose values are the rows that this one is a column of; a row is its own.
+    /// The place of the rows to which this column belongs, or the place itself for a row.
     pub(super) table: usize,
-    /// The place above it.
     pub(super) parent: usize,
-    /// Whether its values are rows: elements of a list, values of a map, or the document.
+    /// True if its values are rows: elements of a list, values of a map, or the document.
     pub(super) is_row: bool,
-    /// How many times an object has a key that it had before.
+    /// Number of duplicate keys in its objects.
     pub(super) doubled: usize,
 }
 
 impl DocumentPlace {
-    /// The last step of its name.
     pub(super) fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// The places of a document, each after the one above it.
 pub(super) fn places(document: &ParsedDocument<'_>) -> Vec<DocumentPlace> {
     let mut finder = PlaceFinder { document, places: Vec::new() };
     let root = DocumentPlace {
@@ -67,7 +60,6 @@ struct PlaceFinder<'d, 'a> {
     places: Vec<DocumentPlace>,
 }
 
-/// A key and what stands under it.
 struct KeyGroup {
     key: NodeIndex,
     values: Vec<NodeIndex>,
@@ -162,7 +154,7 @@ impl PlaceFinder<'_, '_> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut doubled = 0;
         for object in objects {
-            // Rows mostly have the same keys in the same order, so the next group is tried first.
+            // Rows usually have the same keys in the same order, so try the next group first.
             let mut guess = 0;
             for (key, value) in self.document.members(*object) {
                 let Some(key) = key else { continue };
@@ -192,7 +184,7 @@ impl PlaceFinder<'_, '_> {
         }
     }
 
-    /// Whether keys are data and not names: many, seldom shared, and with values that are alike.
+    /// Returns whether keys are data instead of names: many, seldom shared, and with similar values.
     fn is_map(&self, objects: &[NodeIndex], groups: &[KeyGroup]) -> bool {
         let members: usize = groups.iter().map(|g| g.values.len()).sum();
         let presence = members as f64 / (groups.len() * objects.len()).max(1) as f64;
@@ -210,7 +202,7 @@ impl PlaceFinder<'_, '_> {
         }
     }
 
-    /// The kind of nine in ten values that are not null.
+    /// Returns the kind of at least 90 % of the values that are not null.
     fn common_kind(&self, values: &[NodeIndex]) -> Option<NodeKind> {
         let kinds: Vec<NodeKind> =
             values.iter().map(|v| self.document.kind(*v)).filter(|k| *k != NodeKind::Null).collect();
@@ -218,7 +210,6 @@ impl PlaceFinder<'_, '_> {
         NodeKind::ALL.into_iter().find(|kind| of(*kind) > 0 && of(*kind) * 10 >= kinds.len() * 9)
     }
 
-    /// Whether objects share most of their keys.
     fn alike(&self, objects: &[NodeIndex]) -> bool {
         let mut times: HashMap<&str, usize> = HashMap::new();
         let keys = |object: NodeIndex| {
@@ -233,7 +224,7 @@ impl PlaceFinder<'_, '_> {
     }
 }
 
-/// Names of fields are words; names, versions, dates, paths and numbers as keys are data.
+/// Returns whether a key looks like data instead of a field name.
 fn looks_like_data(key: &str) -> bool {
     key.contains(|c: char| c.is_ascii_digit() || matches!(c, '.' | '/' | '-' | '@' | ':' | ' '))
 }

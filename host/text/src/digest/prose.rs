@@ -1,17 +1,14 @@
-//! Tells a text that is nothing else by its sentences.
+//! Digests text of any other kind by its sentences.
 
 use gatehouse_core::ports::TextCompressor as _;
 
 use super::{fit::DigestSection, kind::TextKind, lines::matching, markdown, value::quoted};
 use crate::Extractor;
 
-/// Whatever is text.
 pub(super) const KIND: TextKind = TextKind { name: "text", is: |_| true, sections };
 
-/// What findings and titles take of the budget, in tokens.
 const OVERHEAD_TOKENS: usize = 48;
 
-/// Characters of the first line that are shown.
 const MAX_FIRST_LINE_CHARS: usize = 120;
 
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
@@ -25,7 +22,7 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         .extract(markdown::ranked_beginning(text, query), query, left)
         .map(|extract| vec![extract.text])
         .unwrap_or_default();
-    // What stands behind the part that sentences are taken of is found by its words.
+    // Sentences come only from the start of a long text; search the rest by words.
     let behind = markdown::ranked_beginning(text, query).len() < text.len();
     let matches = if behind { matching(text, query) } else { Vec::new() };
     vec![

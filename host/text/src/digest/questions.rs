@@ -1,9 +1,8 @@
-//! Plain questions about real results, and whether a digest of a thousand tokens answers them.
+//! Questions about real results that a digest of a thousand tokens must answer.
 //!
-//! `fixtures/digest` has results that commands of a Debian machine gave (`dpkg-query`, npm, cargo, pip, `git log`, `ps`, the time zone
-//! table) and two that were made up, each with questions that were written before the digest was tuned. A question of the
-//! kind `lookup` is the query of the digest; the others are asked of a digest without a query. A question is answered when one
-//! line of the digest has all of the words that an answer needs.
+//! `fixtures/digest` has results of commands on a Debian machine and two synthetic ones, each with questions that were
+//! written before the digest was tuned. A `lookup` question is the query of the digest. A question is answered if one
+//! line of the digest has all the words that an answer needs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +24,6 @@ pub(super) fn fixture(name: &str) -> String {
     fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/digest").join(name)).unwrap()
 }
 
-/// Whether a line has a word that is not part of a longer one.
 fn has(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let whole = |(at, _): (usize, &str)| {

@@ -1,4 +1,4 @@
-//! What a row is called: by the column whose values tell the rows apart, or by its key in a map.
+//! Names of rows: the value of the column that identifies them, or the key in a map.
 
 use super::{
     document::{NodeIndex, NodeKind, ParsedDocument},
@@ -7,21 +7,18 @@ use super::{
     value::quoted,
 };
 
-/// Last steps of columns that name rows, the surest first.
+/// Last steps of columns that name rows, the most reliable first.
 const NAME_KEYS: [&str; 19] = [
     "name", "package", "job", "path", "file", "filename", "title", "key", "login", "zone", "commit", "id",
     "_id", "sha", "url", "uuid", "command", "comm", "pid",
 ];
 
-/// Characters of a name that are shown, and bytes of the mean one: what is longer is no name.
 const MAX_NAME_CHARS: usize = 60;
 const MAX_MEAN_BYTES: usize = 100;
 
-/// The columns that name the rows of each table.
 pub(super) struct RowNames<'l, 'a> {
     document: &'l ParsedDocument<'a>,
     places: &'l [DocumentPlace],
-    /// For each place that is a table, the place that names its rows.
     columns: Vec<Option<usize>>,
 }
 
@@ -33,7 +30,7 @@ impl<'l, 'a> RowNames<'l, 'a> {
     ) -> Self {
         let mut best: Vec<Option<(usize, usize)>> = vec![None; places.len()];
         for (at, (place, stats)) in places.iter().zip(stats).enumerate() {
-            // A row of a map has its key, which is how it is asked for.
+            // Queries refer to the row of a map by its key.
             let keyed = places[place.table].name.ends_with(".*");
             let rank =
                 if place.is_row || keyed { None } else { rank(document, place, stats, &places[place.table]) };
@@ -46,19 +43,16 @@ impl<'l, 'a> RowNames<'l, 'a> {
         Self { document, places, columns: best.into_iter().map(|best| Some(best?.1)).collect() }
     }
 
-    /// The place whose values name the rows of a table.
     pub(super) fn column(&self, table: usize) -> Option<usize> {
         self.columns[table]
     }
 
-    /// The row of a table that a value stands in.
     pub(super) fn row(&self, table: usize, id: NodeIndex) -> Option<NodeIndex> {
         let rows = &self.places[table].values;
         let row = rows[..rows.partition_point(|row| *row <= id)].last().copied()?;
         (id < self.document.after(row)).then_some(row)
     }
 
-    /// The value that names a row, and is not the row itself.
     pub(super) fn value(&self, table: usize, row: NodeIndex) -> Option<NodeIndex> {
         if let Some(column) = self.columns[table] {
             let values = &self.places[column].values;
@@ -68,7 +62,7 @@ impl<'l, 'a> RowNames<'l, 'a> {
         (table > 0 && self.places[table].is_row).then(|| self.document.key(row))?
     }
 
-    /// The name of the row that a value stands in, in quotes; none where the value is itself the name.
+    /// Returns the quoted name of the row that contains a value, `None` if the value is itself the name.
     pub(super) fn name(&self, table: usize, id: NodeIndex) -> Option<String> {
         let value = self.value(table, self.row(table, id)?)?;
         (value != id).then(|| match self.document.kind(value) {
@@ -78,7 +72,7 @@ impl<'l, 'a> RowNames<'l, 'a> {
     }
 }
 
-/// How well a column names the rows of its table, 0 being best; none where it does not.
+/// Rates a column as the name of its table's rows, 0 being best.
 fn rank(
     document: &ParsedDocument<'_>,
     place: &DocumentPlace,
@@ -108,7 +102,6 @@ fn rank(
     }
 }
 
-/// Whether values are words rather than measures.
 fn are_words(stats: &PlaceStats) -> bool {
     stats.spread.as_ref().is_none_or(|spread| spread.scale == super::stats::MeasureScale::Length)
 }

@@ -1,4 +1,4 @@
-//! Rows that are shown whole: those that match the caller's query, and samples of the largest tables.
+//! Selects rows to show whole: rows that match the query, and samples of the largest tables.
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashSet};
 
@@ -17,32 +17,26 @@ use super::{
 };
 use crate::{BpeTokenCounter, bm25};
 
-/// Bytes of the largest row; what is larger is looked into.
+/// Maximum bytes of a row. A larger value is opened instead.
 const MAX_ROW_BYTES: usize = 4000;
 
-/// Rows that match the query and are shown, and the share of the best one's score that each must have.
 const MAX_MATCHES: usize = 6;
 const MIN_SCORE_RATIO: f64 = 0.4;
 
-/// Tables that rows are shown of, and columns of such a row.
 const MAX_TABLES: usize = 2;
 const MAX_COLUMNS: usize = 14;
 
-/// Rows of a table that are shown for what is odd or largest in them.
 const MAX_ANOMALOUS_ROWS: usize = 6;
 
-/// Characters of a cell.
 const MAX_CELL_CHARS: usize = 48;
 
-/// Characters to which the strings of a row are cut, until it fits: those that leave it readable, and
-/// those that leave its shape.
+/// Lengths to which the strings of a row are cut until it fits.
 const READABLE_CUTS: &[usize] = &[400, 160, 80];
 const SHORTEST_CUTS: &[usize] = &[40, 16];
 
-/// How far a row is narrowed to the part that matches.
 const MAX_NARROWING_STEPS: usize = 8;
 
-/// One line for each of the rows that match the query best, at most `tokens` in all; whole where they fit.
+/// Returns a line for each of the best rows for the query, at most `tokens` in total.
 pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usize) -> Vec<String> {
     let document = look.document;
     let mut best: Vec<NodeIndex> = named(look, query);
@@ -56,7 +50,7 @@ pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usi
     let mut left = tokens;
     let mut lines = Vec::new();
     for (at, id) in best.iter().enumerate() {
-        // The first takes as much as it needs, but leaves something for a second one.
+        // The first row takes what it needs but leaves room for a second one.
         let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
         let id = narrow(document, *id, query, share);
         let Some(line) = line(document, id, share) else { continue };
@@ -66,7 +60,7 @@ pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usi
     lines
 }
 
-/// The rows whose names the query has, whole: the longest names first.
+/// Returns the rows whose names are in the query, the longest names first.
 fn named(look: &DocumentAnalysis<'_, '_>, query: &str) -> Vec<NodeIndex> {
     let mut asked = HashSet::new();
     for_each_term(query, |term| {
@@ -89,7 +83,6 @@ fn named(look: &DocumentAnalysis<'_, '_>, query: &str) -> Vec<NodeIndex> {
     found.into_iter().take(MAX_MATCHES).map(|(_, row)| row).collect()
 }
 
-/// Those that match, the best first.
 fn best_of(document: &ParsedDocument<'_>, rows: Vec<NodeIndex>, query: &str, most: usize) -> Vec<NodeIndex> {
     let texts: Vec<Cow<'_, str>> = rows.iter().map(|id| plain(document, *id)).collect();
     let scores = bm25::scores(&texts, query);
@@ -99,7 +92,7 @@ fn best_of(document: &ParsedDocument<'_>, rows: Vec<NodeIndex>, query: &str, mos
     best.into_iter().take(most).map(|i| rows[i]).collect()
 }
 
-/// The part of a row that matches best, where the whole would have to be cut much.
+/// Returns the part of a row that matches best, if the whole row does not fit.
 fn narrow(document: &ParsedDocument<'_>, mut id: NodeIndex, query: &str, tokens: usize) -> NodeIndex {
     for _ in 0..MAX_NARROWING_STEPS {
         if cut(document, id, tokens, READABLE_CUTS).is_some() {
@@ -113,8 +106,8 @@ fn narrow(document: &ParsedDocument<'_>, mut id: NodeIndex, query: &str, tokens:
     id
 }
 
-/// Rows of the largest tables in cells, for what is left of `tokens`: those with something odd first, then rows from all over
-/// the table, or all of them.
+/// Returns sample rows of the largest tables for the remaining `tokens`: rows with anomalies first, then an even
+/// sample.
 pub(super) fn fill(look: &DocumentAnalysis<'_, '_>, odd: &[Anomaly], tokens: usize) -> Vec<DigestSection> {
     look.largest.iter().filter_map(|table| cells(look, *table, odd, tokens)).collect()
 }
@@ -133,7 +126,6 @@ fn cells(
         (*at == table || (column.table == table && !column.is_row)) && tells && !stats.scalars.is_empty()
     };
     let mut columns: Vec<usize> = (table..look.places.len()).filter(scalar).take(MAX_COLUMNS).collect();
-    // What a row is called comes first.
     columns.sort_by_key(|at| look.names.column(table) != Some(*at));
     columns.first()?;
     let cost = BpeTokenCounter
@@ -169,7 +161,6 @@ fn cells(
     Some(DigestSection::with_title(title, 15, lines))
 }
 
-/// A row in cells, after the steps that lead to it from where the table begins.
 fn row(look: &DocumentAnalysis<'_, '_>, table: usize, id: NodeIndex, columns: &[usize]) -> String {
     let document = look.document;
     let path = document.path(id);
@@ -185,7 +176,7 @@ fn row(look: &DocumentAnalysis<'_, '_>, table: usize, id: NodeIndex, columns: &[
     format!("{path} {}", cells.join(" | ").trim_end_matches([' ', '|']))
 }
 
-/// The places of the largest rows that are not inside one another, the largest first.
+/// Returns the places of the largest tables that do not contain each other, largest first.
 pub(super) fn largest(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<usize> {
     let mut tables: Vec<(usize, usize)> = places
         .iter()
@@ -210,7 +201,6 @@ pub(super) fn largest(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -
     chosen
 }
 
-/// Bytes that the rows of a table take.
 pub(super) fn bytes(look: &DocumentAnalysis<'_, '_>, table: usize) -> usize {
     size(look.document, &look.places[table])
 }
@@ -219,7 +209,7 @@ fn size(document: &ParsedDocument<'_>, place: &DocumentPlace) -> usize {
     place.values.iter().map(|id| document.size(*id)).sum()
 }
 
-/// A row with its path, its strings cut to the most characters of `cuts` with which it fits.
+/// Formats a row with its strings cut to the first length of `cuts` that fits.
 fn cut(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
     let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
@@ -228,7 +218,7 @@ fn cut(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize, cuts: &[usiz
         .find(|line| BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some())
 }
 
-/// A row with its path, its strings and at last its end cut until it costs no more than `tokens`.
+/// Formats a row, with its strings and finally its end cut to fit `tokens`.
 fn line(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize) -> Option<String> {
     if let Some(line) =
         cut(document, id, tokens, READABLE_CUTS).or_else(|| cut(document, id, tokens, SHORTEST_CUTS))
@@ -237,9 +227,8 @@ fn line(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize) -> Option<S
     }
     let path = document.path(id);
     let line = format!("{path}: {}", show(document, id, SHORTEST_CUTS[SHORTEST_CUTS.len() - 1]));
-    // Four characters for a token, then three, then two: rows of names and digits cost more than prose.
+    // Characters per token: names and digits cost more than prose.
     (2..=4).rev().map(|per_token| cut_to(&line, tokens * per_token)).find(|line| {
-        // A path alone tells nothing.
         line.len() > path.len() + 8
             && BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some()
     })
@@ -249,7 +238,7 @@ fn cut_to(line: &str, characters: usize) -> String {
     line.char_indices().nth(characters).map_or(line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
 }
 
-/// The outermost values that are small enough to be shown.
+/// Returns the outermost values that are small enough to be shown.
 fn candidates(document: &ParsedDocument<'_>) -> Vec<NodeIndex> {
     let mut rows = Vec::new();
     let mut open = vec![ParsedDocument::ROOT];
@@ -265,7 +254,7 @@ fn candidates(document: &ParsedDocument<'_>) -> Vec<NodeIndex> {
     rows
 }
 
-/// The text of a row, and its key, for finding words: escapes are blanks, or `\n` would begin words.
+/// Returns a row with its key for search. Replaces escapes, or `\n` would become part of the next word.
 fn plain<'a>(document: &ParsedDocument<'a>, id: NodeIndex) -> Cow<'a, str> {
     let source = document.keyed_source(id);
     if source.contains('\\') {

@@ -1,20 +1,15 @@
-//! Scans JSON text into nodes, by the grammar of RFC 8259 and nothing more lenient.
+//! Scans JSON text into nodes, strictly by the grammar of RFC 8259.
 
 use super::document::{DocumentNode, NodeIndex, NodeKind};
 
-/// Where a text stops being JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotJson {
-    /// Bytes before it.
     pub(super) at: usize,
-    /// What would have to stand there.
     pub(super) expected: &'static str,
 }
 
-/// Where a text of more bytes is no longer told apart by the 32 bits of a node.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
-/// The nodes of a text, in its order.
 pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
     let mut scan = JsonScanner::new(text)?;
     match scan.document(None) {
@@ -23,15 +18,15 @@ pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
     }
 }
 
-/// The nodes of a text that stops being JSON near its end, as one that was cut off does; what is open there ends there.
-/// None where it stops earlier.
+/// Returns the nodes of a truncated text. Open containers end there. `None` if the text stops being JSON before its
+/// last tenth.
 pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJson)> {
     let mut scan = JsonScanner::new(text).ok()?;
     let Err((not, open)) = scan.document(None) else { return None };
     if not.at * 10 < text.len() * 9 || open.is_empty() {
         return None;
     }
-    // A number at the very end may be the beginning of a longer one, and a key without its value says nothing.
+    // Drop a number at the very end, which may be incomplete, and a key without a value.
     let inner = *open.last()? as usize;
     let partial =
         scan.nodes.last().is_some_and(|n| n.kind == NodeKind::Number && n.end as usize == text.len());
@@ -46,15 +41,15 @@ pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJs
     let last = open.len() - 1;
     for (n, inner) in open.into_iter().enumerate() {
         let node = &mut scan.nodes[inner as usize];
-        // Containers inside others count when they end, and these have not.
+        // A container is counted when it ends, which the inner ones have not.
         node.len += u32::from(n < last);
         (node.end, node.next) = (not.at as u32, next);
     }
     Some((scan.nodes, not))
 }
 
-/// The nodes of a text of one value a line, as the elements of a list. A line that is no JSON stands as a string
-/// without quotes, and is counted; blank ones are left out.
+/// Returns the nodes of JSON Lines as the elements of an array, and the number of invalid lines, which become strings
+/// without quotes.
 pub(super) fn lines(text: &str) -> Option<(Vec<DocumentNode>, usize)> {
     let mut scan = JsonScanner::new(text).ok()?;
     let root = scan.push(NodeKind::Array, 0, None);
@@ -89,7 +84,7 @@ struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<DocumentNode>,
-    /// Whether a key was read whose value was not.
+    /// True after a key whose value has not been read.
     keyed: bool,
 }
 
@@ -101,9 +96,9 @@ impl<'a> JsonScanner<'a> {
         Ok(Self { bytes: text.as_bytes(), at: 0, nodes: Vec::with_capacity(text.len() / 12), keyed: false })
     }
 
-    /// One value and the blanks around it, up to the end of the bytes; where it is none, what is open there.
+    /// Reads one value and the whitespace around it, up to the end of the bytes. The error has the open containers,
+    /// innermost last.
     fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), (NotJson, Vec<NodeIndex>)> {
-        // Containers that are open; the innermost is last.
         let mut open: Vec<NodeIndex> = Vec::new();
         self.value_and_end(parent, &mut open).map_err(|not| (not, open))
     }
@@ -117,7 +112,6 @@ impl<'a> JsonScanner<'a> {
                 self.key(open)?;
                 continue;
             }
-            // A value has ended: what follows belongs to the container it is in.
             loop {
                 self.blank();
                 let Some(&inner) = open.last() else {
@@ -128,9 +122,8 @@ impl<'a> JsonScanner<'a> {
                     self.key(open)?;
                     break;
                 }
-                // `closes` is for an empty container, which counts no element.
                 if !self.try_close(open) {
-                    return self.expected("a comma or the end of the list");
+                    return self.expected("a comma or a closing bracket");
                 }
             }
         }
@@ -158,7 +151,7 @@ impl<'a> JsonScanner<'a> {
     fn push(&mut self, kind: NodeKind, start: usize, parent: Option<NodeIndex>) -> NodeIndex {
         let id = self.nodes.len() as NodeIndex;
         let parent = parent.unwrap_or(id);
-        // A container counts an element when it has ended, so its count is the place of this one.
+        // A container counts an element when it has ended, so its count is this element's index.
         self.keyed = false;
         let index = self.nodes.get(parent as usize).map_or(0, |parent| parent.len);
         self.nodes.push(DocumentNode {
@@ -173,7 +166,7 @@ impl<'a> JsonScanner<'a> {
         id
     }
 
-    /// A scalar, or the beginning of a container, which is then given back.
+    /// Reads a scalar, or the start of a container, and returns the container.
     fn value(&mut self, parent: Option<NodeIndex>) -> Result<Option<NodeIndex>, NotJson> {
         let start = self.at;
         let kind = match self.peek() {
@@ -199,7 +192,6 @@ impl<'a> JsonScanner<'a> {
         Ok(None)
     }
 
-    /// Closes the innermost container, if that is what stands here.
     fn try_close(&mut self, open: &mut Vec<NodeIndex>) -> bool {
         self.blank();
         let Some(&inner) = open.last() else { return false };
@@ -214,7 +206,7 @@ impl<'a> JsonScanner<'a> {
         true
     }
 
-    /// Inside an object a key and its colon stand before a value.
+    /// Reads a key and its colon if the innermost container is an object.
     fn key(&mut self, open: &[NodeIndex]) -> Result<(), NotJson> {
         if open.last().is_none_or(|inner| self.nodes[*inner as usize].kind != NodeKind::Object) {
             return Ok(());
@@ -256,11 +248,11 @@ impl<'a> JsonScanner<'a> {
                         Some(b'u') if self.bytes.get(self.at + 2..self.at + 6).is_some_and(hex) => {
                             self.at += 6;
                         }
-                        _ => return self.expected("an escape that JSON knows"),
+                        _ => return self.expected("a valid JSON escape"),
                     }
                 }
-                Some(_) => return self.expected("no bare control character in a string"),
-                None => return self.expected("a quote that ends the string"),
+                Some(_) => return self.expected("an escaped control character"),
+                None => return self.expected("a closing quote"),
             }
         }
     }

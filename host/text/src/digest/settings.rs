@@ -1,5 +1,5 @@
-//! Tells settings (INI, TOML, `.env`, properties, what `sysctl` prints): sections with their keys and values, without
-//! comments; sections that come again and again as the rows of a table.
+//! Digests settings (INI, TOML, `.env`, properties, output of `sysctl`). Sections that repeat become the rows of a
+//! table.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -14,34 +14,27 @@ use super::{
 
 pub(super) const KIND: TextKind = TextKind { name: "settings", is, sections };
 
-/// Settings of the beginning that make a text one, and bytes of the longest key.
 const MIN_SETTINGS: usize = 6;
 const MAX_KEY_BYTES: usize = 120;
 
-/// Times that a section comes from which on it is a table.
 const MIN_TABLE_ROWS: usize = 4;
 
-/// Sections that are told apart, and characters of one line of settings.
 const MAX_SECTIONS: usize = 4_000;
 const MAX_LINE_CHARS: usize = 240;
 
-/// What a line is.
 enum SettingsLine<'a> {
-    /// Blank or a comment.
     Blank,
     Section(&'a str),
     Setting(&'a str, &'a str),
-    /// Part of a value that takes several lines.
     More,
     Other,
 }
 
-/// Reads lines one after the other.
 #[derive(Default)]
 struct SettingsReader {
-    /// Brackets of a value that are still open.
+    /// Open brackets of the current value.
     open: usize,
-    /// Whether the line before goes on in this one.
+    /// True if the previous line continues on this one.
     continues: bool,
 }
 
@@ -79,7 +72,6 @@ impl SettingsReader {
         SettingsLine::Setting(key, value.trim())
     }
 
-    /// Brackets outside of quotes.
     fn count(&mut self, value: &str) {
         let mut quoted = None;
         for c in value.chars() {
@@ -117,13 +109,11 @@ fn is(sample: &TextSample<'_>) -> bool {
         && code * 4 <= settings
 }
 
-/// A setting: where its key and value stand.
 struct Setting {
     key: Range<usize>,
     value: Range<usize>,
 }
 
-/// A section as often as it comes.
 struct SettingsSection<'a> {
     name: &'a str,
     times: Vec<Vec<Setting>>,
@@ -178,12 +168,12 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     let named = found.iter().filter(|section| !section.name.is_empty()).map(|s| s.times.len()).sum::<usize>();
     let mut findings = vec![format!("{all} settings in {named} sections.")];
     for table in tables.iter().take(2) {
-        findings.push(format!("The section {} comes {} times.", shown(table.name, 60), table.times.len()));
+        findings.push(format!("The section {} occurs {} times.", shown(table.name, 60), table.times.len()));
     }
     let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
     for section in &single {
         for setting in section.times.iter().flatten() {
-            // `net.ipv4.tcp_mem`: the first word stands for a section.
+            // `net.ipv4.tcp_mem`: the first word serves as a section.
             let key = &text[setting.key.clone()];
             let title = match section.name {
                 "" => {
@@ -214,7 +204,7 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
                 format!("{} {}", if title.is_empty() { "no section" } else { title }, settings.len())
             })
             .collect();
-        findings.push(format!("Most settings stand in: {}.", most.join(", ")));
+        findings.push(format!("Most settings are in: {}.", most.join(", ")));
     }
     let settings = grouped.iter().flat_map(|(title, settings)| pack_lines(title, settings)).collect();
     let mut sections = match tables.is_empty() {
@@ -228,7 +218,6 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     sections
 }
 
-/// The settings of a section, as many in a line as it takes.
 fn pack_lines(title: &str, settings: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for setting in settings {
@@ -243,7 +232,6 @@ fn pack_lines(title: &str, settings: &[String]) -> Vec<String> {
     lines
 }
 
-/// Sections that come again and again, as lists by their names.
 fn rows<'a>(text: &'a str, tables: &[&SettingsSection<'a>]) -> ParsedDocument<'a> {
     let mut nodes: Vec<DocumentNode> = Vec::new();
     let mut push = |kind: NodeKind,

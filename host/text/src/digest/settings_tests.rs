@@ -1,4 +1,4 @@
-//! Settings of every kind are told as what they are, and what is no settings is not.
+//! Digests of settings, and text that is not settings.
 
 use gatehouse_core::ports::TextCompressor as _;
 
@@ -14,7 +14,7 @@ fn has(text: &str, told: &[&str]) {
 
 #[test]
 fn sections_are_told_with_their_keys_and_values() {
-    let comment = format!("# {}\n", "what this is for, and what it is not for ".repeat(100));
+    let comment = format!("# {}\n", "the purpose of this, and its other uses. ".repeat(100));
     let text = format!(
         "home = /srv\n{comment}[ net ]\nport=80 \nhosts = [\n  \"a\", # one\n  \"b\",\n]\n[log]\n; x = 1\nlevel = \"warn\"\nfile = a.log\nsize = 10\n"
     );
@@ -33,7 +33,7 @@ fn sections_are_told_with_their_keys_and_values() {
 fn sections_that_come_again_are_rows() {
     let text: String =
         (0..90).map(|n| format!("[[package]]\nname = \"p{n}\"\nsize = {}\n\n", n * 7 % 31)).collect();
-    has(&text, &["The section package comes 90 times.", "named by name", "size: 0 (\"p0\") to 30"]);
+    has(&text, &["The section package occurs 90 times.", "named by name", "size: 0 (\"p0\") to 30"]);
 }
 
 #[test]

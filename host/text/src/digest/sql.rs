@@ -1,5 +1,4 @@
-//! Tells a dump of a database, or what creates one: its tables with their columns and rows, what else it creates, and
-//! what the rows hold, told as those of any other table.
+//! Digests a database dump or schema: its tables, the other objects that it creates, and the contents of the rows.
 
 mod dump;
 mod lexer;
@@ -16,21 +15,18 @@ use dump::{DumpRow, DumpTable, OBJECT_KINDS, SqlDump};
 
 pub(super) const KIND: TextKind = TextKind { name: "SQL", is, sections };
 
-/// First words of statements with which such a text begins, and those that make it one.
+/// First words of a dump, and the statements that identify it.
 const FIRST_WORDS: [&str; 14] = [
     "CREATE ", "INSERT ", "BEGIN", "PRAGMA ", "SET ", "DROP ", "ALTER ", "COPY ", "START ", "USE ", "GRANT ",
     "REPLACE ", "COMMENT ", "SELECT ",
 ];
 const DUMP_STATEMENTS: [&str; 4] = ["CREATE ", "INSERT INTO ", "INSERT OR ", "COPY "];
 
-/// Statements that make such a text one.
 const MIN_STATEMENTS: usize = 3;
 
-/// Characters of a list of columns, and of a line of names.
 const MAX_COLUMNS_CHARS: usize = 400;
 const MAX_LINE_CHARS: usize = 200;
 
-/// Tables that a finding names.
 const MAX_FINDING_TABLES: usize = 4;
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -101,12 +97,12 @@ fn findings(text: &str, dump: &SqlDump) -> Vec<String> {
             .take(MAX_FINDING_TABLES)
             .map(|t| format!("{} {}", shown(&text[t.name.clone()], 60), t.rows.len()))
             .collect();
-        findings.push(format!("Most rows go into: {}.", most.join(", ")));
+        findings.push(format!("Most rows are in: {}.", most.join(", ")));
     }
     findings
 }
 
-/// `name (a, b): 12 rows`
+/// `name (a, b): 12`
 fn line(text: &str, table: &DumpTable) -> String {
     let known = table.rows.first().map_or(&table.columns, |row| match table.columns.len() {
         0 => &row.columns,
@@ -120,7 +116,6 @@ fn line(text: &str, table: &DumpTable) -> String {
     format!("{}{columns}: {}", shown(&text[table.name.clone()], 60), table.rows.len())
 }
 
-/// Names, as many in a line as it takes.
 fn pack_lines(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
@@ -135,7 +130,6 @@ fn pack_lines(names: impl Iterator<Item = String>) -> Vec<String> {
     lines
 }
 
-/// The rows as an object of lists, by the names of the tables.
 fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
     let mut tree = NodeBuilder::default();
     let root = tree.push(NodeKind::Object, 0..text.len(), 0, 0);
@@ -144,7 +138,7 @@ fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
         tree.push(NodeKind::String, table.name.clone(), root, index);
         let size = table.rows.iter().map(|row| row.at.len()).sum::<usize>();
         let start = table.rows[0].at.start;
-        // Rows of several tables may take turns; what counts is how much they are.
+        // Rows of several tables may alternate, so this range only has the right size.
         let list = tree.push(NodeKind::Array, start..(start + size).min(text.len()), root, index);
         for (index, row) in (0..).zip(&table.rows) {
             tree.row(row, list, index);

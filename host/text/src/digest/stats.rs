@@ -1,4 +1,4 @@
-//! What the values of one place have in common: kinds, frequent values, ranges.
+//! Statistics on the values of a place: kinds, frequent values, ranges.
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -7,46 +7,38 @@ use super::{
     measure,
 };
 
-/// The statistics of one place.
 #[derive(Debug)]
 pub(super) struct PlaceStats {
-    /// How many values there are of each of [`NodeKind::ALL`].
     kinds: [usize; 6],
-    /// The different scalars, the most frequent first, then in the order of the document.
+    /// Distinct scalars by frequency, then in document order.
     pub(super) scalars: Vec<ScalarCount>,
-    /// How many scalars there are in all.
     pub(super) total: usize,
-    /// The spread of what can be measured.
     pub(super) spread: Option<ValueSpread>,
-    /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
+    /// `None` if a number has too many digits or an exponent.
     pub(super) sum: Option<String>,
 }
 
-/// How often a scalar occurs, and where it stands first.
+/// Count of a scalar, and its first node.
 pub(super) type ScalarCount = (usize, NodeIndex);
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MeasureScale {
     Number,
-    /// Numbers that are written as strings.
+    /// Numbers written as strings.
     NumberInText,
-    /// Dates and times of ISO 8601, in seconds.
+    /// ISO 8601 dates and times, in seconds.
     Date,
-    /// Elements of lists.
     Elements,
-    /// Characters of strings, by their bytes.
+    /// Length of strings in bytes.
     Length,
 }
 
-/// How measured values are spread. Values are those of the document, never computed ones, so that large
-/// numbers keep their digits.
+/// Distribution of measured values. Each refers to its node, so that large numbers retain their digits.
 #[derive(Debug)]
 pub(super) struct ValueSpread {
     pub(super) scale: MeasureScale,
-    /// Ascending.
     pub(super) values: Vec<(f64, NodeIndex)>,
-    /// The median distance to the median.
+    /// Median absolute deviation.
     pub(super) mad: f64,
 }
 
@@ -59,7 +51,6 @@ impl ValueSpread {
         self.values[self.values.len() - 1]
     }
 
-    /// The lower of two medians.
     pub(super) fn median(&self) -> (f64, NodeIndex) {
         self.values[(self.values.len() - 1) / 2]
     }
@@ -82,7 +73,7 @@ impl PlaceStats {
                 None => scalars.push((1, *id)),
             }
         }
-        // Stable, so equally frequent ones keep the order of the document.
+        // Stable, so equal counts stay in document order.
         scalars.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
         let total = scalars.iter().map(|(times, _)| times).sum();
         let spread = spread(document, values, kinds);
@@ -95,7 +86,6 @@ impl PlaceStats {
         self.kinds[kind as usize]
     }
 
-    /// The kinds that occur, the most frequent first.
     pub(super) fn kinds(&self) -> Vec<(NodeKind, usize)> {
         let mut kinds: Vec<_> =
             NodeKind::ALL.into_iter().map(|k| (k, self.kind(k))).filter(|(_, n)| *n > 0).collect();
@@ -103,14 +93,14 @@ impl PlaceStats {
         kinds
     }
 
-    /// The largest number, where there are different ones.
+    /// Returns the largest number, if the numbers differ.
     pub(super) fn largest_number(&self) -> Option<NodeIndex> {
         let spread = self.spread.as_ref().filter(|spread| spread.scale == MeasureScale::Number)?;
         (spread.min().0 < spread.max().0).then(|| spread.max().1)
     }
 
-    /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
-    /// categories, and the others are the rare ones.
+    /// Splits scalars into categories, with more than one in fifty values each, and rare values. `None` unless
+    /// categories cover 90 %.
     pub(super) fn categories(&self) -> Option<(&[ScalarCount], &[ScalarCount])> {
         let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
         let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
@@ -120,7 +110,7 @@ impl PlaceStats {
     }
 }
 
-/// The spread of the kind that most values have, in the finest scale that nine in ten of them fit.
+/// Measures the values of the most common kind, on the finest scale that suits 90 % of them.
 fn spread(document: &ParsedDocument<'_>, values: &[NodeIndex], kinds: [usize; 6]) -> Option<ValueSpread> {
     let of =
         |kind: NodeKind, measure: &dyn Fn(&str, NodeIndex) -> Option<f64>| -> Option<Vec<(f64, NodeIndex)>> {
@@ -169,7 +159,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_compared_by_their_digits() {
-        // All four are one and the same f64.
+        // All four are the same f64.
         let text = "[9007199254740993000001, 9007199254740993000003, 9007199254740993000000, 9007199254740993000002]";
         let (min, max) = with_stats(text, |d, s| {
             let spread = s.spread.unwrap();

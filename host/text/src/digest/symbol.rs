@@ -1,25 +1,21 @@
-//! What one line of source code defines, and which lines are comments, in the languages that are met most.
+//! Finds definitions and comments in lines of source code, for common languages.
 
 use super::lines::shown;
 use crate::layout::definition;
 
-/// Characters of a name at most.
 const MAX_NAME_CHARS: usize = 80;
 
-/// Words before a bracket that call or branch, and define nothing.
 const CONTROL_KEYWORDS: [&str; 16] = [
     "if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "assert", "sizeof",
     "throw", "new", "await", "defined",
 ];
 
-/// Something with a name.
 pub(super) struct Symbol {
     /// `fn`, `class`, `function` …
     pub(super) keyword: String,
     pub(super) name: String,
-    /// Bytes before it.
     pub(super) indent: usize,
-    /// Whether it is seen from outside, as far as the line says.
+    /// True if the line suggests that it is public.
     pub(super) public: bool,
 }
 
@@ -29,7 +25,7 @@ impl Symbol {
     }
 }
 
-/// What a line defines: by a keyword, as a method (`name(…) {`) or as a function of C (`type name(…)`).
+/// Parses a definition: by keyword, as a method (`name(…) {`) or as a C function (`type name(…)`).
 pub(super) fn parse(line: &str) -> Option<Symbol> {
     let content = line.trim_start();
     let indent = line.len() - content.len();
@@ -43,9 +39,9 @@ pub(super) fn parse(line: &str) -> Option<Symbol> {
     if let Some(found) = definition(line) {
         let rest = content.split_once(found.keyword).map_or(content, |(_, rest)| rest);
         let name = match found.keyword {
-            // `impl<T> Trait for Type` is named whole.
+            // The name of `impl<T> Trait for Type` is the whole header.
             "impl" => rest.split(['{', '\n']).next().unwrap_or(rest).trim(),
-            // Generated code in C has these as macros and casts.
+            // Generated C code has these as macros and casts.
             _ if content.ends_with(';')
                 && matches!(found.keyword, "struct" | "enum" | "union")
                 && !line.contains("pub") =>
@@ -72,23 +68,22 @@ pub(super) fn parse(line: &str) -> Option<Symbol> {
     if end.ends_with('{') && after.contains(')') && before.split_whitespace().all(modifiers) {
         return symbol("method", name);
     }
-    // A type before the name, at the margin: C. A call has none.
+    // A type before an unindented name: a C function. A call has no type.
     let typed = indent == 0
         && before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '*' | '_'))
         && !end.starts_with('#');
     (typed && end.ends_with([';', '{', ')', ','])).then(|| symbol("function", name)).flatten()
 }
 
-/// Follows comments and strings that stand for them over lines.
 #[derive(Default)]
 pub(super) struct CommentTracker {
-    /// What ends the one that is open.
+    /// End marker of the open comment.
     until: Option<&'static str>,
     string: bool,
 }
 
 impl CommentTracker {
-    /// What a line of a comment says; none for any other line.
+    /// Returns the text of a comment line, `None` for other lines.
     pub(super) fn line<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let content = line.trim();
         if let Some(end) = self.until {
@@ -117,7 +112,7 @@ impl CommentTracker {
         hash.filter(|rest| !directive.iter().any(|word| rest.starts_with(word))).map(str::trim)
     }
 
-    /// Whether the last one was a string, as Python has below what it defines.
+    /// Returns whether the last comment was a string, such as a Python docstring.
     pub(super) fn is_string(&self) -> bool {
         self.string
     }

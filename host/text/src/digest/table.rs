@@ -1,8 +1,8 @@
-//! Reads tables as rows: values between commas, semicolons or tabs (RFC 4180), Markdown tables, and columns that are aligned
-//! by blanks, as commands print them.
+//! Reads tables as rows: comma, semicolon or tab separated values (RFC 4180), Markdown tables, and columns aligned with
+//! spaces.
 //!
-//! A row becomes an object whose keys are the cells of the header, or a list where there is no header; an empty cell is no
-//! member. Cells stay where they are in the text. What is not a row of as many cells stands as a string, and is counted.
+//! A row becomes an object with the header cells as keys, or an array without a header. Empty cells are omitted from
+//! objects. A line with another number of cells becomes a string and is counted.
 
 mod cells;
 
@@ -13,17 +13,14 @@ use super::{
 };
 use cells::{CellRange, TableFormat};
 
-/// Records of the beginning from which a table is recognised, and how many it needs at least.
 const MAX_SAMPLE_RECORDS: usize = 200;
 const MIN_RECORDS: usize = 3;
 
-/// A header has no longer cells, in bytes.
 const MAX_HEADER_CELL_BYTES: usize = 64;
 
-/// Cells of a row at most.
 const MAX_COLUMNS: usize = 256;
 
-/// A text that is a table, as rows.
+/// Reads a text as rows, `None` if it is not a table.
 pub(super) fn read<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
     let form = TableFormat::ALL.into_iter().find(|form| fits(*form, sample))?;
     let mut builder = TableBuilder::new(text);
@@ -31,7 +28,7 @@ pub(super) fn read<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<ParsedD
     builder.finish()
 }
 
-/// Whether the records of the beginning have as many cells as the first one, nearly all of them.
+/// Returns whether 95 % of the sampled records have as many cells as the first one.
 fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
     let head = sample.text;
     let mut widths: Vec<usize> = Vec::new();
@@ -45,7 +42,7 @@ fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
             widths.push(form.width(cells.len(), widths.first().copied()));
         }
     });
-    // The last record may be cut off by the end of the sample.
+    // The sample may cut off the last record.
     if sample.cut {
         widths.pop();
     }
@@ -58,10 +55,10 @@ fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
         && (named || measured && !form.needs_header())
 }
 
-/// Whether the first record is names: short, different, and no numbers.
+/// Returns whether a record is a header: short, distinct names that are not numbers.
 fn header(text: &str, cells: &[CellRange]) -> bool {
     let names: Vec<&str> = cells.iter().map(|cell| unquoted(&text[cell.clone()])).collect();
-    // What a sentence or a line of code has, a name has not.
+    // Characters of sentences and code that names do not have.
     let mark = |c: char| matches!(c, '=' | '[' | ']' | '{' | '}' | '"' | ';' | '?' | '!');
     let name = |n: &&str| {
         let plain = !n.is_empty()
@@ -85,7 +82,7 @@ fn is_measure(cell: &str) -> bool {
 struct TableBuilder<'a> {
     text: &'a str,
     nodes: Vec<DocumentNode>,
-    /// The cells of the header; none before the first record was read, empty where there is no header.
+    /// Header cells. `None` before the first record, empty without a header.
     names: Option<Vec<CellRange>>,
     width: usize,
     rows: usize,
@@ -164,10 +161,10 @@ impl<'a> TableBuilder<'a> {
         };
         let broken = match self.broken {
             0 => String::new(),
-            broken => format!("; {broken} lines are no such rows"),
+            broken => format!("; {broken} lines have another number of cells"),
         };
         let note = format!(
-            "A table of {} columns {named} and {} rows, `$[0]` the first{broken}",
+            "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}",
             self.width, self.rows
         );
         Some(ParsedDocument::from_nodes(self.text, self.nodes, note))

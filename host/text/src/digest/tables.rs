@@ -1,4 +1,4 @@
-//! Tables: how many rows each has, what names them, and the lines of its columns ([`super::columns`]), as wide as there is room.
+//! Describes tables: their rows and their columns ([`super::columns`]), as wide as the budget allows.
 
 use std::cmp::Reverse;
 
@@ -7,17 +7,15 @@ use super::{
     profile::DocumentPlace, rows,
 };
 
-/// Tables whose columns are told; of the others a line says how large they are.
+/// Maximum tables whose columns are shown. Others get one line with their size.
 const MAX_TABLES: usize = 8;
 
-/// Characters of a column's line: the widest of these with which all lines take no more than their share.
+/// Line widths to try, in characters, until all lines fit their share.
 const WIDTHS: [usize; 6] = [600, 300, 200, 140, 90, 60];
 
-/// Characters of such lines that make a token, on average.
 const CHARS_PER_TOKEN: usize = 3;
 
-/// A section for each of the largest tables, with the lines of its columns, and one for the other tables. They are made
-/// to take some `tokens` of the budget together.
+/// Returns a section for each of the largest tables, and one for the others. Together they take about `tokens`.
 pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<DigestSection> {
     let homes = title_tables(look);
     let tables = order(look, &homes);
@@ -48,10 +46,9 @@ pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<Dige
     sections
 }
 
-/// Hundredths of the document that the rows of a table must take for its columns to be told.
+/// Minimum share of the document for a table whose columns are shown.
 const MIN_TABLE_PERCENT: usize = 3;
 
-/// The tables that have columns, those whose rows take most of the document first.
 fn order(look: &DocumentAnalysis<'_, '_>, homes: &[usize]) -> Vec<usize> {
     let mut tables: Vec<usize> =
         (1..look.places.len()).filter(|at| look.places[*at].is_row && homes[*at] == *at).collect();
@@ -59,8 +56,8 @@ fn order(look: &DocumentAnalysis<'_, '_>, homes: &[usize]) -> Vec<usize> {
     tables
 }
 
-/// For each place the table under whose title it is told: its own, but a list of scalars in the rows of a table is
-/// told among the columns of that.
+/// Returns the table under which each place is shown. A list of scalars in the rows of a table is shown as a column of
+/// that table.
 fn title_tables(look: &DocumentAnalysis<'_, '_>) -> Vec<usize> {
     let mut has_columns = vec![false; look.places.len()];
     look.places.iter().filter(|place| !place.is_row).for_each(|place| has_columns[place.table] = true);
@@ -87,13 +84,12 @@ fn title(look: &DocumentAnalysis<'_, '_>, table: usize) -> String {
     format!("{}{}. Columns:", size(look, table), named.unwrap_or_default())
 }
 
-/// The name of a column within its rows.
 pub(super) fn relative_name<'p>(place: &'p DocumentPlace, table: &DocumentPlace) -> &'p str {
     let name = place.name.strip_prefix(table.name.as_str()).unwrap_or(&place.name);
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// The lines of a table's columns: what names the rows, then what they are counted and measured by, then the others.
+/// Returns the lines of the columns: row names, then categories and measures, then the rest.
 fn lines(look: &DocumentAnalysis<'_, '_>, homes: &[usize], table: usize, width: usize) -> Vec<String> {
     let depth =
         |at: &usize| relative_name(&look.places[*at], &look.places[table]).matches(['.', '[']).count();

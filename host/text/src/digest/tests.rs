@@ -1,5 +1,5 @@
-//! What a digest promises: what was put into a document on purpose is named, the budget holds, nothing
-//! hostile costs much, and the same document gives the same bytes.
+//! Guarantees of a digest: it names injected anomalies, stays within the budget and cheap for hostile text, and is
+//! deterministic.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,6 @@ use proptest::prelude::*;
 use super::digest;
 use crate::BpeTokenCounter;
 
-/// A small deterministic source of numbers (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +26,6 @@ impl Dice {
     }
 }
 
-/// What is put into one row.
 #[derive(Clone, Copy, Debug)]
 enum Injected {
     Category,
@@ -43,7 +41,7 @@ const INJECTED: [(Injected, &str); 4] = [
     (Injected::Error, "Connection refused by upstream 7f"),
 ];
 
-/// An order: categories even and skewed, a heavy-tailed price, free text, an optional key.
+/// Returns an order: categories, even and skewed, a heavy-tailed price, free text, an optional key.
 fn row(i: usize, dice: &mut Dice, injected: Option<(Injected, &str)>) -> String {
     let is = |kind: &str| injected.filter(|(k, _)| format!("{k:?}") == kind).map(|(_, value)| value);
     let status = is("Category").unwrap_or(["open", "paid", "sent", "sent", "sent"][dice.below(5) as usize]);
@@ -65,7 +63,7 @@ fn row(i: usize, dice: &mut Dice, injected: Option<(Injected, &str)>) -> String 
     row + "}"
 }
 
-/// The same rows as a list, below keys, as a map, inside other rows, and without keys.
+/// Returns the same rows in five shapes of document.
 fn document(shape: usize, seed: u64, injected: Option<(Injected, &str)>) -> String {
     let mut dice = Dice(seed);
     let count = 80 + dice.below(300) as usize;
@@ -109,7 +107,7 @@ fn what_was_injected_is_named() {
             }
         }
     }
-    // All of them, and each among the findings; none where nothing was injected.
+    // All are in the text and in the findings, and none without injection.
     assert_eq!((trials, told, found, before), (100, 100, 100, 0));
 }
 
@@ -192,7 +190,7 @@ fn what_there_is_of_a_document_that_breaks_off_is_told() {
     let whole = document(0, 4, None);
     let part = &whole[..whole.len() - 7];
     let told = digest(part, "", 600).unwrap();
-    assert!(told.kind == "JSON" && told.text.contains("breaks off"), "{}", told.text);
+    assert!(told.kind == "JSON" && told.text.contains("is truncated"), "{}", told.text);
     for end in 1..400 {
         let told = digest(&whole[whole.len() - end..], "", 600).unwrap();
         assert!(!told.text.is_empty());
@@ -226,11 +224,9 @@ fn hostile_documents_are_bounded() {
         format!("{}1", " ".repeat(1 << 20)),
         format!("[{}]", "9".repeat(1 << 20)),
         format!("[{}]", many("{\"error\":\"\\ud800 failed\"}", 20_000)),
-        // Cut off, and broken at the last byte.
         format!("[{}", many("{\"a\":{\"b\":[1", 1)),
         format!("[{}!", many("{\"a\":1}", 100_000)),
         format!("{}{{", "{\"a\":[".repeat(1 << 17)),
-        // A value a line, and tables.
         "{\"a\": 1}\n[".repeat(60_000),
         format!("{{\"a\":1}}\n{{\"b\":\"{}\"}}\n", "x".repeat(1 << 20)),
         format!("a,b\n1,2\n3,4\n5,\"{}", "y,\n".repeat(1 << 18)),

@@ -1,11 +1,9 @@
-//! Times and levels at the beginning of a line of a log.
+//! Timestamps and levels at the start of log lines.
 
 use super::lines::BoundedCounts;
 
-/// Words at the beginning of a line among which a time stands.
 const MAX_LEADING_WORDS: usize = 5;
 
-/// Days that are counted.
 const MAX_DAYS: usize = 4_096;
 
 const LEVELS: [(&str, &str); 19] = [
@@ -33,18 +31,15 @@ const LEVELS: [(&str, &str); 19] = [
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A time in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogTimestamp<'a> {
-    /// As it is written.
     pub(super) written: &'a str,
-    /// The part of it that is a day, if there is one.
     day: Option<&'a str>,
-    /// What follows it.
     pub(super) rest: &'a str,
 }
 
-/// The time near the beginning of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`, `10:00:00`.
+/// Finds the timestamp near the start of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`,
+/// `10:00:00`.
 pub(super) fn find(line: &str) -> Option<LogTimestamp<'_>> {
     let mut at = 0;
     for _ in 0..MAX_LEADING_WORDS {
@@ -96,7 +91,6 @@ fn part(word: &str) -> Option<TimestampPart> {
     }
 }
 
-/// The stamp that begins with the word from `at` to `end`.
 fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestamp<'_> {
     let next = |from: usize| {
         let word = line[from..].trim_start();
@@ -125,12 +119,13 @@ fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestam
     LogTimestamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
 }
 
-/// The level of a line, in one word for each level: among its first words, alone, in brackets or before a colon.
+/// Returns the normalized level of a line, from its first words.
 pub(super) fn level(line: &str) -> Option<&'static str> {
     let rest = find(line).map_or(line, |stamp| stamp.rest);
     rest.split_whitespace().take(3).find_map(|word| {
         let name = word.split(['[', ']', ':', '(', '=', '|']).find(|part| !part.is_empty())?;
-        // A word of a sentence is no level: it stands first, in capitals, in brackets, before a colon or behind a number.
+        // To exclude words of sentences, require capitals, brackets, a colon, or the first position (optionally after a
+        // number).
         let set_apart = word.len() > name.len() || name.bytes().all(|b| b.is_ascii_uppercase());
         let leads = rest.split_whitespace().take(2).any(|first| first == word) && {
             let first = rest.split_whitespace().next().unwrap_or_default();
@@ -141,12 +136,10 @@ pub(super) fn level(line: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether lines of a level tell of failures.
 pub(super) fn is_failure(level: &str) -> bool {
     matches!(level, "warn" | "error" | "severe" | "critical" | "fatal" | "panic")
 }
 
-/// The times of a whole log.
 pub(super) struct TimestampRange {
     first: Option<String>,
     last: Option<String>,
@@ -170,7 +163,7 @@ impl TimestampRange {
         self.last = Some(written);
     }
 
-    /// `, from … to …`, or nothing.
+    /// Returns `, from … to …`, or nothing.
     pub(super) fn render(&self) -> String {
         match (&self.first, &self.last) {
             (Some(first), Some(last)) if first != last => format!(", from {first} to {last}"),
@@ -179,7 +172,6 @@ impl TimestampRange {
         }
     }
 
-    /// The days with most lines, where there are several.
     pub(super) fn busiest(&self) -> Option<String> {
         (self.days.len() > 1).then(|| format!("Lines by day: {}.", self.days.render(4, String::clone)))
     }

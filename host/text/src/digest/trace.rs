@@ -1,39 +1,33 @@
-//! Exceptions with their stack traces, kept together: Python, Java, JavaScript, and what looks like them.
+//! Groups exceptions and their stack traces: Python, Java, JavaScript and similar formats.
 
 use super::lines::{BoundedCounts, MAX_SHOWN_CHARS, shown};
 
-/// Types of exceptions, and messages of one, that are told apart.
 const MAX_TYPES: usize = 256;
 const MAX_MESSAGES: usize = 4;
 
-/// Exceptions that are shown.
 const MAX_SHOWN_TYPES: usize = 12;
 
-/// Ends of the names of types.
 const TYPE_SUFFIXES: [&str; 8] =
     ["Error", "Exception", "Warning", "Interrupt", "Exit", "Panic", "Failure", "Fault"];
 
-/// Exceptions of one type.
 struct ExceptionGroup {
     name: String,
     times: usize,
-    /// The first message in its forms: with its line.
+    /// Distinct messages, each with its first line.
     messages: Vec<(String, usize)>,
     more: usize,
-    /// The innermost frame of the first one.
     frame: Option<String>,
 }
 
-/// What was found so far.
 pub(super) struct TraceReader {
     types: Vec<ExceptionGroup>,
     counts: BoundedCounts<String>,
-    /// Whether the line before belongs to a trace.
+    /// True if the previous line belongs to a trace.
     inside: bool,
-    /// Whether it is a trace of Python, whose exception comes last, with its innermost frame.
+    /// True in a Python trace, which ends with the exception. `frame` is its innermost frame so far.
     python: bool,
     frame: Option<String>,
-    /// The exception whose frames come now.
+    /// The exception that the next frames belong to.
     open: Option<usize>,
 }
 
@@ -51,7 +45,7 @@ impl Default for TraceReader {
 }
 
 impl TraceReader {
-    /// Takes the next line, and says whether it is part of a trace.
+    /// Reads the next line. Returns whether it is part of a trace.
     pub(super) fn line(&mut self, number: usize, line: &str) -> bool {
         let content = line.trim_start();
         let indented = content.len() < line.len();
@@ -86,7 +80,7 @@ impl TraceReader {
                 thrown.frame = thrown.frame.take().or(frame);
             }
         }
-        // A line that says more than the exception is told as a line too.
+        // A line with more than the exception also counts as a log line.
         ended || content.starts_with(name) || content.starts_with("Caused by")
     }
 
@@ -118,7 +112,6 @@ impl TraceReader {
         }
     }
 
-    /// How many exceptions were found.
     pub(super) fn count(&self) -> usize {
         self.types.iter().map(|thrown| thrown.times).sum::<usize>() + self.counts.other
     }
@@ -129,7 +122,6 @@ impl TraceReader {
         (count > 0).then(|| format!("{count} exceptions: {}.", self.counts.render(8, |name| shown(name, 80))))
     }
 
-    /// Each type with its messages, and where it was thrown first.
     pub(super) fn render(&self) -> Vec<String> {
         let mut types: Vec<&ExceptionGroup> = self.types.iter().collect();
         types.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.name.cmp(&b.name)));
@@ -161,7 +153,7 @@ fn is_frame(content: &str) -> bool {
         || (digits > 0 && content[digits..].starts_with(": "))
 }
 
-/// The exception that a whole line is, behind a trace of Python: any name, and its message.
+/// Parses the exception at the end of a Python trace: any name, and its message.
 fn parse_exception(content: &str) -> Option<(&str, &str)> {
     let (name, message) = content.split_once(':').unwrap_or((content, ""));
     let named =
@@ -169,7 +161,7 @@ fn parse_exception(content: &str) -> Option<(&str, &str)> {
     named.then(|| (name, message.trim()))
 }
 
-/// The exception that a line speaks of: its type stands before a colon, or is the whole line.
+/// Finds an exception in a line: a type before a colon, or a type that is the whole line.
 fn find_exception(content: &str, indented: bool) -> Option<(&str, &str)> {
     let content = content.strip_prefix("Caused by: ").unwrap_or(content);
     if let Some((thread, place)) =

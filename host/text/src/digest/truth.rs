@@ -1,5 +1,5 @@
-//! Findings say nothing that the document does not hold: each quoted text stands in it, and each number stands in it or is a
-//! count, a length, a median or a sum of what does, computed here once more from another reading of the document.
+//! Checks findings against the document: each quoted text must be in it, and each number must be in it or be a count,
+//! length, median or sum of its contents.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,10 +9,8 @@ use serde_json::Value;
 
 use super::{digest, value::number};
 
-/// What stands at places of one name, whatever list or map it is in.
 #[derive(Default)]
 struct TextFacts {
-    /// Texts of scalars and keys.
     texts: BTreeSet<String>,
     numbers: BTreeSet<String>,
     places: BTreeMap<String, Vec<Value>>,
@@ -93,7 +91,7 @@ impl TextFacts {
     }
 }
 
-/// The quoted texts of a finding, and the numbers outside of them and of paths.
+/// Returns the quoted texts of a finding, and the numbers outside quotes and paths.
 fn claims(finding: &str) -> (Vec<String>, Vec<String>) {
     let (mut texts, mut plain) = (Vec::new(), String::new());
     let mut rest = finding;
@@ -138,7 +136,7 @@ fn check(document: &str, budget: u32) -> Result<(), String> {
         for said in numbers.iter().filter(|said| sums == 0 || !rest.starts_with(said.as_str())) {
             let value: f64 = said.parse().unwrap();
             let close = all.iter().any(|n| *n == value || number(*n) == *said);
-            // What is left out or further is the rest of what was counted.
+            // Counts of omitted or missing items are differences of the counts above.
             let more =
                 finding.contains(&format!("{said} more")) || finding.contains(&format!("missing in {said} "));
             let doubled = finding.contains("times in all");

@@ -1,25 +1,21 @@
-//! Values as a reader is shown them: on one line, in few characters, with no way to forge a line.
+//! Formats values for display: on one line, shortened, and unable to forge a line of the digest.
 
 use super::document::{NodeIndex, NodeKind, ParsedDocument, step};
 
-/// Containers inside a shown value that are opened.
 const MAX_DEPTH: usize = 4;
 
-/// Elements of a container that are shown.
 const MAX_MEMBERS: usize = 24;
 
-/// A number of more digits is cut.
 const MAX_DIGITS: usize = 40;
 
-/// What a reader does not see, and what reorders or breaks lines: controls, line and paragraph separators, marks of
-/// direction, and the mark of a byte order.
+/// Returns whether a character is invisible, or reorders or breaks lines.
 pub(crate) fn hidden(c: char) -> bool {
     let marks = matches!(c, '\u{200E}' | '\u{200F}' | '\u{061C}' | '\u{FEFF}');
     marks || c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Text in quotes, with at most `most` characters of it. Control characters and what reorders text are
-/// escaped: a document must not write lines of its own into its digest.
+/// Quotes the first `most` characters. Escapes hidden characters, so that a document cannot write lines into its own
+/// digest.
 pub(super) fn quoted(text: &str, most: usize) -> String {
     let mut out = String::from("\"");
     for (n, c) in text.chars().enumerate() {
@@ -41,15 +37,14 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
     out
 }
 
-/// A value on one line; each string in it is cut to `most` characters, and containers to their first
-/// members.
+/// Formats a value on one line, each string cut to `most` characters and each container to its first members.
 pub(super) fn show(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) -> String {
     let mut out = String::new();
     write(document, id, most, MAX_DEPTH, &mut out);
     out
 }
 
-/// A value as a cell among others: a plain word goes without its quotes.
+/// Formats a value for a cell. A plain word has no quotes.
 pub(super) fn bare(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) -> String {
     let raw = document.raw(id);
     let plain =
@@ -63,7 +58,6 @@ pub(super) fn bare(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) ->
     if word { raw.to_owned() } else { show(document, id, most) }
 }
 
-/// A key as it is shown before a value.
 pub(super) fn key(document: &ParsedDocument<'_>, key: NodeIndex) -> String {
     let step = step(&document.string(key));
     step.strip_prefix('.').map_or_else(|| quoted(&document.string(key), 60), str::to_owned)
@@ -75,7 +69,7 @@ fn write(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usize
         NodeKind::Array | NodeKind::Object => members(document, id, most, depth, out),
         NodeKind::Null | NodeKind::Bool | NodeKind::Number => {
             let source = document.source(id);
-            // A number is ASCII, so any byte is a boundary.
+            // A JSON number is ASCII, so each byte is a boundary.
             match source.get(..MAX_DIGITS) {
                 Some(head) if source.len() > MAX_DIGITS => {
                     out.push_str(&format!("{head}… ({} characters)", source.len()));
@@ -106,12 +100,11 @@ fn members(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usi
     out.push(close);
 }
 
-/// A measured or computed number, in few digits.
 pub(super) fn number(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e15).contains(&value.abs()) {
         return format!("{value:.3e}");
     }
-    // Rounded to about four significant digits where there is a fraction.
+    // About four significant digits if there is a fraction.
     let digits = if value.abs() >= 1000.0 { 0 } else { 3 };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -1,4 +1,4 @@
-//! The model against what Python's model2vec 0.10 (with tokenizers 0.23) makes of the same files.
+//! Compares the model with recorded output of Python's model2vec 0.10 (with tokenizers 0.23) for the same files.
 
 use gatehouse_core::ports::embed::{Embedder, EmbeddingPurpose};
 use serde::Deserialize;

@@ -1,40 +1,40 @@
-//! Token vectors as model2vec writes them: a safetensors file with `embeddings` (int8, one row a token) and
-//! `weights` (f32, what a row is multiplied by). Nothing is copied.
+//! Token vectors in model2vec's format: a safetensors file with `embeddings` (int8, one row per token) and `weights`
+//! (f32, one factor per row). Nothing is copied.
 
 use serde_json::Value;
 
 use super::DIMENSION;
 
 pub(super) struct VectorTable<'a> {
-    /// Row after row.
     vectors: &'a [u8],
-    /// Little endian.
+    /// Little-endian.
     weights: &'a [u8],
 }
 
 impl<'a> VectorTable<'a> {
-    /// Reads the header: eight bytes of its length, then JSON, then the data it speaks of. The error says what
-    /// is wrong.
+    /// Reads the header: its length in eight bytes, then JSON, then the tensor data.
     pub(super) fn read(file: &'a [u8]) -> Result<Self, String> {
-        let (length, rest) = file.split_first_chunk::<8>().ok_or("no header")?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "a header without end")?;
-        let (header, data) = rest.split_at_checked(length).ok_or("a header that is longer than the file")?;
+        let (length, rest) = file.split_first_chunk::<8>().ok_or("missing header")?;
+        let length =
+            usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "the header length is out of range")?;
+        let (header, data) = rest.split_at_checked(length).ok_or("the header is longer than the file")?;
         let header: Value = serde_json::from_slice(header).map_err(|error| error.to_string())?;
         let (shape, vectors) = tensor(&header, "embeddings", "I8", data)?;
         let (lines, weights) = tensor(&header, "weights", "F32", data)?;
-        let [rows, DIMENSION] = shape[..] else { return Err(format!("vectors of shape {shape:?}")) };
+        let [rows, DIMENSION] = shape[..] else {
+            return Err(format!("invalid shape of the vectors: {shape:?}"));
+        };
         if lines != [rows] || vectors.len() != rows * DIMENSION || weights.len() != rows * 4 {
-            return Err(format!("{rows} vectors and weights of shape {lines:?}"));
+            return Err(format!("found {rows} vectors but weights of shape {lines:?}"));
         }
         Ok(Self { vectors, weights })
     }
 
-    /// How many tokens there are.
     pub(super) fn rows(&self) -> usize {
         self.weights.len() / 4
     }
 
-    /// Adds a token's vector; a token beyond the table adds nothing.
+    /// Adds a token's vector to `sum`. Does nothing if the token is outside the table.
     pub(super) fn add(&self, token: u16, sum: &mut [f32; DIMENSION]) {
         let token = usize::from(token);
         let vector = self.vectors.get(token * DIMENSION..).and_then(|rest| rest.first_chunk::<DIMENSION>());
@@ -47,7 +47,6 @@ impl<'a> VectorTable<'a> {
     }
 }
 
-/// A tensor's shape and bytes.
 fn tensor<'a>(
     header: &Value,
     name: &str,
@@ -56,14 +55,16 @@ fn tensor<'a>(
 ) -> Result<(Vec<usize>, &'a [u8]), String> {
     let tensor = &header[name];
     if tensor["dtype"] != kind {
-        return Err(format!("no tensor {name} of type {kind}"));
+        return Err(format!("missing tensor `{name}` of type {kind}"));
     }
     let numbers = |key: &str| -> Vec<usize> {
         let all = tensor[key].as_array().into_iter().flatten();
         all.filter_map(|n| n.as_u64().and_then(|n| usize::try_from(n).ok())).collect()
     };
-    let [start, end] = numbers("data_offsets")[..] else { return Err(format!("no offsets of {name}")) };
-    let bytes = data.get(start..end).ok_or_else(|| format!("{name} beyond the end of the file"))?;
+    let [start, end] = numbers("data_offsets")[..] else {
+        return Err(format!("missing offsets of `{name}`"));
+    };
+    let bytes = data.get(start..end).ok_or_else(|| format!("`{name}` extends past the end of the file"))?;
     Ok((numbers("shape"), bytes))
 }
 

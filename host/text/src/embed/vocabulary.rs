@@ -1,20 +1,18 @@
-//! The tokens a word is made of: WordPiece, the longest known beginning first, then the longest known
-//! continuation (written `##` in the list), and so on; a word with an unknown part is unknown as a whole.
+//! WordPiece: splits a word into its longest known prefix, then the longest known continuation (written `##` in the
+//! list), and so on. A word with an unknown part is unknown as a whole.
 
-/// Longer words are not words (the model was made so): base64, hashes, noise.
+/// Maximum tokens of a word. A longer word counts as unknown, as in the model: base64, hashes, noise.
 const MAX_CHARS: usize = 100;
 
-/// The longest token there may be, in bytes, so that a word costs no more than this for each of its
-/// characters.
+/// Maximum length of a token in bytes, which limits the work per character.
 const MAX_PIECE: usize = 32;
 
-/// Slots of the index, a power of two. A quarter of them is taken, so the next free one is near.
+/// Number of index slots, a power of two. A quarter is used, so probes are short.
 const SLOTS: usize = 1 << 17;
 
-/// An empty slot. It is the number of `[PAD]`, which no text has.
+/// Marks an empty slot. It is the number of `[PAD]`, which never occurs in a text.
 const EMPTY: u16 = 0;
 
-/// The tokens of one word.
 pub(super) struct WordTokens {
     tokens: [u16; MAX_CHARS],
     count: usize,
@@ -26,31 +24,29 @@ impl WordTokens {
     }
 }
 
-/// An index of half a megabyte over a list that stays where it is.
+/// An index of half a megabyte over a borrowed word list.
 pub(super) struct WordPieceVocabulary<'a> {
     list: &'a str,
-    /// Where each line begins, and where the one after the last would.
     starts: Vec<u32>,
-    /// Line numbers by digest.
     slots: Vec<u16>,
 }
 
 impl<'a> WordPieceVocabulary<'a> {
-    /// Indexes a list of tokens, one a line, of which the first is the filler. The error says what is wrong.
+    /// Indexes a list with one token per line. The first line is the padding token.
     pub(super) fn read(list: &'a str, rows: usize) -> Result<Self, String> {
         let mut starts = Vec::with_capacity(rows + 1);
         let mut slots = vec![EMPTY; SLOTS];
         let mut start = 0;
         for line in list.lines() {
-            let number = u16::try_from(starts.len()).map_err(|_| "more tokens than fit")?;
-            starts.push(u32::try_from(start).map_err(|_| "a list that is too long")?);
+            let number = u16::try_from(starts.len()).map_err(|_| "too many tokens")?;
+            starts.push(u32::try_from(start).map_err(|_| "the list is too long")?);
             start += line.len() + 1;
             if number == EMPTY {
                 continue;
             }
             let (inside, piece) = split(line);
             if piece.is_empty() || piece.len() > MAX_PIECE {
-                return Err(format!("'{line}' is no token"));
+                return Err(format!("invalid token '{line}'"));
             }
             let digest = piece.bytes().fold(seed(inside), step);
             let mut slot = slot(digest);
@@ -59,14 +55,14 @@ impl<'a> WordPieceVocabulary<'a> {
             }
             slots[slot] = number;
         }
-        starts.push(u32::try_from(start).map_err(|_| "a list that is too long")?);
+        starts.push(u32::try_from(start).map_err(|_| "the list is too long")?);
         if starts.len() != rows + 1 || rows > SLOTS / 2 {
-            return Err(format!("{} tokens for {rows} vectors", starts.len() - 1));
+            return Err(format!("found {} tokens for {rows} vectors", starts.len() - 1));
         }
         Ok(Self { list, starts, slots })
     }
 
-    /// The tokens of a word, none where it is unknown.
+    /// Returns the tokens of a word, empty if the word is unknown.
     pub(super) fn pieces(&self, word: &str) -> WordTokens {
         let mut pieces = WordTokens { tokens: [0; MAX_CHARS], count: 0 };
         let mut rest = word;
@@ -83,7 +79,7 @@ impl<'a> WordPieceVocabulary<'a> {
         pieces
     }
 
-    /// The longest token that a text begins with, and its length in bytes.
+    /// Returns the longest token that is a prefix of `text`, and its length in bytes.
     fn longest(&self, text: &str, inside: bool) -> Option<(u16, usize)> {
         let mut digests = [0; MAX_PIECE];
         let mut digest = seed(inside);
@@ -113,12 +109,11 @@ impl<'a> WordPieceVocabulary<'a> {
     fn line(&self, number: u16) -> &str {
         let number = usize::from(number);
         let place = |at: usize| self.starts.get(at).map_or(0, |&start| start as usize);
-        // The line break is not of it.
         self.list.get(place(number)..place(number + 1).saturating_sub(1)).unwrap_or_default()
     }
 }
 
-/// Whether a token stands inside a word, and its text. `#` and `##` are tokens themselves.
+/// Returns whether a token continues a word, and its text. `#` and `##` are tokens themselves.
 fn split(line: &str) -> (bool, &str) {
     match line.strip_prefix("##") {
         Some(piece) if !piece.is_empty() => (true, piece),
@@ -126,7 +121,7 @@ fn split(line: &str) -> (bool, &str) {
     }
 }
 
-/// FNV-1a, 64 bits; the list is fixed, so no text can make its slots collide.
+/// Returns the start value of a 64-bit FNV-1a digest. The list is fixed, so no input can make slots collide.
 fn seed(inside: bool) -> u64 {
     if inside { 0xcbf2_9ce4_8422_2325 } else { 0x8422_2325_cbf2_9ce4 }
 }
@@ -135,7 +130,7 @@ fn step(digest: u64, byte: u8) -> u64 {
     (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-/// The upper bits of a multiplication depend on all bits of the digest.
+/// Returns the slot of a digest. The upper bits of a product depend on all bits of the digest.
 fn slot(digest: u64) -> usize {
     let mixed = digest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - SLOTS.trailing_zeros())) as usize
@@ -158,7 +153,7 @@ mod tests {
         assert_eq!(pieces("unable"), [2, 4]);
         assert_eq!(pieces("ü"), [6]);
         assert_eq!(pieces("#"), [7]);
-        // Greedy, as the model was trained: `unaf` is taken, and no token continues it with "fordable".
+        // Greedy, as in the model's training: `unaf` matches, and no token continues it with "fordable".
         assert_eq!(pieces("unaffordable"), NONE);
         assert_eq!(pieces("able"), NONE);
         assert_eq!(pieces(""), NONE);

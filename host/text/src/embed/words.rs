@@ -1,5 +1,5 @@
-//! The words of a text as the model knows them: lower case, without accents, each punctuation mark and each
-//! Chinese character a word of its own. It follows the uncased tokenizer of BERT, whose words the table is of.
+//! Splits a text into words like BERT's uncased tokenizer: lower case, without accents, each punctuation mark and each
+//! Chinese character separately.
 
 use icu_normalizer::{DecomposingNormalizer, DecomposingNormalizerBorrowed};
 use icu_properties::{
@@ -7,13 +7,13 @@ use icu_properties::{
     props::{GeneralCategory, GeneralCategoryGroup},
 };
 
-/// More characters make no word that could be known.
+/// Maximum characters of a word. A longer one is never known.
 const MAX_CHARS: usize = 100;
 
 const DECOMPOSE: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_nfd();
 const CATEGORY: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
-/// Gives each word to `hear`, in order. Words that are too long are left out.
+/// Passes each word to the closure, in order. Skips words that are too long.
 pub(super) fn for_each_word(text: &str, hear: impl FnMut(&str)) {
     let mut words = WordSplitter { word: String::with_capacity(64), chars: 0, on_word: hear };
     for c in text.chars() {
@@ -35,13 +35,13 @@ impl<F: FnMut(&str)> WordSplitter<F> {
             'A'..='Z' => self.push(c.to_ascii_lowercase()),
             ' ' | '\t' | '\n' | '\r' => self.end(),
             c if c.is_ascii_punctuation() => self.alone(c),
-            // Other control characters are taken out, and part nothing.
+            // Other control characters are removed and do not split a word.
             _ => {}
         }
     }
 
     fn other(&mut self, c: char) {
-        // The replacement character stands for what was broken before.
+        // The replacement character marks invalid input.
         if c == '\u{FFFD}' || is_control(c) {
             return;
         }
@@ -59,7 +59,7 @@ impl<F: FnMut(&str)> WordSplitter<F> {
         }
     }
 
-    /// What became of a character.
+    /// Adds a character after decomposition.
     fn letter(&mut self, c: char) {
         if c.is_ascii() {
             self.plain(c);
@@ -96,11 +96,11 @@ impl<F: FnMut(&str)> WordSplitter<F> {
 
 fn is_control(c: char) -> bool {
     let category = CATEGORY.get(c);
-    // Unassigned characters are of the group too, and stay.
+    // Unassigned characters are in this group too, but BERT preserves them.
     GeneralCategoryGroup::Other.contains(category) && category != GeneralCategory::Unassigned
 }
 
-/// The blocks of ideographs that BERT parts; kana and hangul are not among them.
+/// Returns true for the ideographs that BERT splits. Kana and hangul are not among them.
 fn is_chinese(c: char) -> bool {
     matches!(c,
         '\u{4E00}'..='\u{9FFF}' | '\u{3400}'..='\u{4DBF}' | '\u{20000}'..='\u{2A6DF}'

@@ -1,4 +1,4 @@
-//! What a gap is: where it begins and ends for a reader, how much it is, and what it is about.
+//! Describes a gap: its bounds, its size and its largest section.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::{
     layout::{SpanKind, TextLayout},
 };
 
-/// The gap of these bytes; it begins in the first of the chunks.
+/// Describes the gap of these bytes. It starts in the first of `chunks`.
 pub(super) fn describe<'a>(
     text: &'a str,
     layout: &TextLayout,
@@ -16,7 +16,7 @@ pub(super) fn describe<'a>(
     bytes: Range<usize>,
 ) -> Gap<'a> {
     let left_out = &text[bytes.clone()];
-    // Blank ends of lines on either side are no part of what a reader would fetch.
+    // Exclude blank line ends on both sides.
     let blank = left_out.len() - left_out.trim_start().len();
     let lead = if blank == left_out.len() { 0 } else { left_out[..blank].rfind('\n').map_or(0, |at| at + 1) };
     let end = left_out.trim_end().len().max(lead + 1);
@@ -36,7 +36,6 @@ pub(super) fn describe<'a>(
     Gap { from: place(bytes.start + lead), to: place(last), ends_line, tokens, heading, cuts }
 }
 
-/// The tokens of a gap, and the heading of the largest section in it.
 fn contents<'a>(
     text: &'a str,
     layout: &TextLayout,
@@ -44,7 +43,7 @@ fn contents<'a>(
     bytes: &Range<usize>,
 ) -> (usize, Option<&'a str>) {
     let mut tokens = 0;
-    // Sections that are open, and the tokens before each; the largest that has ended.
+    // Open sections with the tokens before each, and the largest section that has ended.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let mut largest = (0, None);
     let mut ended = |(heading, before): (usize, usize), tokens: usize| {

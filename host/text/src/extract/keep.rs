@@ -1,7 +1,7 @@
-//! Which chunks fit a budget.
+//! Selects the chunks that fit a budget.
 //!
-//! Chunks are taken by rank while they fit, each with the headings that lead to it; what is left of the budget is filled
-//! with a part of another, of prose if there is any. A gap that costs no more than its mark is closed.
+//! Chunks are taken by rank while they fit, each with its headings. Part of another chunk, preferably prose, fills the
+//! rest.
 
 mod fill;
 
@@ -14,35 +14,31 @@ use crate::{
     layout::{SpanKind, TextLayout},
 };
 
-/// What the mark of a gap costs about.
 const GAP_MARK_TOKENS: usize = 18;
 
-/// A gap of no more tokens is closed: its mark would cost as much.
+/// Maximum tokens of a gap that is closed, because its mark costs as much.
 const MAX_CLOSED_TOKENS: usize = 12;
 
-/// Hundredths of the budget that may stay unused.
 const MAX_UNUSED_PERCENT: usize = 2;
 
-/// Times that a selection is counted and filled up. Each nearly closes what is left.
+/// Maximum rounds of counting and filling. Each nearly uses up the rest of the budget.
 const MAX_ROUNDS: usize = 14;
 
-/// A selection of a text's chunks.
 pub(super) struct ChunkSelection<'a> {
     text: &'a str,
     layout: &'a TextLayout,
     chunks: &'a [Chunk],
     budget: usize,
     parts: Vec<ChunkPart>,
-    /// For each heading its chunk, and how many kept chunks stand under it.
+    /// For each heading: its chunk, and the number of selected chunks in its section.
     headings: Vec<(usize, usize)>,
-    /// Chunks by rank, the best first. Headings with something under them are not among them.
+    /// Chunks by rank, best first, without headings that have content.
     order: Vec<usize>,
 }
 
 impl<'a> ChunkSelection<'a> {
-    /// Takes chunks by their rank (none: a heading that is kept for what stands under it alone) while they fit, and
-    /// fills the rest with a part of another: at least 95 % of the budget is used where the text is longer. Gives the
-    /// text and its tokens.
+    /// Returns the shortened text and its tokens, at least 95 % of the budget. A rank of `None` marks a heading that is
+    /// included only with a chunk of its section.
     pub(super) fn fitting(
         text: &'a str,
         layout: &'a TextLayout,
@@ -51,7 +47,7 @@ impl<'a> ChunkSelection<'a> {
         budget: usize,
     ) -> (String, usize) {
         let mut order: Vec<usize> = (0..chunks.len()).filter(|i| ranks[*i].is_some()).collect();
-        // A stable sort: equal ranks keep the order of the document.
+        // Stable, so equal ranks stay in document order.
         order.sort_by(|a, b| ranks[*b].unwrap_or(0.0).total_cmp(&ranks[*a].unwrap_or(0.0)));
         let mut headings = vec![(0, 0); layout.headings.len()];
         for (index, chunk) in chunks.iter().enumerate().filter(|(_, chunk)| chunk.kind == SpanKind::Heading) {
@@ -67,7 +63,7 @@ impl<'a> ChunkSelection<'a> {
         self.take(self.budget.saturating_sub(GAP_MARK_TOKENS));
         let mut best = (String::new(), 0);
         let mut kept = (self.parts.clone(), self.headings.clone());
-        // What counts of parts were short of the count of the whole.
+        // Amount by which the sum of the parts underestimated the whole.
         let mut margin = 0;
         for _ in 0..MAX_ROUNDS {
             self.close();
@@ -82,7 +78,7 @@ impl<'a> ChunkSelection<'a> {
                 kept = (self.parts.clone(), self.headings.clone());
             }
             let left = (self.budget - tokens).saturating_sub(margin);
-            // Blank text costs less in one piece than in many, so more of it fits than its parts say.
+            // Blank text costs less in one piece than in many, so more fits than the sum of the parts suggests.
             let more = left * self.estimate().max(tokens) / tokens.max(1);
             let enough = self.uses_budget(tokens + margin);
             if enough
@@ -102,18 +98,16 @@ impl<'a> ChunkSelection<'a> {
         if best.0.is_empty() { best } else { self.fill_counted(best) }
     }
 
-    /// Whether so many tokens use the budget.
     fn uses_budget(&self, tokens: usize) -> bool {
         self.budget.saturating_sub(tokens) * 100 <= self.budget * MAX_UNUSED_PERCENT
     }
 
-    /// What the whole chunks would cost one by one.
     fn estimate(&self) -> usize {
         let whole = self.chunks.iter().zip(&self.parts).filter(|(_, part)| **part == ChunkPart::Whole);
         whole.map(|(chunk, _)| chunk.tokens).sum()
     }
 
-    /// What of a chunk is kept, for itself or for what stands under it.
+    /// Returns the selected part of a chunk. A heading is selected whole if its section has a selected chunk.
     fn part(&self, index: usize) -> ChunkPart {
         let chunk = &self.chunks[index];
         let leads = || chunk.section.is_some_and(|section| self.headings[section].1 > 0);
@@ -131,7 +125,7 @@ impl<'a> ChunkSelection<'a> {
         }
     }
 
-    /// Whether the end of the chunk before, and the beginning of the one after, are kept.
+    /// Returns whether the end of the previous chunk and the start of the next one are selected.
     fn touches(&self, index: usize) -> (bool, bool) {
         let before = index.checked_sub(1).map(|i| self.part(i));
         let after = (index + 1 < self.chunks.len()).then(|| self.part(index + 1));
@@ -141,7 +135,7 @@ impl<'a> ChunkSelection<'a> {
         )
     }
 
-    /// What a chunk costs with the marks around it and the headings that lead to it.
+    /// Returns the cost of the marks around a chunk and of its missing headings.
     fn cost(&self, index: usize) -> usize {
         let missing =
             self.layout.path(self.chunks[index].section).filter(|heading| self.headings[*heading].1 == 0);
@@ -150,17 +144,17 @@ impl<'a> ChunkSelection<'a> {
             leading.filter(|at| *at != index && self.parts[*at] == ChunkPart::None).collect();
         leading.sort_unstable();
         let mut cost: usize = leading.iter().map(|at| self.chunks[*at].tokens).sum();
-        // Headings right above it are kept in one piece with it.
+        // Headings directly above it need no mark of their own.
         let mut first = index;
         while leading.pop_if(|at| *at + 1 == first).is_some() {
             first -= 1;
         }
-        // What touches no kept chunk parts a gap, which costs a mark.
+        // A chunk that touches no selected chunk splits a gap in two, which costs a mark.
         cost += if self.touches(first).0 || self.touches(index).1 { 0 } else { GAP_MARK_TOKENS };
         cost + leading.into_iter().filter(|at| self.touches(*at) == (false, false)).count() * GAP_MARK_TOKENS
     }
 
-    /// Takes whole chunks of at most `tokens` in all; whether any was taken.
+    /// Takes whole chunks, at most `tokens` in total. Returns whether it took any.
     fn take(&mut self, tokens: usize) -> bool {
         let mut left = tokens;
         for at in 0..self.order.len() {
@@ -177,7 +171,7 @@ impl<'a> ChunkSelection<'a> {
         left < tokens
     }
 
-    /// Keeps what would cost no less if it were left out.
+    /// Selects the chunks of each gap that costs no more than its mark.
     fn close(&mut self) {
         let mut at = 0;
         while at < self.chunks.len() {
@@ -201,7 +195,7 @@ impl<'a> ChunkSelection<'a> {
         }
     }
 
-    /// Takes back about `tokens`: first the part of a chunk, then the weakest chunks.
+    /// Drops about `tokens`: first a partial chunk, else the lowest-ranked chunks.
     fn drop_tokens(&mut self, tokens: usize) {
         if let Some(index) =
             self.parts.iter().position(|p| matches!(p, ChunkPart::Head(_) | ChunkPart::Tail(_)))
@@ -227,10 +221,10 @@ impl<'a> ChunkSelection<'a> {
         &self.text[self.chunks[index].start..self.chunks[index].end]
     }
 
-    /// What is kept in the order of the document, with a mark for each gap, and its tokens.
+    /// Returns the selection in document order, with a mark for each gap, and its tokens.
     fn print(&self) -> (String, usize) {
         let mut out = String::new();
-        // Where what is kept, or left out, begins.
+        // Start of the selected text, and of the open gap.
         let (mut kept, mut open) = (0, None);
         let write = |(first, start): (usize, usize), end: usize, out: &mut String| {
             gap::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);

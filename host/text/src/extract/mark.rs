@@ -1,12 +1,11 @@
-//! The marks of gaps, which say where to find what was left out.
+//! Gap marks, which show the location of omitted text.
 //!
-//! `[… lines 812-1,040: 3,100 tokens, "Calibration options" …]` stands on a line of its own: lines as a reader counts
-//! them in the text that came in, from 1, and the heading of the largest section that is among them. Inside one long
-//! line it is `[… line 1, characters 4,001-90,000: 20,000 tokens …]`, and where a block of code or a table had to be
-//! cut, `of a code block` or `of a table` follows the tokens. A line that is kept in part counts among those of the gap.
+//! `[… lines 812-1,040: 3,100 tokens, "Calibration options" …]` has the line numbers of the original text, from 1, and
+//! the heading of the largest omitted section. In a long line, the mark is `[… line 1, characters 4,001-90,000: 20,000
+//! tokens …]`. If a gap cuts a block, `of a code block` or `of a table` follows the tokens. Lines that are only partly
+//! omitted count as part of the gap.
 //!
-//! A line of the text itself that looks like a mark (whatever hidden characters stand in it) is shown with a
-//! backslash before its bracket: `\[… lines 1-2: …]`. No mark has one.
+//! A line of the text that looks like a mark gets a backslash before its bracket: `\[… lines 1-2: …]`.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -14,32 +13,28 @@ use gatehouse_core::hidden_chars;
 
 use crate::layout::SpanKind;
 
-/// Characters of a heading that are quoted.
 const MAX_NAME_CHARS: usize = 60;
 
-/// The same where the budget is small: a mark must not cost what an answer takes.
+/// Maximum for small budgets, so that marks do not displace answers.
 const MAX_SHORT_NAME_CHARS: usize = 24;
 
-/// The budget, in tokens, from which on names are quoted in full.
+/// Minimum budget in tokens for quoting up to [`MAX_NAME_CHARS`].
 const MIN_FULL_NAME_BUDGET: usize = 2_000;
 
-/// What was left out at one place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gap<'a> {
-    /// First and last: line and column from 0, the last one included.
+    /// Position of the first and of the last character, as a zero-based line and column.
     pub(super) from: (usize, usize),
     pub(super) to: (usize, usize),
-    /// Whether the last line is left out to its end.
+    /// True if the gap reaches the end of its last line.
     pub(super) ends_line: bool,
     pub(super) tokens: usize,
-    /// The heading of the largest section in it.
     pub(super) heading: Option<&'a str>,
-    /// The block that it cuts.
+    /// The kind of block that it cuts.
     pub(super) cuts: Option<SpanKind>,
 }
 
 impl Gap<'_> {
-    /// Writes the mark, on a line of its own.
     pub(super) fn print(&self, budget: usize, out: &mut String) {
         if !(out.is_empty() || out.ends_with('\n')) {
             out.push('\n');
@@ -74,12 +69,12 @@ impl Gap<'_> {
     }
 }
 
-/// A heading without what marks it as one, fit to be quoted.
+/// Returns a heading's text without markup, safe to quote.
 pub(super) fn name(heading: &str, limit: usize) -> String {
     let mut name = String::new();
     let mut length = 0;
     let mut tag = false;
-    // What underlines or begins a heading says nothing, and tags are for browsers.
+    // Skip lines that only underline the title, and HTML tags.
     let title = heading.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or_default();
     for c in title.chars().take(20 * MAX_NAME_CHARS) {
         match c {
@@ -126,14 +121,14 @@ fn group_digits(number: usize) -> String {
     out
 }
 
-/// Adds text that is kept, with a backslash in every line that looks like a mark.
+/// Appends selected text, with a backslash in each line that looks like a mark.
 pub(super) fn add(text: &str, out: &mut String) {
     out.push_str(&shown(text, out.is_empty() || out.ends_with(ends_line)));
 }
 
-/// The text as it is shown; `begins` is whether it begins a line.
+/// Escapes lines that look like marks. `begins` is true if the text starts a line.
 pub(super) fn shown(text: &str, begins: bool) -> Cow<'_, str> {
-    // Nearly all text has no bracket of that kind followed by dots.
+    // Fast path: almost no text has such dots.
     if !text.contains(['…', '⋯', '‥', '︙', '․']) && !text.contains("..") {
         return Cow::Borrowed(text);
     }
@@ -155,12 +150,11 @@ pub(super) fn shown(text: &str, begins: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a reader sees as the end of a line.
 fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Where the bracket of a line stands that looks like a mark.
+/// Returns the offset of the bracket in a line that looks like a mark.
 fn bracket(line: &str) -> Option<usize> {
     let blank = |c: &char| c.is_whitespace() || c.is_control() || hidden_chars::is_hidden(*c);
     let mut seen = line.char_indices().filter(|(_, c)| !blank(c));

@@ -1,26 +1,23 @@
-//! Parts of a chunk: as much of its beginning or its end as fits.
+//! Parts of a chunk: as much of its start or its end as fits.
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
 use crate::BpeTokenCounter;
 
-/// How much of a chunk is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkPart {
     None,
     Whole,
-    /// The first bytes.
+    /// This many bytes from the start.
     Head(usize),
-    /// The bytes from here on.
+    /// The bytes from this offset on.
     Tail(usize),
 }
 
-/// Where a part may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CutPoint {
-    /// At the end of a line.
     Lines,
-    /// At the end of a word, where that costs little.
+    /// The end of a word, if that drops only a few bytes.
     Words,
 }
 
@@ -32,7 +29,7 @@ fn fits(text: &str, tokens: usize) -> bool {
     BpeTokenCounter.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
 }
 
-/// The longest beginning of at most `tokens`.
+/// Returns the longest prefix of at most `tokens`.
 pub(super) fn head(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     let end = longest(text.len(), |bytes| fits(&text[..text.floor_char_boundary(bytes)], tokens));
     let end = text.floor_char_boundary(end);
@@ -51,7 +48,7 @@ pub(super) fn head(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     ChunkPart::Head(word.unwrap_or(end))
 }
 
-/// The longest end of at most `tokens`.
+/// Returns the longest suffix of at most `tokens`.
 pub(super) fn tail(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     let bytes =
         longest(text.len(), |bytes| fits(&text[text.ceil_char_boundary(text.len() - bytes)..], tokens));
@@ -67,10 +64,9 @@ pub(super) fn tail(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     ChunkPart::Tail(from + word.unwrap_or(0))
 }
 
-/// Bytes that are given up so that no word is cut.
 const MAX_DROPPED_BYTES: usize = 10;
 
-/// The most of `0..=most` that `fits`, by halving; more never fits where less does not.
+/// Returns the largest value in `0..=most` that `fits`, by binary search. If a value fits, all smaller ones must fit.
 fn longest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {

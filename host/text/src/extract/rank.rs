@@ -1,4 +1,4 @@
-//! How well each chunk answers a query, and how well the text does.
+//! Ranks chunks by how well each answers a query, and rates the text as a whole.
 
 use gatehouse_core::{
     page::MatchQuality,
@@ -11,29 +11,28 @@ use super::{
 };
 use crate::{bm25, layout::TextLayout};
 
-/// How much of a chunk's score its neighbours get, by distance from 1. Answers are contiguous, so what
-/// stands around a hit belongs to it: measured on meetings and manuals, this alone keeps 10 to 16 points
-/// more of the passages that people marked.
+/// Share of a chunk's score that its neighbors get, for distances from 1.
+///
+/// Answers are contiguous. Measured on meetings and manuals, this alone retains 10 to 16 points more of the passages
+/// that human annotators marked.
 const KERNEL: [f64; 3] = [0.8, 0.5, 0.3];
 
-/// The same where the budget has no room for much around a hit. Measured: of source code and manuals, a thousand
-/// tokens hold .08 to .14 more of the answers than with the wide one; of meetings, as much.
+/// Kernel for small budgets. Measured at a thousand tokens: retains 0.08 to 0.14 more of the answers in source code and
+/// manuals than the wide kernel, and as many in meetings.
 const NARROW_KERNEL: [f64; 1] = [0.5];
 
-/// The largest budget, in tokens, that is small in that sense.
+/// Maximum budget in tokens for the narrow kernel.
 const MAX_SMALL_BUDGET: usize = 2000;
 
-/// Chunks, the best first, by which the text is judged.
 const MAX_JUDGED_CHUNKS: usize = 8;
 
-/// What a query finds in a text.
 pub(super) struct ChunkRanking {
-    /// One score a chunk; none where nothing in the text has to do with the query.
+    /// One score per chunk, `None` if the query matches nothing in the text.
     pub(super) ranks: Option<Vec<f64>>,
     pub(super) fit: MatchQuality,
 }
 
-/// Ranks chunks: half BM25, half the cosine of the embeddings, each in parts of its maximum, and the kernel over both.
+/// Ranks chunks: the mean of BM25 and embedding cosine, each relative to its maximum, smoothed by the kernel.
 pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> ChunkRanking {
     let words = shares(bm25::scores(chunks, query));
     let near: Option<Vec<f32>> = UnitVectors::from_model(chunks)
@@ -54,7 +53,7 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> ChunkRanking
     ChunkRanking { ranks: Some(spread(&scores, kernel)), fit }
 }
 
-/// How well the best places answer, each with what stands around it.
+/// Rates the best chunks, each together with its neighbors.
 fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> MatchQuality {
     let scorer = FitScorer::new(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
@@ -78,7 +77,6 @@ fn quality(fit: MatchQuality) -> usize {
         .unwrap_or(3)
 }
 
-/// Whether a query is the name of a heading.
 pub(super) fn names_heading(text: &str, layout: &TextLayout, query: &str) -> bool {
     let query = NameQuery::new(query);
     layout.headings.iter().any(|heading| {
@@ -86,7 +84,6 @@ pub(super) fn names_heading(text: &str, layout: &TextLayout, query: &str) -> boo
     })
 }
 
-/// Scores in parts of the largest one.
 pub(super) fn shares(mut scores: Vec<f64>) -> Vec<f64> {
     let most = scores.iter().copied().fold(0.0, f64::max);
     if most > 0.0 {
@@ -96,8 +93,8 @@ pub(super) fn shares(mut scores: Vec<f64>) -> Vec<f64> {
 }
 
 fn spread(scores: &[f64], kernel: &[f64]) -> Vec<f64> {
-    // Where a text begins and ends there are fewer neighbours: what is there counts for those that are not, or a chunk
-    // in the middle of anything would come before the best one at an edge.
+    // Scale by the weight of the existing neighbors, or a mediocre chunk in the middle would rank above the best one at
+    // an end.
     let whole: f64 = 1.0 + 2.0 * kernel.iter().sum::<f64>();
     let at = |index: usize| {
         let (mut sum, mut weight) = (scores[index], 1.0);

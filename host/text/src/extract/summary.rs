@@ -1,10 +1,8 @@
-//! What a text is about, where no query says what is wanted.
+//! Ranks chunks for a general summary, without a query.
 //!
-//! A chunk counts for how near it is to all the others (the centroid), for how early it stands, and for the
-//! terms in it that the text keeps coming back to; what repeats a chosen chunk counts less (maximal
-//! marginal relevance, Carbonell and Goldstein 1998). Weights are those that did best over READMEs, where
-//! the beginning tells most, and meetings, where it tells little; ranking by a graph of sentences did no
-//! better than chance there.
+//! A chunk scores by its similarity to the centroid, its position (earlier is better), and its recurring terms. Chunks
+//! that repeat a chosen chunk score less (maximal marginal relevance, Carbonell and Goldstein 1998). The weights did
+//! best over READMEs and meetings. Ranking by a graph of sentences did no better than chance there.
 
 use std::collections::HashMap;
 
@@ -18,14 +16,14 @@ use super::{
 const POSITION_WEIGHT: f64 = 0.6;
 const RECURRENCE_WEIGHT: f64 = 0.3;
 
-/// How much a chunk's own worth counts beside what it repeats.
+/// Weight of a chunk's own score; the rest is the penalty for repetition.
 const WORTH_WEIGHT: f64 = 0.7;
 
-/// Chunks that are chosen with an eye on repetition; later ones go by their worth alone, so that the price
-/// does not grow with the square of the text.
+/// Maximum chunks to choose with the penalty for repetition, which is quadratic. Later ones rank by their own score
+/// alone.
 const MAX_DIVERSE_CHUNKS: usize = 200;
 
-/// One score a chunk: the more, the sooner it is taken.
+/// Returns one score per chunk. Chunks with higher scores are taken first.
 pub(super) fn ranks(chunks: &[&str]) -> Vec<f64> {
     let vectors = UnitVectors::from_model(chunks).unwrap_or_else(|| UnitVectors::from_words(chunks));
     let centroid = vectors.centroid();
@@ -38,18 +36,18 @@ pub(super) fn ranks(chunks: &[&str]) -> Vec<f64> {
     choose(&shares(worth), &vectors)
 }
 
-/// Ranks by worth, less what was chosen before.
+/// Ranks chunks by worth, less their similarity to chunks chosen before.
 fn choose(worth: &[f64], vectors: &UnitVectors) -> Vec<f64> {
     let mut ranks = worth.to_vec();
     let mut nearest = vec![0.0_f64; worth.len()];
     let mut left: Vec<usize> = (0..worth.len()).collect();
     for turn in 0..MAX_DIVERSE_CHUNKS.min(worth.len()) {
         let value = |i: usize| WORTH_WEIGHT * worth[i] - (1.0 - WORTH_WEIGHT) * nearest[i];
-        // The first of equals, so that the order of the text decides.
+        // The first of equals, so that ties stay in document order.
         let best = (0..left.len()).rev().max_by(|a, b| value(left[*a]).total_cmp(&value(left[*b])));
         let Some(best) = best else { break };
         let chosen = left.remove(best);
-        // Above every one that is not chosen, whose rank is at most 1.
+        // Above all chunks that are not chosen, whose ranks are at most 1.
         ranks[chosen] = 2.0 + (MAX_DIVERSE_CHUNKS - turn) as f64;
         for i in &left {
             nearest[*i] = nearest[*i].max(f64::from(dot(&vectors.0[*i], &vectors.0[chosen])));
@@ -58,9 +56,9 @@ fn choose(worth: &[f64], vectors: &UnitVectors) -> Vec<f64> {
     ranks
 }
 
-/// For each chunk the terms in it that come back through the text, each by the logarithm of how often.
+/// Returns the sum of the logarithms of the counts of recurring terms, for each chunk.
 fn recurrent(chunks: &[&str]) -> Vec<f64> {
-    // Times in all, chunks it is in, the last of them.
+    // Total occurrences, number of chunks with the term, last such chunk.
     let mut terms: HashMap<String, (f64, usize, usize)> = HashMap::new();
     for (number, chunk) in chunks.iter().enumerate() {
         for_each_term(chunk, |word| match terms.get_mut(word) {
@@ -75,7 +73,7 @@ fn recurrent(chunks: &[&str]) -> Vec<f64> {
             None => {}
         });
     }
-    // Words that are everywhere are those of the language, not of the text.
+    // Words in most chunks are common words of the language.
     let tells = |(times, chunks_with, _): &(f64, usize, usize)| {
         *times >= 3.0 && (*chunks_with * 3 <= chunks.len() || chunks.len() < 12)
     };

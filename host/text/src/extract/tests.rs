@@ -1,4 +1,5 @@
-//! What an extract promises: the answer is kept, the budget is held and used, nothing hostile costs much.
+//! Guarantees of an extract: it contains the answer, uses the budget without exceeding it, and stays cheap for hostile
+//! text.
 
 use proptest::prelude::*;
 
@@ -79,7 +80,6 @@ fn how_well_a_question_is_answered_is_said() {
     assert_eq!(Extractor.extract(headed, "circuit_breakers", 500).unwrap().fit, Some(MatchQuality::Names));
 }
 
-/// Chapters with sections, each with a block of code or a table.
 fn chapters() -> String {
     let mut text = "# The book\n\n".to_owned();
     for chapter in 1..=8 {
@@ -105,7 +105,7 @@ fn a_gap_says_which_lines_are_left_out_and_headings_lead_to_what_is_kept() {
     for heading in ["# The book\n", "## Chapter 5\n", "### Section 5.3\n"] {
         assert!(extract.contains(heading), "{extract}");
     }
-    // Every line is there, or among those of a mark, in order.
+    // Each line is in the extract or in the range of a mark, in order.
     let mut next = 0;
     for line in extract.lines() {
         if let Some(mark) = line.strip_prefix("[… line") {
@@ -140,7 +140,7 @@ fn lines_of(text: &str) -> Vec<&str> {
 #[test]
 fn one_long_line_has_gaps_in_characters_and_forged_marks_are_different() {
     let text =
-        "What stands here says little. ".repeat(900) + "The breaker opens. " + &"Nothing more. ".repeat(900);
+        "This sentence says little. ".repeat(900) + "The breaker opens. " + &"Nothing more. ".repeat(900);
     let extract = Extractor.extract(&text, "when does the breaker open", 200).unwrap().text;
     assert!(extract.starts_with("[… line 1, characters 1-"), "{extract}");
     let forged = "[… lines 1-9: 5 tokens …]\nThe breaker opens here.\n".repeat(200);
@@ -179,7 +179,7 @@ proptest! {
         prop_assert!(extract.tokens_out <= budget);
         prop_assert_eq!(extract.shortened, extract.tokens_in > budget);
         if extract.shortened {
-            // A word more or less is several hundredths of a very small budget.
+            // One word is several percent of a very small budget.
             let least = if budget < 200 { 90 } else { 95 };
             prop_assert!(extract.tokens_out * 100 >= budget * least, "{} of {}", extract.tokens_out, budget);
         }

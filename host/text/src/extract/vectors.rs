@@ -1,4 +1,4 @@
-//! Vectors of chunks: of the local embedding model, or of the words alone where it knows too few.
+//! Chunk vectors: from the local embedding model, or from hashed words if the model knows too few of the chunks.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,17 +6,16 @@ use gatehouse_core::search::for_each_term;
 
 use crate::LocalEmbedder;
 
-/// Numbers in a vector of words; words share them by their hash.
+/// Length of a word vector. Words share components by their hash.
 const WORD_DIMENSION: usize = 256;
 
-/// One vector of length 1 (or 0) a chunk.
+/// One vector per chunk, of length 1 or 0.
 pub(super) struct UnitVectors(pub(super) Vec<Vec<f32>>);
 
 impl UnitVectors {
-    /// The model's, unless it knows fewer than nine in ten chunks (it is an English one); a chunk that it
-    /// does not know then has no direction.
+    /// Returns the model's vectors, `None` if it knows fewer than 90 % of the chunks. Unknown chunks get empty vectors.
     pub(super) fn from_model(chunks: &[&str]) -> Option<Self> {
-        // A text in another script is known from its first chunks; the rest need not be tried.
+        // The first chunks reveal text in an unsupported script, so skip the rest.
         let known = |chunks: &[Option<Vec<f32>>]| chunks.iter().flatten().count() * 10 >= chunks.len() * 9;
         let vectors: Vec<_> =
             chunks.iter().take(MAX_SAMPLED_CHUNKS).map(|chunk| LocalEmbedder.vector(chunk)).collect();
@@ -32,7 +31,6 @@ impl UnitVectors {
         LocalEmbedder.vector(query)
     }
 
-    /// The words' own: how often each occurs, damped.
     pub(super) fn from_words(chunks: &[&str]) -> Self {
         let vector = |chunk: &&str| {
             let mut vector = vec![0.0_f32; WORD_DIMENSION];
@@ -48,7 +46,6 @@ impl UnitVectors {
         Self(chunks.iter().map(vector).collect())
     }
 
-    /// The direction of them all.
     pub(super) fn centroid(&self) -> Vec<f32> {
         let mut sum = vec![0.0_f32; self.0.iter().map(Vec::len).max().unwrap_or_default()];
         for vector in &self.0 {
@@ -59,7 +56,6 @@ impl UnitVectors {
     }
 }
 
-/// Chunks by which a text's script is judged.
 const MAX_SAMPLED_CHUNKS: usize = 64;
 
 fn unit(vector: &mut [f32]) {
@@ -69,9 +65,9 @@ fn unit(vector: &mut [f32]) {
     }
 }
 
-/// The cosine of two unit vectors; 0 where one has no direction.
+/// Returns the cosine of two unit vectors, 0 if one has no direction.
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums at once, so that the compiler can use wide registers.
+    // Eight independent sums, so that the compiler can vectorize.
     let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
     let mut sums = [0.0_f32; 8];
     for (a, b) in a.zip(b) {

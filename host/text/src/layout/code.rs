@@ -1,16 +1,14 @@
-//! Source code: whether a text is that, and which of its lines define something.
+//! Detects source code and the lines that define something.
 
-/// What a line of code is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CodeLine {
-    /// Something with a name begins, so far from the margin.
+    /// A definition with this indentation in bytes.
     Definition(usize),
     /// A comment or an attribute.
     Comment,
     Other,
 }
 
-/// Words that may stand before the one that defines.
 const MODIFIERS: [&str; 20] = [
     "pub",
     "async",
@@ -34,7 +32,6 @@ const MODIFIERS: [&str; 20] = [
     "open",
 ];
 
-/// Words that define.
 const DEFINITION_KEYWORDS: [&str; 20] = [
     "fn",
     "struct",
@@ -58,16 +55,13 @@ const DEFINITION_KEYWORDS: [&str; 20] = [
     "fun",
 ];
 
-/// Lines by which a text is judged.
 const MAX_SAMPLED_LINES: usize = 2_000;
 
-/// Definitions that source code has at least.
 const MIN_DEFINITIONS: usize = 2;
 
-/// Longer lines define nothing.
 const MAX_LINE_BYTES: usize = 400;
 
-/// Whether a text is source code: most lines end or begin as code does, and some define something.
+/// Returns whether a text is source code: most lines look like code, and some define something.
 pub(crate) fn is_code(text: &str) -> bool {
     let (mut lines, mut code, mut definitions) = (0, 0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLED_LINES) {
@@ -100,17 +94,14 @@ pub(super) fn line(line: &str) -> CodeLine {
     }
 }
 
-/// Something that a line defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeywordDefinition<'a> {
     /// `fn`, `class` …
     pub(crate) keyword: &'a str,
     pub(crate) name: &'a str,
-    /// Bytes before it.
     pub(crate) indent: usize,
 }
 
-/// What a line defines by a keyword.
 pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
     if line.len() > MAX_LINE_BYTES {
         return None;

@@ -1,31 +1,25 @@
-//! What one line of a document is.
+//! Classifies single lines of a document.
 
 use super::SpanKind;
 
-/// Characters of a title at most.
 pub(super) const MAX_TITLE_CHARS: usize = 160;
 
-/// What a line shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineKind {
     Blank,
-    /// A heading of this level.
     Heading(usize),
-    /// The same punctuation so many times, and nothing else.
+    /// The same punctuation repeated this many times, and nothing else.
     Rule(char, usize),
-    /// Begins a block.
     Fence(BlockFence, SpanKind),
-    /// A row of a table.
     Table,
     Text,
 }
 
-/// What ends a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockFence {
-    /// At least so many of the character.
+    /// At least this many of the character.
     Marks(char, usize),
-    /// `----`, which is a fence only where a line before says so.
+    /// `----`, which is a fence only after a line that announces it.
     AsciiDoc,
     /// `|===`
     AsciiDocTable,
@@ -45,7 +39,7 @@ impl BlockFence {
     }
 }
 
-/// Bytes of a line in which a tag is looked for.
+/// Bytes at each end of a line that are searched for a tag.
 const MAX_TAG_BYTES: usize = 400;
 
 fn contains(line: &str, tag: &str) -> bool {
@@ -84,7 +78,7 @@ pub(super) fn mark(line: &str) -> LineKind {
         '-' if content == "----" => return LineKind::Fence(BlockFence::AsciiDoc, SpanKind::Code),
         _ => {}
     }
-    // An underline is as long as its title: a longer one is no rule that tells anything.
+    // An underline is as long as its title, so a rule that is too long has no meaning.
     let rule = first.is_ascii_punctuation()
         && content.len() <= 2 * MAX_TITLE_CHARS
         && content.bytes().all(|b| b == first as u8);

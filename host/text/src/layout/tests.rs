@@ -1,4 +1,4 @@
-//! Where headings, blocks and lines of a text begin and end, in every kind of markup.
+//! Bounds of headings, blocks and lines in each kind of markup.
 
 use super::*;
 

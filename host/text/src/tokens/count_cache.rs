@@ -1,15 +1,14 @@
-//! Token counts of short pieces of text. Most pieces have been counted before, in this text or in the one before it, so each
-//! thread remembers some.
+//! A cache of token counts for short pieces. Most pieces of a text repeat, so each thread caches some.
 
 use std::cell::RefCell;
 
-/// Slots, a power of two: 256 KiB a thread, which stays in a core's cache.
+/// Number of slots, a power of two: 256 KiB per thread, which fits the CPU cache of one core.
 const SLOTS: usize = 1 << 13;
 
-/// The longest piece that is remembered: it and its length fit one word.
+/// Maximum length of a cached piece. It and its length fit one word.
 const MAX_CACHED_BYTES: usize = 15;
 
-/// What was counted before, each piece in the one slot that its hash names.
+/// Cached counts. The hash of a piece selects its only slot.
 pub(super) struct TokenCountCache(Vec<(u128, u32)>);
 
 thread_local! {
@@ -17,7 +16,6 @@ thread_local! {
 }
 
 impl TokenCountCache {
-    /// Works with what this thread remembers.
     pub(super) fn with_thread_local<T>(work: impl FnOnce(&mut Self) -> T) -> T {
         MEMO.with_borrow_mut(|memo| {
             if memo.0.is_empty() {
@@ -27,8 +25,8 @@ impl TokenCountCache {
         })
     }
 
-    /// The tokens of a piece in the vocabulary of this number, none where `count` has none. What is remembered is counted
-    /// without a limit: it has no more tokens than bytes.
+    /// Returns the token count of a piece, `None` if it exceeds `limit`. Cached pieces are counted without a limit:
+    /// they have at most one token per byte.
     pub(super) fn count(
         &mut self,
         vocabulary: u8,
@@ -41,7 +39,7 @@ impl TokenCountCache {
         }
         let mut packed = [0_u8; 16];
         packed[..piece.len()].copy_from_slice(piece);
-        // No piece is empty, so a slot that is all zeros holds none.
+        // Pieces are never empty, so an all-zero slot is free.
         packed[15] = piece.len() as u8 | vocabulary << 4;
         let packed = u128::from_le_bytes(packed);
         let mixed = (packed as u64 ^ (packed >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);

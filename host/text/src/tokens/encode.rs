@@ -1,25 +1,24 @@
-//! Byte-pair encoding of one piece of text, in time that grows with its length and no faster.
+//! Byte-pair encoding of one piece in linear time.
 //!
-//! Merging pair by pair, as the encoding is defined, is quadratic or wants many times the text in memory. This takes
-//! the longest token that comes next, goes back to a shorter one where two tokens would not stay apart, and never
-//! looks twice at a place that led nowhere; the result is the same. The algorithm is that of GitHub's crate `bpe`
-//! (MIT), <https://github.blog/ai-and-ml/llms/so-many-tokens-so-little-time-introducing-a-faster-more-flexible-byte-pair-tokenizer/>.
+//! Merging pair by pair, as the encoding is defined, takes quadratic time or many times the text's size in memory. This
+//! encoder takes the longest next token, falls back to a shorter one if two adjacent tokens would merge, and never
+//! visits a dead end twice. The algorithm comes from GitHub's crate `bpe` (MIT),
+//! <https://github.blog/ai-and-ml/llms/so-many-tokens-so-little-time-introducing-a-faster-more-flexible-byte-pair-tokenizer/>.
 
 use super::vocabulary::{BpeVocabulary, TokenId};
 
-/// Tokens that an encoding may have more on its way than at its end.
+/// Number of tokens by which a partial encoding may exceed the final one.
 const MAX_DETOUR: usize = 10;
 
-/// Encodes pieces one after the other, in the same memory.
 #[derive(Default)]
 pub(super) struct BpeEncoder {
     tokens: Vec<TokenId>,
-    /// A bit for each place that led nowhere.
+    /// One bit per offset, set if it is a dead end.
     dead: Vec<u64>,
 }
 
 impl BpeEncoder {
-    /// The tokens of a piece; none where there are more than `limit`.
+    /// Returns the tokens of a piece, `None` if there are more than `limit`.
     pub(super) fn encode(
         &mut self,
         vocabulary: &BpeVocabulary,

@@ -1,23 +1,20 @@
-//! How a text is cut before it is encoded: an expression of the vocabulary says what is a piece.
+//! Splits a text into pieces before it is encoded, by the regular expression of the vocabulary.
 //!
-//! Following the expression over all of a text would be the larger part of a digest's time. For o200k, ASCII is cut by
-//! hand; wherever a piece touches a character beyond ASCII, the expression cuts it. A property test holds the two to
-//! the same pieces.
+//! Matching it over the whole text would dominate a digest's run time. For o200k, hand-written code therefore splits
+//! ASCII, and the expression is used only if a piece touches another character. A property test checks that both agree.
 
 use regex_automata::{Anchored, Input, meta::Regex};
 
-/// How texts of one vocabulary are cut.
 pub(super) struct PieceSplitter {
     expression: Regex,
-    /// Whether ASCII is cut by hand.
+    /// True if hand-written code splits ASCII.
     by_hand: bool,
 }
 
-/// White space, all but its last character: `\s+(?!\S)`, without a look-ahead, as the second expression of three.
+/// Index and expression for whitespace before its last character: `\s+(?!\S)` without a look-ahead.
 const BEFORE_THE_LAST: (usize, &str) = (1, r"\s+\s");
 
 impl PieceSplitter {
-    /// As for `o200k_base`.
     pub(super) fn o200k() -> Self {
         let word = r"[^\r\n\p{L}\p{N}]?";
         let (upper, lower) = (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]");
@@ -27,14 +24,13 @@ impl PieceSplitter {
         Self { expression: expression(&format!("{words}|{others}")), by_hand: true }
     }
 
-    /// As for `cl100k_base`.
     pub(super) fn cl100k() -> Self {
         let words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+";
         let others = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+$";
         Self { expression: expression(&format!("{words}|{others}")), by_hand: false }
     }
 
-    /// The pieces of a text, one after the other; together they are the text.
+    /// Returns the pieces in order. Joined, they are the text.
     pub(super) fn split<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -45,7 +41,7 @@ impl PieceSplitter {
         })
     }
 
-    /// Where the piece that begins at `at` ends, as the expression has it.
+    /// Returns the end of the piece that starts at `at`, by the expression.
     fn end(&self, text: &str, at: usize) -> usize {
         let rest = &text[at..];
         let Some(found) = self.expression.find(Input::new(rest).anchored(Anchored::Yes)) else {
@@ -61,7 +57,7 @@ impl PieceSplitter {
 }
 
 fn expression(all_but_white: &str) -> Regex {
-    Regex::new_many(&[all_but_white, BEFORE_THE_LAST.1, r"\s+"]).expect("the expressions were tested")
+    Regex::new_many(&[all_but_white, BEFORE_THE_LAST.1, r"\s+"]).expect("the expressions are valid")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,8 +88,8 @@ const CLASSES: [CharClass; 256] = {
     classes
 };
 
-/// Where the piece that begins at `at` ends; none where that takes more than ASCII to say. The branches
-/// stand in the order of the alternatives of the vocabulary's expression.
+/// Returns the end of the piece that starts at `at`, `None` if that depends on characters outside ASCII. The branches
+/// follow the order of the alternatives in the expression.
 fn ascii(text: &[u8], at: usize) -> Option<usize> {
     let class = |at: usize| text.get(at).map(|byte| CLASSES[*byte as usize]);
     let first = class(at)?;
@@ -102,7 +98,7 @@ fn ascii(text: &[u8], at: usize) -> Option<usize> {
         CharClass::Upper | CharClass::Lower => word(text, at),
         CharClass::Digit => {
             let end = (at + 1..at + 3).find(|i| class(*i) != Some(CharClass::Digit)).unwrap_or(at + 3);
-            // A fourth class of digits exists beyond ASCII.
+            // Digits also exist outside ASCII.
             (end == at + 3 || class(end) != Some(CharClass::Beyond)).then_some(end)
         }
         CharClass::Mark | CharClass::Space => match class(at + 1) {
@@ -116,7 +112,7 @@ fn ascii(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Upper-case letters, then lower-case ones, then a contraction.
+/// Matches upper-case letters, then lower-case letters, then a contraction.
 fn word(text: &[u8], at: usize) -> Option<usize> {
     let run = |from: usize, class: CharClass| {
         text[from..].iter().position(|b| CLASSES[*b as usize] != class).map_or(text.len(), |n| from + n)
@@ -139,7 +135,7 @@ fn contraction(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Punctuation, then line ends and slashes.
+/// Matches punctuation, then line ends and slashes.
 fn marks(text: &[u8], at: usize) -> Option<usize> {
     let run = text[at..].iter().take_while(|b| CLASSES[**b as usize] == CharClass::Mark).count();
     if text.get(at + run).is_some_and(|byte| !byte.is_ascii()) {
@@ -149,8 +145,8 @@ fn marks(text: &[u8], at: usize) -> Option<usize> {
     Some(at + run + tail)
 }
 
-/// White space: up to its last line end; else all but its last character, which belongs to what follows,
-/// unless nothing follows or it is the only one.
+/// Matches whitespace up to its last line end. Without a line end, leaves the last character to the next piece, unless
+/// the text ends there or it is the only character.
 fn space(text: &[u8], at: usize) -> Option<usize> {
     let white = |b: &u8| matches!(CLASSES[*b as usize], CharClass::Space | CharClass::NewLine);
     let end = text[at..].iter().position(|b| !white(b)).map_or(text.len(), |n| at + n);
@@ -174,8 +170,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        // Both alphabets hold what the expression treats in a way of its own; the second also what makes
-        // ASCII ambiguous (a long s after an apostrophe, a no-break space, a combining mark).
+        // Both alphabets contain the characters that the expression treats specially. The second also has those that
+        // make ASCII ambiguous (a long s after an apostrophe, a no-break space, a combining mark).
         #[test]
         fn what_is_cut_by_hand_is_cut_as_the_expression_has_it(
             ascii in r#"([A-Ca-cslLvVreRE0-9'"{}:,/. \t\r\n\x0b\x1c\x7f]|the|\\n){0,80}"#,

@@ -1,5 +1,4 @@
-//! Tokens against those of the crate `bpe-openai` 0.3.2, which agrees with OpenAI's own tiktoken; what stands here
-//! was recorded from it.
+//! Compares tokens with values recorded from the crate `bpe-openai` 0.3.2, which agrees with OpenAI's tiktoken.
 
 use gatehouse_core::{
     hash::sha256_hex,
@@ -8,7 +7,6 @@ use gatehouse_core::{
 
 use super::*;
 
-/// Numbers of all tokens of a text.
 fn tokens(text: &str, encoding: text::TokenEncoding) -> Vec<u32> {
     let BpeEncoding { pieces, vocabulary, .. } = BpeEncoding::for_encoding(encoding);
     let mut encoder = BpeEncoder::default();
@@ -16,7 +14,7 @@ fn tokens(text: &str, encoding: text::TokenEncoding) -> Vec<u32> {
     pieces.split(text).flat_map(encode).collect()
 }
 
-/// Texts of every kind that the expressions and the merges tell apart: parts put together by chance, always the same.
+/// Returns pseudorandom texts, the same on each run.
 fn texts() -> Vec<String> {
     let parts = [
         "a",
@@ -103,7 +101,7 @@ fn tokens_are_those_of_the_crate() {
         let all: Vec<u32> = texts.iter().flat_map(|text| tokens(text, encoding)).collect();
         assert_eq!(all.len(), number);
         assert_eq!(sha256_hex(all.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<u8>>()), digest);
-        // Together they are more pieces than the memo has slots for.
+        // Joined, they have more pieces than the cache has slots.
         let joined = texts.concat();
         assert_eq!(BpeTokenCounter.count(&joined, encoding), tokens(&joined, encoding).len());
     }
@@ -145,6 +143,6 @@ fn the_beginning_of_a_text_ends_with_a_whole_character() {
     assert_eq!(BpeTokenCounter.token_prefix("hello world", 1, O200k), "hello");
     assert_eq!(BpeTokenCounter.token_prefix("hello world", 2, O200k), "hello world");
     assert_eq!(BpeTokenCounter.token_prefix("hello world", 0, O200k), "");
-    // Three tokens of a byte or two each.
+    // The character is three tokens of one or two bytes each.
     assert_eq!(BpeTokenCounter.token_prefix("\u{1f9ff}", 1, O200k), "");
 }

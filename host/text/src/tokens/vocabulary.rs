@@ -1,47 +1,43 @@
-//! A vocabulary: all tokens, and which two of them each was merged from.
+//! A vocabulary: all tokens, and the two tokens from which each was merged.
 //!
-//! It travels as a list of merges, deflated: 256 bytes, which are the tokens of one byte in their order, then for
-//! every further token the numbers of its two halves, three bytes each. The bytes are laid out in planes, first the
-//! lowest byte of every left half, then the middle ones, and so on, because that deflates best: o200k takes 0.7 MB
-//! where the searching tables of the crate `bpe` take 30. What is searched here is made of it on first use.
+//! The binary stores a deflated list of merges: first the 256 single-byte tokens in order, then the numbers of the two
+//! halves of each further token, three bytes each. The bytes are in planes: the lowest byte of every left half, then
+//! the middle bytes, and so on. That compresses best: o200k takes 0.7 MB, while the search tables of the crate `bpe`
+//! take 30 MB.
 
 use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 
-/// A token's number, which is also its rank: the lower one is merged first.
+/// Number of a token, which is also its merge rank: lower ranks merge first.
 pub(super) type TokenId = u32;
 
-/// Tokens of one byte.
 const BYTE_TOKENS: usize = 256;
 
-/// No token.
 const NO_TOKEN: TokenId = TokenId::MAX;
 
 pub(super) struct BpeVocabulary {
-    /// Of all tokens, one after the other.
     bytes: Vec<u8>,
-    /// Where each token begins, and where the last one ends.
+    /// Start of each token in `bytes`, and the end of the last one.
     starts: Vec<u32>,
-    /// What each token was merged from; one of a single byte is both of its halves.
+    /// Pair from which each token was merged. A single-byte token is both of its own halves.
     halves: Vec<(TokenId, TokenId)>,
-    /// By left half: where its merges begin in `merges`.
+    /// Start of each left half's entries in `merges`.
     merges_of: Vec<u32>,
-    /// The right half and the merged token, sorted under each left half.
+    /// Right half and merged token, sorted within each left half.
     merges: Vec<(TokenId, TokenId)>,
-    /// All tokens in the order of their bytes.
     sorted: Vec<TokenId>,
-    /// The first eight bytes of each of them, as a number of the same order.
+    /// First eight bytes of each token in `sorted`, as a big-endian number.
     keys: Vec<u64>,
-    /// By the first two bytes: where such tokens begin in `sorted`.
+    /// Start in `sorted` of the tokens with each first two bytes.
     sorted_from: Vec<u32>,
-    /// The longest other token that a token begins with.
+    /// Longest other token that is a prefix of each token.
     prefixes: Vec<TokenId>,
     single: [TokenId; BYTE_TOKENS],
 }
 
 impl BpeVocabulary {
-    /// Unpacks one; none where it is damaged.
+    /// Unpacks a vocabulary. Returns `None` if it is damaged.
     pub(super) fn unpack(packed: &[u8]) -> Option<Self> {
         let mut planes = Vec::new();
         ZlibDecoder::new(packed).read_to_end(&mut planes).ok()?;
@@ -85,7 +81,6 @@ impl BpeVocabulary {
         })
     }
 
-    /// The bytes of a token.
     pub(super) fn bytes(&self, token: TokenId) -> &[u8] {
         &self.bytes[range(&self.starts, token)]
     }
@@ -94,12 +89,11 @@ impl BpeVocabulary {
         range(&self.starts, token).len()
     }
 
-    /// The longest other token that a token begins with.
     pub(super) fn prefix(&self, token: TokenId) -> Option<TokenId> {
         Some(self.prefixes[token as usize]).filter(|prefix| *prefix != NO_TOKEN)
     }
 
-    /// The longest token that a text begins with; none of an empty text.
+    /// Returns the longest token that is a prefix of `text`, `None` if the text is empty.
     pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
         let first = *text.first()?;
         let pair = usize::from(first) << 8 | usize::from(text.get(1).copied().unwrap_or(0));
@@ -108,7 +102,7 @@ impl BpeVocabulary {
         let less = keys.partition_point(|other| *other < key);
         let alike = keys[less..].partition_point(|other| *other == key);
         let alike = &self.sorted[from + less..from + less + alike];
-        // The last one that is not after the text begins with every token that the text begins with.
+        // Each token that is a prefix of the text is also a prefix of the last token that does not sort after the text.
         let below = less + alike.partition_point(|token| self.bytes(*token) <= text);
         let last = below.checked_sub(1).map(|last| self.sorted[from + last]);
         let mut token = last.unwrap_or(self.single[usize::from(first)]);
@@ -118,18 +112,17 @@ impl BpeVocabulary {
         Some(token)
     }
 
-    /// Whether the text of two tokens, one after the other, is encoded as these two: no merge would reach across
-    /// the place between them before they are what they are.
+    /// Returns whether two adjacent tokens encode their text: no merge across the boundary comes first.
     pub(super) fn is_stable_pair(&self, mut left: TokenId, mut right: TokenId) -> bool {
-        // Merges from this rank on come too late to matter.
+        // Merges of this rank or higher come too late to matter.
         let mut limit = TokenId::MAX;
         loop {
             if self.merge(left, right).is_some_and(|merged| merged < limit) {
                 return false;
             }
             let (inner_left, inner_right) = (self.halves[left as usize].1, self.halves[right as usize].0);
-            // The younger of the two is taken apart, as long as one of them was merged. Of merges of one rank the
-            // left one comes first.
+            // Undo the later of the two merges, if there is one. Of two merges with the same rank, the left one comes
+            // first.
             match (inner_left != left, inner_right != right) {
                 (false, false) => return true,
                 (true, can_right) if left > right || !can_right => (limit, left) = (left, inner_left),
@@ -138,7 +131,6 @@ impl BpeVocabulary {
         }
     }
 
-    /// What two tokens are merged to.
     fn merge(&self, left: TokenId, right: TokenId) -> Option<TokenId> {
         let left = left as usize;
         let merges = &self.merges[self.merges_of[left] as usize..self.merges_of[left + 1] as usize];
@@ -152,7 +144,7 @@ fn range(starts: &[u32], token: TokenId) -> std::ops::Range<usize> {
     starts[token] as usize..starts[token + 1] as usize
 }
 
-/// Merges by their left half: where each one's begin, and right half and merged token.
+/// Groups merges by left half. Returns the start of each group, and the (right half, merged token) pairs.
 fn by_left(halves: &[(TokenId, TokenId)]) -> (Vec<u32>, Vec<(TokenId, TokenId)>) {
     let mut merges: Vec<(TokenId, TokenId, TokenId)> =
         (0..).zip(halves).skip(BYTE_TOKENS).map(|(token, &(left, right))| (left, right, token)).collect();
@@ -161,7 +153,7 @@ fn by_left(halves: &[(TokenId, TokenId)]) -> (Vec<u32>, Vec<(TokenId, TokenId)>)
     (from, merges.into_iter().map(|(_, right, token)| (right, token)).collect())
 }
 
-/// The first eight bytes of a text, as a number of the same order. Few tokens are told apart by more.
+/// Returns the first eight bytes of a text as a big-endian number. Few tokens share it.
 fn key(text: &[u8]) -> u64 {
     let mut first = [0; 8];
     let length = text.len().min(8);
@@ -169,7 +161,6 @@ fn key(text: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// All tokens in the order of their bytes, behind their keys.
 fn sorted(bytes: &[u8], starts: &[u32]) -> (Vec<u64>, Vec<TokenId>) {
     let of = |token: TokenId| &bytes[range(starts, token)];
     let mut keyed: Vec<(u64, TokenId)> =
@@ -178,7 +169,7 @@ fn sorted(bytes: &[u8], starts: &[u32]) -> (Vec<u64>, Vec<TokenId>) {
     keyed.into_iter().unzip()
 }
 
-/// Where the tokens that begin with each two bytes begin; one of a single byte counts as followed by zero.
+/// Returns the start of the tokens with each first two bytes. For single-byte tokens the second byte is zero.
 fn by_first_two(sorted: &[TokenId], bytes: &[u8], starts: &[u32]) -> Vec<u32> {
     let pair = |token: &TokenId| match bytes[range(starts, *token)] {
         [first] => usize::from(first) << 8,
@@ -188,7 +179,7 @@ fn by_first_two(sorted: &[TokenId], bytes: &[u8], starts: &[u32]) -> Vec<u32> {
     starts_of(1 << 16, sorted.iter().map(pair))
 }
 
-/// Where the items of each group begin, and where the last one's end; the groups come in order.
+/// Returns the start of each group and the end of the last one. The items must come in group order.
 fn starts_of(groups: usize, items: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0; groups + 1];
     items.for_each(|group| starts[group + 1] += 1);
@@ -198,7 +189,7 @@ fn starts_of(groups: usize, items: impl Iterator<Item = usize>) -> Vec<u32> {
     starts
 }
 
-/// In the order of their bytes, what a token begins with stands before it, and nothing else between them.
+/// Returns the longest proper prefix of each token. In byte order, only its other extensions come between the two.
 fn prefixes(sorted: &[TokenId], bytes: &[u8], starts: &[u32]) -> Vec<TokenId> {
     let mut prefixes = vec![NO_TOKEN; sorted.len()];
     let mut open: Vec<TokenId> = Vec::new();

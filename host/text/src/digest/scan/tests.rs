@@ -1,4 +1,4 @@
-//! What the scanner reads, and what it refuses at which byte.
+//! Valid JSON, and the byte at which invalid JSON is rejected.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn count(value: &Value) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    // Keys differ, for serde_json keeps only the last of equal ones.
+    // Keys differ, because serde_json drops duplicates.
     #[test]
     fn it_reads_what_serde_json_reads(
         parts in prop::collection::vec(
@@ -53,7 +53,7 @@ proptest! {
                 let keys = parts.iter().filter(|p| p.ends_with(':')).count();
                 prop_assert!(keys > 1 || nodes.len() == count(&value), "{}", text);
             }
-            // It has no float for these, and a digest needs none.
+            // serde_json has no float for these numbers; a digest needs only their text.
             (Ok(_), Err(e)) if e.to_string().starts_with("number out of range") => {}
             (ours, theirs) => prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{}", text),
         }

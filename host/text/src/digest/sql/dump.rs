@@ -1,4 +1,4 @@
-//! Reads a dump as tables with their rows: what `CREATE TABLE` says of columns, and what `INSERT` and `COPY` bring.
+//! Reads a dump as tables with their rows: the columns of `CREATE TABLE`, and the values of `INSERT` and `COPY`.
 
 use std::{collections::HashMap, ops::Range, rc::Rc};
 
@@ -8,11 +8,10 @@ use super::{
 };
 use crate::digest::document::NodeKind;
 
-/// Tables, and names of everything else, that are told apart.
 const MAX_TABLES: usize = 2_000;
 const MAX_NAMES: usize = 4_000;
 
-/// What is created beside tables, as it is asked for and as it is told.
+/// Objects other than tables: the keyword, the singular and the plural.
 pub(super) const OBJECT_KINDS: [(&str, &str, &str); 9] = [
     ("VIEW", "view", "views"),
     ("INDEX", "index", "indexes"),
@@ -25,29 +24,25 @@ pub(super) const OBJECT_KINDS: [(&str, &str, &str); 9] = [
     ("SCHEMA", "schema", "schemas"),
 ];
 
-/// First words of what is no column in the list of columns.
 const CONSTRAINTS: [&str; 10] =
     ["PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK", "KEY", "INDEX", "EXCLUDE", "LIKE", "FULLTEXT"];
 
-/// A row, and the names of its columns where they are known.
 pub(super) struct DumpRow {
     pub(super) at: Range<usize>,
     pub(super) cells: Vec<DumpCell>,
     pub(super) columns: Rc<Vec<Range<usize>>>,
 }
 
-/// A table; its name stands in the text.
 pub(super) struct DumpTable {
     pub(super) name: Range<usize>,
     pub(super) columns: Rc<Vec<Range<usize>>>,
     pub(super) rows: Vec<DumpRow>,
 }
 
-/// All that a text creates and fills.
 #[derive(Default)]
 pub(super) struct SqlDump {
     pub(super) tables: Vec<DumpTable>,
-    /// By the place of its kind in [`OBJECT_KINDS`].
+    /// Index in [`OBJECT_KINDS`], and the name.
     pub(super) others: Vec<(usize, Range<usize>)>,
     known: HashMap<String, usize>,
 }
@@ -72,7 +67,6 @@ impl SqlDump {
         self.tables.iter().map(|table| table.rows.len()).sum()
     }
 
-    /// The table of this name; none where there are too many.
     fn table(&mut self, text: &str, name: Range<usize>) -> Option<usize> {
         let key = text[name.clone()].to_lowercase();
         if let Some(at) = self.known.get(&key) {
@@ -87,7 +81,7 @@ impl SqlDump {
     }
 
     fn create(&mut self, tokens: &mut SqlLexer<'_>) {
-        // `OR REPLACE TEMPORARY …`: the kind is among the first words.
+        // Skip modifiers such as `OR REPLACE TEMPORARY`.
         let text = tokens.text;
         for _ in 0..6 {
             let Some(token) = tokens.next() else { return };
@@ -176,7 +170,7 @@ impl SqlDump {
         }
     }
 
-    /// `COPY name (columns) FROM stdin;`, then lines of values between tabs, up to `\.`.
+    /// Reads `COPY name (columns) FROM stdin;`, then lines of tab-separated values up to `\.`.
     fn copy(&mut self, tokens: &mut SqlLexer<'_>) {
         let text = tokens.text;
         let (name, mut after) = name(tokens);

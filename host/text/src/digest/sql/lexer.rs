@@ -1,21 +1,19 @@
-//! The words of SQL, as far as a reader of dumps needs them: names, texts, words and marks. Comments are left out.
+//! A lexer for SQL dumps: names, strings, words and punctuation. Skips comments.
 
 use std::ops::Range;
 
-/// A part of a statement, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SqlToken {
-    /// A word or number, with the dots in it.
+    /// A word or number, including dots.
     Word(Range<usize>),
-    /// A name in quotation marks or backticks, without them.
+    /// A name in double quotes or backticks, without them.
     Name(Range<usize>),
-    /// A text in quotes, without them: doubled quotes and escapes stand as they are.
+    /// A string without its quotes. Escapes stay as written.
     Text(Range<usize>),
     Mark(u8, usize),
 }
 
 impl SqlToken {
-    /// Where it stands, with its quotes.
     pub(super) fn range(&self) -> Range<usize> {
         match self {
             Self::Word(at) => at.clone(),
@@ -25,11 +23,10 @@ impl SqlToken {
     }
 }
 
-/// Reads a text from its beginning to its end, once.
 pub(super) struct SqlLexer<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
-    /// Whether a backslash keeps a quote from ending a text, as in the dumps of MySQL.
+    /// True if a backslash escapes a quote, as in MySQL dumps.
     escapes: bool,
 }
 
@@ -39,7 +36,7 @@ impl<'a> SqlLexer<'a> {
         Self { text, at: 0, escapes: head.contains("INSERT INTO `") || head.contains("CREATE TABLE `") }
     }
 
-    /// The end of what is quoted from here on; that of the text where nothing ends it.
+    /// Returns the end of a quoted token, or the end of the text if it is unclosed.
     fn quoted(&self, from: usize, quote: u8) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = from;
@@ -59,14 +56,12 @@ impl<'a> SqlLexer<'a> {
         self.text[from..].find(what).map_or(self.text.len(), |at| from + at)
     }
 
-    /// `$tag$`, where one stands here.
     fn dollars(&self, from: usize) -> Option<&'a str> {
         let tag = self.text[from + 1..].find('$')?;
         let name = &self.text[from + 1..from + 1 + tag];
         name.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| &self.text[from..from + tag + 2])
     }
 
-    /// What is left of the line, and everything behind it.
     pub(super) fn skip_line(&mut self) {
         self.at = (self.end_of(self.at.min(self.text.len()), "\n") + 1).min(self.text.len());
     }
@@ -91,7 +86,7 @@ impl Iterator for SqlLexer<'_> {
             } else if matches!(byte, b'\'' | b'"' | b'`') {
                 let end = self.quoted(start + 1, byte);
                 self.at = (end + 1).min(bytes.len());
-                // What is never closed has no quote at its end.
+                // An unclosed token has no quote at its end.
                 let inside = start + 1..end.min(bytes.len() - 1).max(start + 1);
                 let inside = inside.start..self.text.floor_char_boundary(inside.end).max(inside.start);
                 return Some(if byte == b'\'' { SqlToken::Text(inside) } else { SqlToken::Name(inside) });

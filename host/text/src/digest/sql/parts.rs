@@ -1,20 +1,18 @@
-//! Parts of statements: names, lists of them, values between parentheses, and where a statement ends.
+//! Parts of statements: names, name lists, values in parentheses, and the end of a statement.
 
 use std::ops::Range;
 
 use super::lexer::{SqlLexer, SqlToken};
 use crate::digest::{document::NodeKind, measure};
 
-/// Columns of a table at most.
 pub(super) const MAX_COLUMNS: usize = 256;
 
-/// A value of a row.
 pub(super) struct DumpCell {
     pub(super) kind: NodeKind,
     pub(super) at: Range<usize>,
 }
 
-/// A word in upper case; empty for what is none.
+/// Returns a word in upper case, empty for another token.
 pub(super) fn word(text: &str, token: &SqlToken) -> String {
     match token {
         SqlToken::Word(at) if at.len() <= 32 => text[at.clone()].to_ascii_uppercase(),
@@ -33,14 +31,14 @@ pub(super) fn inside(token: SqlToken) -> Range<usize> {
     }
 }
 
-/// To the end of the statement, which may have come already.
+/// Skips to the end of the statement, unless `last` is its end.
 pub(super) fn skip(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
     if last.as_ref().is_none_or(|token| !is_end(token)) {
         tokens.find(is_end);
     }
 }
 
-/// The statements of a trigger are not the dump's.
+/// Skips a trigger, including the statements in its body.
 pub(super) fn skip_body(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
     let text = tokens.text;
     let (mut body, mut ended) = (false, false);
@@ -55,7 +53,7 @@ pub(super) fn skip_body(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
     }
 }
 
-/// A name without its schema, and the token behind it.
+/// Reads a name without its schema, and returns the token after it.
 pub(super) fn name(tokens: &mut SqlLexer<'_>) -> (Option<Range<usize>>, Option<SqlToken>) {
     let text = tokens.text;
     let mut found: Option<Range<usize>> = None;
@@ -76,14 +74,13 @@ pub(super) fn name(tokens: &mut SqlLexer<'_>) -> (Option<Range<usize>>, Option<S
     (found.filter(|found| !found.is_empty()), None)
 }
 
-/// Names between parentheses, of which the first has been read.
 pub(super) fn name_list(tokens: &mut SqlLexer<'_>) -> Vec<Range<usize>> {
     let names = tokens.take_while(|token| !matches!(token, SqlToken::Mark(b')' | b';', _)));
     let names = names.filter(|token| matches!(token, SqlToken::Word(_) | SqlToken::Name(_)));
     names.take(MAX_COLUMNS).map(inside).collect()
 }
 
-/// The values of a row whose parenthesis has been read, and where it ends.
+/// Reads the values of a row after its opening parenthesis, and returns its end.
 pub(super) fn cells(tokens: &mut SqlLexer<'_>) -> (Vec<DumpCell>, usize) {
     let text = tokens.text;
     let (mut depth, mut cells) = (1, Vec::new());

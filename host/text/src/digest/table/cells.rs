@@ -1,25 +1,24 @@
-//! The forms of tables, and where their cells are.
+//! Formats of tables, and the positions of their cells.
 
 use std::ops::Range;
 
-/// Where a cell stands, in bytes of the text, without the blanks and marks around it.
+/// Byte range of a cell, without surrounding whitespace.
 pub(super) type CellRange = Range<usize>;
 
-/// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TableFormat {
     /// Cells between pipes, with a line of dashes under the header.
     Markdown,
-    /// Cells with this byte between them, in quotes where they hold it.
+    /// Cells separated by this byte, quoted if they contain it.
     Separated(u8),
-    /// Cells with two blanks or more between them.
+    /// Cells separated by two or more spaces.
     Gaps,
-    /// Cells with blanks between them; the last one may hold some.
+    /// Cells separated by spaces. The last cell may contain spaces.
     Words,
 }
 
 impl TableFormat {
-    /// The surest first.
+    /// The most reliable first.
     pub(super) const ALL: [Self; 6] = [
         Self::Markdown,
         Self::Separated(b'\t'),
@@ -29,7 +28,7 @@ impl TableFormat {
         Self::Words,
     ];
 
-    /// The fewest cells of a row: text has commas and gaps as well.
+    /// Returns the minimum cells per row. Prose has commas and gaps too.
     pub(super) fn min_cells(self) -> usize {
         match self {
             Self::Markdown | Self::Separated(_) => 2,
@@ -41,7 +40,7 @@ impl TableFormat {
         !matches!(self, Self::Separated(_))
     }
 
-    /// The cells that a record counts as, in a table of `width` cells.
+    /// Returns the number of cells of a record in a table of `width` cells.
     pub(super) fn width(self, cells: usize, width: Option<usize>) -> usize {
         match (self, width) {
             (Self::Words, Some(width)) => cells.min(width),
@@ -49,7 +48,7 @@ impl TableFormat {
         }
     }
 
-    /// The cells of a record where the last one takes the rest of it, up to `end`.
+    /// Returns the cells of a record, the last one extended to `end` for [`Self::Words`].
     pub(super) fn merged(self, cells: &[CellRange], width: usize, end: usize) -> Vec<CellRange> {
         let mut cells = cells.to_vec();
         if self == Self::Words && cells.len() >= width {
@@ -59,7 +58,7 @@ impl TableFormat {
         cells
     }
 
-    /// Gives each record, without its line end, and its cells. Blank lines are none.
+    /// Calls `give` with each record, without its line end, and its cells. Skips blank lines.
     pub(super) fn records(self, text: &str, mut give: impl FnMut(CellRange, &[CellRange])) {
         if let Self::Separated(separator) = self {
             return separated(text, separator, give);
@@ -80,7 +79,7 @@ impl TableFormat {
             number += 1;
             let dashes = number == 2
                 && cells.iter().all(|cell| text[cell.clone()].bytes().all(|b| matches!(b, b'-' | b':')));
-            // A header of words that begin small is prose.
+            // A first line with lower-case words is prose.
             if number == 1
                 && self != Self::Markdown
                 && !cells.iter().all(|cell| is_title(&text[cell.clone()]))
@@ -94,13 +93,13 @@ impl TableFormat {
     }
 }
 
-/// Whether a word may head a column of a command's output.
+/// Returns whether a word looks like a column title of a command's output.
 fn is_title(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
     word.bytes().filter(u8::is_ascii_uppercase).count() == letters && letters > 0
 }
 
-/// The cells of `| a | b |`; none where the line is no such row.
+/// Appends the cells of `| a | b |`, nothing for other lines.
 fn pipes(text: &str, record: CellRange, cells: &mut Vec<CellRange>) {
     let line = &text[record.clone()];
     let inner = line.trim_ascii();
@@ -119,7 +118,6 @@ fn pipes(text: &str, record: CellRange, cells: &mut Vec<CellRange>) {
     cells.push(trimmed(text, start..at));
 }
 
-/// The cells with at least so many blanks between them.
 fn blanks(text: &str, record: CellRange, gap: usize, cells: &mut Vec<CellRange>) {
     let bytes = text[record.clone()].as_bytes();
     let mut start = None;
@@ -146,7 +144,7 @@ fn trimmed(text: &str, cell: CellRange) -> CellRange {
     start..start + part.trim_ascii().len()
 }
 
-/// Records with a byte between their cells, by RFC 4180.
+/// Reads separated records by RFC 4180.
 fn separated(text: &str, separator: u8, mut give: impl FnMut(CellRange, &[CellRange])) {
     let bytes = text.as_bytes();
     let mut cells: Vec<CellRange> = Vec::new();

@@ -1,7 +1,6 @@
-//! The rest of a budget, filled with a part of another chunk.
+//! Fills the rest of a budget with part of another chunk.
 //!
-//! What a part costs is estimated from its own tokens and the marks around it, which is mostly right. Where estimates
-//! leave too much unused, the parts are counted as they would be printed.
+//! The cost of a part is first estimated. If that leaves too much unused, the parts are counted as printed.
 
 use super::{
     super::part::{ChunkPart, CutPoint, count, head, tail},
@@ -9,25 +8,22 @@ use super::{
 };
 use crate::layout::SpanKind;
 
-/// Chunks in part that more is added to, at most.
 const MAX_FILLED_CHUNKS: usize = 4;
 
-/// Chunks by rank among which one is looked for that a part of fits.
 const MAX_TRIED_CHUNKS: usize = 2_000;
 
 impl ChunkSelection<'_> {
-    /// Adds more of a chunk that is there in part, or a part of another; whether anything was added. Blocks are cut
-    /// only where there is no prose left.
+    /// Extends a partial chunk or adds part of another. Returns whether it added anything. Cuts blocks only if no prose
+    /// is left.
     pub(super) fn fill(&mut self, left: usize, cut: CutPoint) -> bool {
         self.candidates(left, cut).into_iter().any(|(index, cut)| self.fill_one(index, left, cut))
     }
 
-    /// Fills up what was printed with what is counted as it would be printed: gives the text and its tokens. Nothing is
-    /// counted where what was printed uses the budget.
+    /// Extends the printed text unless it uses up the budget, counting each attempt as printed.
     pub(super) fn fill_counted(&mut self, mut best: (String, usize)) -> (String, usize) {
         while !self.uses_budget(best.1) {
             let had = best.1;
-            // A mark may only move, and costs nothing then.
+            // Extending a chunk may only move a mark, which costs nothing.
             for (index, cut) in self.candidates(self.budget - had + GAP_MARK_TOKENS, CutPoint::Words) {
                 self.fill_one_counted(index, cut, &mut best);
                 if best.1 > had {
@@ -41,7 +37,7 @@ impl ChunkSelection<'_> {
         best
     }
 
-    /// Chunks that more can be added of, those with a part there first, and where they may be cut.
+    /// Returns chunks that can be extended and their cut points. Partial chunks come first.
     fn candidates(&self, left: usize, cut: CutPoint) -> Vec<(usize, CutPoint)> {
         let in_part = |i: &usize| matches!(self.parts[*i], ChunkPart::Head(_) | ChunkPart::Tail(_));
         let may = |i: &usize| cut == CutPoint::Words || self.chunks[*i].kind == SpanKind::Prose;
@@ -49,7 +45,7 @@ impl ChunkSelection<'_> {
         let mut candidates: Vec<(usize, CutPoint)> = begun.map(|index| (index, CutPoint::Words)).collect();
         for (prose, cut) in [(true, CutPoint::Words), (false, cut)] {
             let near = || self.free(prose).take(MAX_TRIED_CHUNKS).filter(|i| self.cost(*i) + 1 < left);
-            // Beside a kept one no mark is needed.
+            // A chunk next to a selected one needs no mark.
             let beside = near().find(|i| self.touches(*i) != (false, false));
             let first = near().next();
             candidates.extend(beside.into_iter().chain(first).map(|index| (index, cut)));
@@ -57,7 +53,6 @@ impl ChunkSelection<'_> {
         candidates
     }
 
-    /// Chunks by rank of which nothing is kept: of prose, or the others.
     fn free(&self, prose: bool) -> impl Iterator<Item = usize> {
         let of = move |i: &usize| (self.chunks[*i].kind == SpanKind::Prose) == prose;
         self.order.iter().copied().filter(|i| self.parts[*i] == ChunkPart::None).filter(of)
@@ -75,11 +70,11 @@ impl ChunkSelection<'_> {
         changed
     }
 
-    /// Adds as much of a chunk as fits when it is printed, if that uses more than `best` does.
+    /// Adds as much of a chunk as fits when printed, if that uses more of the budget.
     fn fill_one_counted(&mut self, index: usize, cut: CutPoint, best: &mut (String, usize)) {
         let (had, from_end) = self.kept_tokens(index);
         let mut kept = self.parts[index];
-        // A gap that is closed gives its mark back.
+        // Closing a gap frees the tokens of its mark.
         let (mut low, mut high) = (had, had + self.budget - best.1 + GAP_MARK_TOKENS);
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -98,7 +93,7 @@ impl ChunkSelection<'_> {
         self.set(index, kept);
     }
 
-    /// The tokens of a chunk that are there, and whether more is added at its beginning.
+    /// Returns the selected tokens of a chunk, and whether it is extended at its start.
     fn kept_tokens(&self, index: usize) -> (usize, bool) {
         let whole = self.piece(index);
         match self.parts[index] {
@@ -108,7 +103,7 @@ impl ChunkSelection<'_> {
         }
     }
 
-    /// What of a chunk has at most so many tokens, from its end or its beginning.
+    /// Returns the part of a chunk with at most this many tokens, from its end or its start.
     fn part_of(&self, index: usize, tokens: usize, from_end: bool, cut: CutPoint) -> ChunkPart {
         let whole = self.piece(index);
         match if from_end { tail(whole, tokens, cut) } else { head(whole, tokens, cut) } {

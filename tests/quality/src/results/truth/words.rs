@@ -4,17 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Words that digests are written with.
 pub(super) const OWN: &str = "\
-    a added all also always an and are array as at before begins block boolean by bytes changed \
-    characters code columns comes comments created day deep define definitions different directly e \
-    each elements elsewhere entries error errors exceptions extension failures false far few files function \
-    findings first folder folders form forms from functions g go goes group has header heading \
-    headings hold hunks in index indexes info into is it its itself keys kind largest last least \
-    left level line lines links list lists long longest match median message method missing modules \
-    more most named names no none null number object of off once one only or other others page panic query \
-    rarely removed row rows sample say says schemas section sections settings several severe single speak \
-    speaks stand stands for changes standing string sum table tables tags takes text that the their them there these \
-    those times titled to together tokens trigger triggers true types unusual unusually usual value \
-    values views warn what where with without word words";
+    a added after all also always an and another are array as at before begins block boolean by bytes \
+    cells changed changes characters closing code columns comes comma comment comments count counted \
+    created day deep define definitions different directly directories directory document duplicate e \
+    each elements entries error errors escape except exceptions expected extension failures false far few \
+    files findings first for from function functions g go group has header heading headings hold hunks in \
+    index indexes info into is it its keys kind largest last least left level line lines links list lists \
+    long longest marks match max median message method missing modules more most named names next no none \
+    null number object occurs of off once one only or other others outliers page panic present query \
+    quote ranges rarely removed report reports row rows sample schemas section sections settings several \
+    severe single start starting string sum table tables tags takes template templates text that the \
+    their them there these those times title to together tokens total trigger triggers true truncated \
+    types unusual unusually usual usually valid value values variable views warn what where with without \
+    word words";
 
 /// Words in their order, and each with its places.
 pub(super) struct Words {
