@@ -1,28 +1,26 @@
-//! What an operator chose: plain data, made of presets.toml and the environment by whoever starts the host.
+//! Model configuration as plain data, from presets.toml and the environment.
 
 use std::{fmt, time::Duration};
 
 use gatehouse_core::http::Secret;
 use gatehouse_net::Backoff;
 
-/// The providers that are called over a network.
+/// A provider with a network API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderName {
-    /// OpenAI, and servers that speak its API.
+    /// OpenAI, or a server with a compatible API.
     OpenAi,
-    /// Google's Gemini API.
     Gemini,
-    /// Anthropic; it has no embeddings.
+    /// Has no embeddings.
     Anthropic,
-    /// Ollama.
     Ollama,
 }
 
 impl ProviderName {
-    /// All of them, in the order in which `auto` looks for one that is set up.
+    /// All providers, in the order in which `auto` looks for a configured one.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Gemini, Self::Anthropic, Self::Ollama];
 
-    /// As presets.toml writes it.
+    /// Returns the name in presets.toml.
     pub const fn id(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -32,7 +30,7 @@ impl ProviderName {
         }
     }
 
-    /// As people write it.
+    /// Returns the display name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::OpenAi => "OpenAI",
@@ -42,7 +40,6 @@ impl ProviderName {
         }
     }
 
-    /// The variable that sets it up.
     pub const fn variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
@@ -52,7 +49,6 @@ impl ProviderName {
         }
     }
 
-    /// Where it is unless the operator says otherwise.
     pub const fn address(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -62,7 +58,6 @@ impl ProviderName {
         }
     }
 
-    /// The language model that is asked unless the operator names one.
     pub const fn default_model(self) -> &'static str {
         match self {
             Self::OpenAi => "gpt-5.4-mini",
@@ -72,7 +67,7 @@ impl ProviderName {
         }
     }
 
-    /// The embedding model that is asked unless the operator names one; Anthropic has none.
+    /// `None` for Anthropic.
     pub const fn default_embedding_model(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("text-embedding-3-small"),
@@ -82,7 +77,6 @@ impl ProviderName {
         }
     }
 
-    /// The provider of this id.
     pub fn parse(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.id() == id)
     }
@@ -94,58 +88,47 @@ impl fmt::Display for ProviderName {
     }
 }
 
-/// Which API of OpenAI is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenAiApi {
-    /// Responses at OpenAI itself, Chat Completions elsewhere: what compatible servers have.
+    /// Responses for OpenAI itself, Chat Completions for compatible servers, which rarely support Responses.
     #[default]
     Auto,
-    /// Responses, which can search the web.
+    /// Supports web search.
     Responses,
-    /// Chat Completions.
     Chat,
 }
 
-/// Who makes vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EmbeddingChoice {
-    /// The model in the binary.
     #[default]
     Local,
-    /// A provider, and its model unless it is the default one.
+    /// A provider, and a model other than its default.
     Provider(ProviderName, Option<String>),
 }
 
-/// Who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LlmChoice {
-    /// The first provider that is set up, in the order of [`ProviderName::ALL`].
+    /// The first configured provider of [`ProviderName::ALL`].
     #[default]
     Auto,
-    /// Nobody.
     Off,
-    /// A provider, and its model unless it is the default one.
     Provider(ProviderName, Option<String>),
 }
 
-/// How one provider is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// The key.
     pub key: Option<Secret>,
-    /// The variable that was named to hold the key; the provider's own where none was.
+    /// Environment variable for the key. `None` means the provider's default.
     pub key_variable: Option<String>,
-    /// Whether no key is sent because the configuration says where the provider is and names no variable.
+    /// True if the configuration sets a base URL but no key variable, so no key is sent.
     pub keyless: bool,
-    /// Where it is, an absolute http or https URL; its own address where none is given. Set, it also says
-    /// that a provider that needs no key there (Ollama, a server that speaks OpenAI's API) is set up.
+    /// Absolute http or https URL. Setting it also configures Ollama and servers with OpenAI's API, which need no key.
     pub base_url: Option<String>,
-    /// The version of its API: a part of Gemini's paths (`v1beta`), a header of Anthropic's (`2026-10-21`).
+    /// Version of the API: part of Gemini's paths (`v1beta`), a header for Anthropic (`2026-10-21`).
     pub api_version: Option<String>,
-    /// Requests at the same time, 1 to 64; further ones wait.
+    /// Maximum concurrent requests, 1 to 64. Further requests wait.
     pub concurrency: usize,
-    /// How long it may be silent while it answers, and how long a request for vectors may take with all its
-    /// retries.
+    /// Maximum silence while a response arrives, and maximum time of an embedding request with all retries.
     pub timeout: Duration,
 }
 
@@ -163,12 +146,11 @@ impl Default for ProviderSettings {
     }
 }
 
-/// How faults that pass by themselves are waited out: each time a random part of a span that doubles.
+/// Retries of transient errors, with full jitter and exponential backoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often after the first time.
+    /// Maximum number of retries.
     pub times: u32,
-    /// The spans.
     pub backoff: Backoff,
 }
 
@@ -181,29 +163,19 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Everything that is chosen about models.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelsConfig {
-    /// Who makes vectors.
     pub embedding: EmbeddingChoice,
-    /// Who answers.
     pub llm: LlmChoice,
-    /// OpenAI, or a server that speaks its API.
     pub openai: ProviderSettings,
-    /// Which API of OpenAI is spoken.
     pub openai_api: OpenAiApi,
-    /// Gemini.
     pub gemini: ProviderSettings,
-    /// Anthropic.
     pub anthropic: ProviderSettings,
-    /// Ollama.
     pub ollama: ProviderSettings,
-    /// How faults that pass are waited out.
     pub retry: RetryPolicy,
 }
 
 impl ModelsConfig {
-    /// What was said about a provider.
     pub fn settings(&self, name: ProviderName) -> &ProviderSettings {
         match name {
             ProviderName::OpenAi => &self.openai,
@@ -213,7 +185,7 @@ impl ModelsConfig {
         }
     }
 
-    /// Whether a provider can be asked: it has a key, or an address at which none is needed.
+    /// Returns `true` if a provider has a key, or a base URL that needs none.
     pub fn is_set_up(&self, name: ProviderName) -> bool {
         let settings = self.settings(name);
         match name {
@@ -224,12 +196,10 @@ impl ModelsConfig {
     }
 }
 
-/// A setting that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: {message}")]
 pub struct BadSetting {
-    /// Whose.
     pub provider: ProviderName,
-    /// What is wrong with it; never the key.
+    /// Problem; never contains the key.
     pub message: String,
 }

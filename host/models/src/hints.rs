@@ -1,12 +1,10 @@
-//! What would help where no model answers, or none that searches the web: told by what is set up already, so
-//! that following the advice changes something.
+//! Hints for missing models or web search, based on what is already configured.
 
 use crate::config::{ModelsConfig, ProviderName, ProviderSettings};
 
-/// Where keys are written, for people.
 const BLOCK: &str = "presets.toml";
 
-/// What a provider's key needs, to follow `Set `, or to stand alone: a variable, or the line that names one.
+/// Returns the setting that provides a key, such as a variable. Fits after `Set `.
 pub(crate) fn key(name: ProviderName, settings: &ProviderSettings) -> String {
     match (&settings.key_variable, settings.keyless) {
         (Some(variable), _) => variable.clone(),
@@ -17,14 +15,12 @@ pub(crate) fn key(name: ProviderName, settings: &ProviderSettings) -> String {
     }
 }
 
-/// What makes some model answer.
 pub(crate) fn any(config: &ModelsConfig) -> String {
     let ways: Vec<String> = ProviderName::ALL.iter().map(|name| key(*name, config.settings(*name))).collect();
     format!("Set one of {}.", listed(&ways))
 }
 
-/// What makes some model search the web. Ollama never does. `chat` says that OpenAI, or a server that speaks
-/// its API, is asked by Chat Completions.
+/// Returns the hint for missing web search. `chat` is true if OpenAI uses Chat Completions.
 pub(crate) fn web(config: &ModelsConfig, chat: bool) -> String {
     let mut ways = Vec::new();
     for name in [ProviderName::OpenAi, ProviderName::Gemini, ProviderName::Anthropic] {

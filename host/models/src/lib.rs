@@ -1,7 +1,6 @@
 //! The only crate that calls models. Providers are in `embed/` and `llm/`, one file each.
 //!
-//! It knows no database, no gate and no sandbox. What needs no model, token counts and the local embedder, comes in as
-//! ports.
+//! It uses no database, gate or sandbox. Token counts and the local embedder are passed in as ports.
 
 pub mod config;
 mod embed;

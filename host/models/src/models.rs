@@ -1,5 +1,4 @@
-//! Everything that was chosen, composed: one embedder, and one language model, behind which two providers may
-//! stand where the one that answers cannot search the web.
+//! Builds the configured embedder and language model. Another provider can add web search.
 
 use std::sync::Arc;
 
@@ -24,42 +23,36 @@ use crate::{
     provider::Provider,
 };
 
-/// The models of this host. Nothing is connected to before somebody asks.
+/// Models of a host. Nothing connects before the first request.
 pub struct ConfiguredModels {
-    /// Answers questions.
     pub llm: Arc<dyn Llm>,
-    /// Makes vectors.
     pub embedder: Arc<dyn Embedder>,
-    /// What is not there.
     pub missing: MissingModels,
 }
 
-/// What no model does, each with what would change that; for people.
+/// Missing features, each with a hint, for users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingModels {
-    /// Why nobody answers.
     pub answers: Option<String>,
-    /// Why nobody searches the web.
     pub web_search: Option<String>,
 }
 
-/// What is computed on this machine, by crates that this one does not know.
+/// Models that run on this machine, from other crates.
 pub struct LocalModels {
-    /// Makes vectors where no provider was chosen to.
+    /// Used if no embedding provider is configured.
     pub embedder: Arc<dyn Embedder>,
     /// Counts tokens as OpenAI does.
     pub tokens: Arc<dyn TokenCounter>,
 }
 
 impl ConfiguredModels {
-    /// Makes what was chosen.
+    /// Creates the configured models.
     ///
-    /// A provider that was named and is not set up is no error here: its faults say which variable is missing,
-    /// and everything that needs no model works. Nobody else takes its place.
+    /// If the chosen provider is not configured, its requests fail with the name of the missing variable. No other
+    /// provider replaces it.
     ///
     /// # Errors
-    /// A setting that makes no sense: an address that is not a URL, a key that cannot be sent, embeddings of a
-    /// provider that has none.
+    /// An invalid setting, such as an invalid base URL or an embedding provider without embeddings.
     pub fn new(config: &ModelsConfig, local: LocalModels) -> Result<Self, BadSetting> {
         let make = Builder { config, local, clients: Arc::default() };
         let (llm, missing) = make.llm()?;
@@ -79,7 +72,7 @@ impl Builder<'_> {
             return Ok(Arc::clone(&self.local.embedder));
         };
         let Some(default) = name.default_embedding_model() else {
-            return Err(bad(*name, "has no embeddings; local, openai, gemini and ollama have".to_owned()));
+            return Err(bad(*name, "has no embeddings; use local, openai, gemini or ollama".to_owned()));
         };
         let bare = model_name(*name, model.as_deref().unwrap_or(default))?;
         let provider = self.provider(*name)?;
@@ -100,9 +93,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Who answers, and what nobody does.
     fn llm(&self) -> Result<(Arc<dyn Llm>, MissingModels), BadSetting> {
-        // All of them are made, so that a wrong setting is found at the start.
+        // Create all of them, so that invalid settings are found at startup.
         let mut made = Vec::new();
         for name in ProviderName::ALL {
             if self.config.is_set_up(name) {
@@ -110,8 +102,11 @@ impl Builder<'_> {
             }
         }
         let nobody = |no: NoModel| {
-            let answers =
-                Some(if no.why == SWITCHED_OFF { no.why.clone() } else { format!("{} {}", no.why, no.hint) });
+            let answers = Some(if no.why == SWITCHED_OFF {
+                no.why.clone()
+            } else {
+                format!("{}. {}", no.why, no.hint)
+            });
             (Arc::new(no) as Arc<dyn Llm>, MissingModels { answers, web_search: None })
         };
         let plain = match &self.config.llm {
@@ -204,18 +199,18 @@ impl Builder<'_> {
         let version = self.config.settings(name).api_version.as_deref().unwrap_or(default);
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if version.is_empty() || version.len() > 32 || !version.chars().all(fits) {
-            return Err(bad(name, "api_version has letters, digits and '-' only".to_owned()));
+            return Err(bad(name, "api_version must contain only letters, digits and '-'".to_owned()));
         }
         Ok(version.to_owned())
     }
 }
 
-/// A model's name, which is part of Gemini's paths.
+/// Checks a model's name, which is part of Gemini's paths.
 fn model_name(provider: ProviderName, model: &str) -> Result<String, BadSetting> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
     if model.is_empty() || model.len() > 128 || !model.chars().all(fits) || model.contains("..") {
         let shown = gatehouse_core::names::quoted(model, 64);
-        return Err(bad(provider, format!("'{shown}' is no name of a model")));
+        return Err(bad(provider, format!("invalid model name '{shown}'")));
     }
     Ok(model.to_owned())
 }
@@ -224,11 +219,10 @@ fn bad(provider: ProviderName, message: String) -> BadSetting {
     BadSetting { provider, message }
 }
 
-/// One that answers, and one that searches.
 struct WebSearchFallback {
     plain: Arc<dyn Llm>,
     web: Option<Arc<dyn Llm>>,
-    /// What would bring one that searches.
+    /// Hint to get web search.
     web_hint: String,
 }
 
@@ -250,7 +244,7 @@ impl Llm for WebSearchFallback {
         match &self.web {
             Some(web) if prompt.web_search => web.complete(prompt, on_progress).await,
             None if prompt.web_search => {
-                Err(no_web(self.plain.model().unwrap_or("The model"), &self.web_hint))
+                Err(no_web(self.plain.model().unwrap_or("the model"), &self.web_hint))
             }
             _ => self.plain.complete(prompt, on_progress).await,
         }

@@ -1,5 +1,4 @@
-//! What answers where no model does: why not, and what would change it. Nobody else takes the place of a provider that
-//! was chosen and has no key.
+//! Placeholder for a missing model, whose faults give the reason and a hint.
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -12,36 +11,30 @@ use gatehouse_core::{
 
 use crate::config::ProviderName;
 
-/// Why nobody answers, where nobody was set up.
-pub(crate) const NOT_CONFIGURED: &str = "No language model is configured.";
+pub(crate) const NOT_CONFIGURED: &str = "no language model is configured";
 
-/// Why nobody answers, where the operator wanted it so.
-pub(crate) const SWITCHED_OFF: &str = "Language models are switched off (llm = \"off\" in [models]).";
+pub(crate) const SWITCHED_OFF: &str = "language models are switched off (llm = \"off\" in [models])";
 
-/// No model.
 pub(crate) struct NoModel {
-    /// Why nobody answers.
     pub(crate) why: String,
-    /// What would change that.
     pub(crate) hint: String,
-    /// What would bring one that searches the web.
+    /// Hint to get web search.
     pub(crate) web_hint: String,
-    /// What would make the vectors.
+    /// Name of the model that would embed.
     pub(crate) embeds_as: String,
 }
 
 impl NoModel {
-    /// A provider that was chosen and is not set up; `key` is what its key needs.
+    /// Creates a placeholder for a provider that is not configured. `key` is the setting for its key.
     pub(crate) fn from_provider(name: ProviderName, key: &str, embeds_as: String) -> Self {
         let hint = format!("Set {key}, or choose another provider in [models].");
         let web_hint = match name {
             ProviderName::Ollama => {
-                "It could not search the web; choose openai, gemini or anthropic as llm in [models]."
-                    .to_owned()
+                "It has no web search; choose openai, gemini or anthropic as llm in [models].".to_owned()
             }
             _ => hint.clone(),
         };
-        Self { why: format!("{name} is chosen in [models] and is not set up."), hint, web_hint, embeds_as }
+        Self { why: format!("{name} is chosen in [models] but not configured"), hint, web_hint, embeds_as }
     }
 }
 
@@ -79,9 +72,8 @@ impl Llm for NoModel {
     }
 }
 
-/// Why a model that cannot search the web does not answer a question that wants it, and what would help.
 pub(crate) fn no_web(model: &str, hint: &str) -> Fault {
-    unavailable(&format!("{model} cannot search the web."), hint)
+    unavailable(&format!("{model} cannot search the web"), hint)
 }
 
 fn unavailable(why: &str, hint: &str) -> Fault {

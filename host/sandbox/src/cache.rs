@@ -1,5 +1,5 @@
-//! The folder of what can be made again: compiled gates, and the index of gate files. All hosts of a user
-//! share one, whatever they are configured to.
+//! The cache folder: compiled gates and the index of gate files. All hosts of a user share it, regardless of their
+//! configuration.
 
 use std::{
     fs, io,
@@ -12,17 +12,15 @@ use crate::{
     machine_code::{self, MachineCode},
 };
 
-/// What is kept of compiled gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSize {
-    /// Compiled components.
     pub components: usize,
-    /// Bytes of their files, and of the functions that `gates dev` keeps.
+    /// Bytes of components and of the functions that `gates dev` caches.
     pub bytes: u64,
 }
 
 impl CacheSize {
-    /// What lies in this folder. Blocking.
+    /// Measures the cache in this folder. Blocks.
     pub fn from_folder(cache: &Path) -> Self {
         let (components, bytes) = machine_code(cache).size();
         let functions = fs::metadata(functions(cache)).map_or(0, |meta| meta.len());
@@ -30,7 +28,7 @@ impl CacheSize {
     }
 }
 
-/// Removes compiled gates and the index. Hosts that run go on: what they have loaded stays loaded. Blocking.
+/// Removes compiled gates and the index. Running hosts are not affected. Blocks.
 pub fn clean(cache: &Path) -> io::Result<()> {
     machine_code(cache).clean()?;
     for file in [index(cache), functions(cache)] {
@@ -42,8 +40,8 @@ pub fn clean(cache: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Compiles components for a package: for every processor of this kind, not for this one. Returns name and content of each
-/// file; a host reads them from `machine-code` beside its program or below `../lib/gatehouse`. Blocking.
+/// Compiles components for a package, for every processor of this architecture. Returns file names and contents; hosts
+/// look for them in `machine-code` next to the program or in `../lib/gatehouse`. Blocks.
 pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let engine = engine::portable().map_err(|error| format!("{error:#}"))?;
     let compile = |wasm: &Vec<u8>| {

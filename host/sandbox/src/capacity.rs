@@ -1,57 +1,49 @@
-//! How many instances there may be at the same time, and what they may take together: all that the pool has room for,
-//! or less where the system gives the process less.
+//! Number of concurrent instances and their shared memory, derived from the limits of the system.
 
 use gatehouse_core::{budget::ByteBudget, nesting::MAX_DEPTH};
 
 use crate::engine::{INSTANCE_ADDRESS_SPACE, KEEP_RESIDENT};
 
-/// Instances that may serve a call at the same time, over all gates.
 const MAX_INSTANCES: u64 = 256;
 
-/// The fewest, however little memory there is: a few for clients, and one for each depth of nested calls.
+/// Minimum instances, even with little memory: a few for clients and one per depth of nested calls.
 const MIN_INSTANCES: u64 = 8;
 
-/// The smallest pool that is of use. With less address space each memory is allocated when it is needed.
+/// Minimum instances of a pool. With less address space, memories are allocated on demand.
 const MIN_POOL: u64 = 16;
 
-/// Bytes of memory that the host takes without any call: its program, databases, compiled gates.
+/// Bytes that the host uses without calls: program, databases, compiled gates.
 const OWN_MEMORY: u64 = 64 << 20;
 
-/// Bytes of memory of an instance that does little.
+/// Bytes that a light instance uses.
 const INSTANCE_MEMORY: u64 = 4 << 20;
 
 /// Maximum memories that stay resident without an instance.
 const MAX_WARM: u64 = 100;
 
-/// What the system lets this process have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SystemLimits {
-    /// Bytes of memory. `None` if unlimited.
+    /// Bytes. `None` if unlimited.
     pub memory: Option<u64>,
-    /// Bytes of address space, as `ulimit -v` limits it. `None` if unlimited.
+    /// Bytes, as set by `ulimit -v`. `None` if unlimited.
     pub address_space: Option<u64>,
 }
 
-/// What all instances may take together.
 #[derive(Clone)]
 pub(crate) struct SharedMemory {
-    /// Their linear memories.
     pub(crate) guests: ByteBudget,
-    /// What the host holds for them.
+    /// Host memory held for guests.
     pub(crate) host: ByteBudget,
     /// Bytes of both. `None` if unlimited.
     pub(crate) bytes: Option<u64>,
 }
 
-/// Instances at the same time, and their memory.
 pub(crate) struct InstanceCapacity {
-    /// Instances for calls of each depth.
     pub(crate) places: [usize; MAX_DEPTH + 1],
-    /// Instances that may wait for a call of a gate that reuses them, over all gates.
+    /// Idle instances, over all gates that reuse them.
     pub(crate) idle: usize,
     /// True if the pool fits into the address space.
     pub(crate) pooled: bool,
-    /// Memories that stay resident without an instance.
     pub(crate) warm: u32,
     pub(crate) memory: SharedMemory,
     pub(crate) limits: SystemLimits,
@@ -72,7 +64,7 @@ impl InstanceCapacity {
         let pool = halves.take_while(|half| *half == instances || *half >= MIN_POOL).find(fits);
         let pooled = pool.is_some();
         let instances = pool.unwrap_or(instances);
-        // The deepest wait for nobody, so every call gets its place.
+        // Calls at the deepest level wait for no other call, so each nested call eventually gets a slot.
         let nested = (instances / 16).max(1);
         let mut places = [nested as usize; MAX_DEPTH + 1];
         places[0] = (instances - MAX_DEPTH as u64 * nested) as usize;
@@ -87,7 +79,6 @@ impl InstanceCapacity {
         Self { places, idle, pooled, warm: warm as u32, memory: shared, limits }
     }
 
-    /// Instances that the pool has room for.
     pub(crate) fn pool(&self) -> u32 {
         (self.places.iter().sum::<usize>() + self.idle) as u32
     }

@@ -1,5 +1,5 @@
-//! What a guest writes to standard error and output: the last bytes are kept, for the message of a trap
-//! and the log. It never blocks and never fails, so a talkative guest is cut and not broken.
+//! Captures the end of a guest's output, for the log and the message of a trap. Writes never block or fail; old bytes
+//! are dropped.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +17,7 @@ use wasmtime_wasi::{
 
 use gatehouse_core::lock;
 
-/// The last `limit` bytes of what was written.
+/// The last `limit` bytes of output.
 #[derive(Clone)]
 pub(crate) struct OutputCapture {
     kept: Arc<Mutex<VecDeque<u8>>>,
@@ -29,13 +29,11 @@ impl OutputCapture {
         Self { kept: Arc::default(), limit }
     }
 
-    /// The last bytes as text; what is not UTF-8 shows as the replacement character.
     pub(crate) fn text(&self) -> String {
         let mut kept = lock(&self.kept);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
-    /// Forgets what was written.
     pub(crate) fn clear(&self) {
         lock(&self.kept).clear();
     }

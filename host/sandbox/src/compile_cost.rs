@@ -1,9 +1,8 @@
-//! How much work a component is for the compiler, read from its code before it is compiled: what would take minutes
-//! is refused.
+//! Estimates the compile time of a component, and rejects components that would take minutes.
 //!
-//! The compiler's time grows with the number of functions far more than with bytes: five megabytes hold seven
-//! hundred thousand small functions, and those take minutes. Within a function it grows with the variables that
-//! live across its branches: a quarter of a megabyte of small loops over a hundred variables takes as long.
+//! Compile time depends on functions more than on bytes: five megabytes can hold seven hundred thousand small
+//! functions, which take minutes. It also depends on variables that are live across branches: a quarter of a megabyte
+//! of small loops over a hundred variables takes as long.
 
 use wasmparser::{
     BinaryReaderError, BlockType, CompositeInnerType, FunctionBody, Operator, Payload, TypeSectionReader,
@@ -11,70 +10,61 @@ use wasmparser::{
 
 use crate::component_info::NotAGate;
 
-/// The most functions of a component, over all its modules. An interpreter has some ten thousand.
+/// Maximum functions of a component, over all modules. An interpreter has about ten thousand.
 const MAX_FUNCTIONS: u64 = 100_000;
 
-/// What a loop weighs: the compiler makes a place to stop at of each, where everything that lives is kept. Deep in
-/// others it weighs more: twice as much with [`DEEP_LOOP_NESTING`] around it, and so on.
+/// Weight of a loop: the compiler adds an interruption point that saves all live values. Doubles inside
+/// [`DEEP_LOOP_NESTING`] loops, triples inside twice as many, and so on.
 const LOOP_WEIGHT: u64 = 1_000;
 
-/// Loops in each other that make one weigh once more. Written code has hardly ten.
+/// Nesting levels that add [`LOOP_WEIGHT`] once more. Handwritten code rarely has ten.
 const DEEP_LOOP_NESTING: u64 = 16;
 
-/// The most that one function may weigh: branches times variables, its loops, and its bytes. The heaviest of
-/// Python's interpreter and of a JavaScript one have a fifth of it.
+/// Maximum weight of a function: branches times variables, plus loops, plus bytes. The heaviest functions of Python's
+/// and a JavaScript interpreter have a fifth of it.
 const MAX_FUNCTION_WEIGHT: u64 = 2_000_000;
 
-/// The most that all functions may weigh together; Python's interpreter has some 22 million.
+/// Maximum weight of all functions. Python's interpreter has about 22 million.
 const MAX_TOTAL_WEIGHT: u64 = 100_000_000;
 
-/// The code of a component, as far as it has been read.
 #[derive(Default)]
 pub(crate) struct CompileCost {
-    /// Components nest, and modules lie in them: those that are open, innermost last.
+    /// Open components and modules, innermost last.
     open: Vec<ModuleCode>,
     functions: u64,
     all: u64,
 }
 
-/// The code of a module, as far as it has been read.
 #[derive(Default)]
 struct ModuleCode {
-    /// Parameters and results of each of its types.
+    /// Parameters and results of each type.
     types: Vec<(u64, u64)>,
-    /// The type of each of its functions.
     functions: Vec<u32>,
-    /// How many of them have been weighed.
+    /// Functions that have been weighed.
     weighed: usize,
 }
 
-/// Why the compiler should not even begin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileCostError {
-    /// Of all modules together.
-    #[error("has {0} functions, the most is {MAX_FUNCTIONS}")]
+    #[error("has {0} functions; the limit is {MAX_FUNCTIONS}")]
     Functions(u64),
-    /// One function's weight.
     #[error(
-        "has a function that weighs {0} (branches times variables), the most is {MAX_FUNCTION_WEIGHT}: {SLOW}"
+        "has a function of weight {0} (branches times variables); the limit is {MAX_FUNCTION_WEIGHT}: {SLOW}"
     )]
     Function(u64),
-    /// The weight of all functions together.
     #[error(
-        "has functions that weigh {0} (branches times variables), the most is {MAX_TOTAL_WEIGHT}: {SLOW}"
+        "has functions of total weight {0} (branches times variables); the limit is {MAX_TOTAL_WEIGHT}: {SLOW}"
     )]
     AllFunctions(u64),
 }
 
-const SLOW: &str = "compiling takes minutes then; split large functions, or optimise for size";
+const SLOW: &str = "compiling would take minutes; split large functions, or optimize for size";
 
 impl CompileCost {
-    /// Whether what comes next belongs to the component itself.
     pub(crate) fn is_outermost(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Takes the next part of a component.
     pub(crate) fn add(&mut self, payload: &Payload<'_>) -> Result<(), NotAGate> {
         if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
             self.open.push(ModuleCode::default());
@@ -107,7 +97,7 @@ impl CompileCost {
     }
 }
 
-/// Parameters and results of each type of a module; none for what is not a function.
+/// Returns parameters and results of each type; zero if it is not a function.
 fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReaderError> {
     let mut types = Vec::new();
     for group in section {
@@ -126,8 +116,7 @@ impl ModuleCode {
         self.types.get(index as usize).copied().unwrap_or_default()
     }
 
-    /// The next function: its bytes, its loops, and the places where its control flow parts or meets, times what
-    /// has to be carried over them. The compiler makes that many values at worst.
+    /// Returns the weight of the next function. Branches times variables bounds the values that the compiler creates.
     fn weigh(&mut self, body: &FunctionBody<'_>) -> Result<u64, BinaryReaderError> {
         let of_it = self.functions.get(self.weighed).map_or((0, 0), |index| self.arity(*index));
         self.weighed += 1;
@@ -136,7 +125,7 @@ impl ModuleCode {
             variables = variables.saturating_add(group?.0.into());
         }
         let (mut branches, mut loops, mut widest) = (0_u64, 0_u64, of_it.1);
-        // Whether each construct that is open is a loop, and how many are.
+        // For each open construct, true if it is a loop; and the number of open loops.
         let (mut open, mut around) = (Vec::new(), 0_u64);
         let mut operators = body.get_operators_reader()?;
         while !operators.eof() {
@@ -196,7 +185,7 @@ mod tests {
         Ok(cost)
     }
 
-    /// Functions, and what all of them weigh.
+    /// Returns the number of functions and their weight.
     fn cost(component: &[u8]) -> (u64, u64) {
         let cost = read(component).unwrap_or_else(|error| panic!("{error}"));
         (cost.functions, cost.all)
@@ -212,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_function_weighs_its_branches_times_its_variables() {
-        // A type of two parameters and one result; a function of it with 300 variables, and in it
-        // `loop` `block` `br_table 0 0 0` `end` `end` `i32.const 0`.
+        // A type of two parameters and one result, and a function of it with 300 variables and `loop` `block` `br_table
+        // 0 0 0` `end` `end` `i32.const 0`.
         let types = [1, 0x60, 2, 0x7f, 0x7f, 1, 0x7f];
         let body = [
             1, 0xac, 0x02, 0x7f, 0x03, 0x40, 0x02, 0x40, 0x41, 0, 0x0e, 2, 0, 0, 0, 0x0b, 0x0b, 0x41, 0, 0x0b,
@@ -232,12 +221,14 @@ mod tests {
             CompileCostError::AllFunctions(3),
         ];
         let said = said.map(|why| why.to_string());
-        assert_eq!(said[0], "has 1 functions, the most is 100000");
-        assert!(said[1].starts_with("has a function that weighs 2 (branches") && said[1].contains("2000000"));
-        assert!(said[2].starts_with("has functions that weigh 3 (branches") && said[2].contains("100000000"));
-        // 100,001 functions of a type that need not even be there.
+        assert_eq!(said[0], "has 1 functions; the limit is 100000");
+        assert!(said[1].starts_with("has a function of weight 2 (branches") && said[1].contains("2000000"));
+        assert!(
+            said[2].starts_with("has functions of total weight 3 (branches") && said[2].contains("100000000")
+        );
+        // 100,001 functions of a type that does not exist.
         let many = with(MODULE, &[(3, &[0xa1, 0x8d, 0x06])]);
         let refused = read(&with(COMPONENT, &[(1, &many)])).err().map(|why| why.to_string());
-        assert_eq!(refused.as_deref(), Some("has 100001 functions, the most is 100000"));
+        assert_eq!(refused.as_deref(), Some("has 100001 functions; the limit is 100000"));
     }
 }

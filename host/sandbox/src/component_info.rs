@@ -1,6 +1,5 @@
-//! What a component is, read from its bytes in one pass: its import list, its export list, its digest, and whether
-//! it is too much for the compiler. Nothing is compiled, instantiated or run, so that a stranger's file can be looked
-//! at safely.
+//! Reads imports, exports, digest and compile cost of a component without compiling or running it, so untrusted files
+//! can be inspected safely.
 
 use gatehouse_core::{
     capability::{Capability, RequestedCapabilities},
@@ -11,56 +10,44 @@ use wasmparser::{BinaryReaderError, ComponentExternName, Parser, Payload};
 
 use crate::compile_cost::{CompileCost, CompileCostError};
 
-/// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
+/// Maximum bytes of a component. Python's interpreter takes 18 MB.
 pub const MAX_FILE: u64 = 256 << 20;
 
-/// The export that makes a component a gate, whatever its version.
+/// Prefix of the export that makes a component a gate, in any version.
 const TOOLS: &str = "gatehouse:gate/tools@";
 
-/// Real gates have a few dozen.
+/// Maximum imports or exports. Real gates have a few dozen.
 const MAX_NAMES: usize = 1000;
 
-/// Real ones have up to 60 bytes.
+/// Maximum bytes of an import or export name. Real names have up to 60.
 const MAX_NAME: usize = 200;
 
-/// What a component is, to the outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentInfo {
-    /// SHA-256 of the file, hexadecimal.
+    /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
-    /// What it asks for.
     pub ask: RequestedCapabilities,
-    /// Everything it imports, by full name, in its order.
     pub imports: Vec<String>,
-    /// Everything it exports, by full name, in its order.
     pub exports: Vec<String>,
 }
 
-/// Why bytes are no gate, as the end of a sentence about the file.
+/// Reason a file is not a gate. The text follows the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAGate {
-    /// More than [`MAX_FILE`].
-    #[error("has {0} bytes, the most is {MAX_FILE}")]
+    #[error("is {0} bytes; the limit is {MAX_FILE}")]
     TooLarge(u64),
-    /// Something else altogether.
     #[error("is not WebAssembly")]
     NotWasm,
-    /// What a compiler makes without the component model.
     #[error("is a core WebAssembly module, not a component; build it for wasm32-wasip2")]
     CoreModule,
-    /// A later binary format.
-    #[error("is WebAssembly of a version this host does not know")]
+    #[error("is WebAssembly of an unsupported version")]
     UnknownFormat,
-    /// Broken off, or never whole.
     #[error("is not a valid component: {0}")]
     Malformed(String),
-    /// A component of another kind.
-    #[error("is a component but no gate: it does not export gatehouse:gate/tools")]
+    #[error("is a component but not a gate: it does not export gatehouse:gate/tools")]
     NoTools,
-    /// More than anybody writes by hand.
-    #[error("is no gate: it has more than {MAX_NAMES} imports or exports")]
+    #[error("is not a gate: it has more than {MAX_NAMES} imports or exports")]
     TooManyNames,
-    /// The compiler would take minutes.
     #[error(transparent)]
     TooCostly(#[from] CompileCostError),
 }
@@ -72,14 +59,13 @@ impl From<BinaryReaderError> for NotAGate {
 }
 
 impl ComponentInfo {
-    /// Reads a file's bytes.
     pub fn read(wasm: &[u8]) -> Result<Self, NotAGate> {
         check_header(wasm)?;
         let (mut imports, mut exports, mut cost) = (Vec::new(), Vec::new(), CompileCost::default());
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload?;
             match &payload {
-                // Components nest, and only the outermost one speaks to the host.
+                // Components nest; only the outermost one talks to the host.
                 Payload::ComponentImportSection(section) if cost.is_outermost() => {
                     for import in section.clone() {
                         add(&mut imports, import?.name)?;
@@ -105,26 +91,26 @@ fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), Not
     if names.len() == MAX_NAMES {
         return Err(NotAGate::TooManyNames);
     }
-    // The component model knows no others; a terminal would obey some.
+    // The component model allows only ASCII names. Control characters could affect a terminal.
     if name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(NotAGate::Malformed(format!("'{}' is not a name", quoted(name, 60))));
+        return Err(NotAGate::Malformed(format!("'{}' is not a valid name", quoted(name, 60))));
     }
     names.push(name.to_owned());
     Ok(())
 }
 
-/// Sorts an import list into our capabilities and the rest.
+/// Splits imports into capabilities of the contract and others.
 fn ask(imports: &[String]) -> RequestedCapabilities {
     let mut ask = RequestedCapabilities::default();
     for name in imports {
         let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
         match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
             Some(capability) => ask.capabilities.push(capability),
-            // The shared nouns are no capability.
+            // Shared types, not a capability.
             None if interface == Some("types") => {}
             None => ask.others.push(name.clone()),
         }
-        // The other way to the same capability.
+        // `wasi:http` is another interface to the same capability.
         if name.starts_with("wasi:http/outgoing-handler@") {
             ask.capabilities.push(Capability::Http);
         }
@@ -135,8 +121,8 @@ fn ask(imports: &[String]) -> RequestedCapabilities {
     ask
 }
 
-/// Tells the common mistakes apart before the parser words them: the first eight bytes are magic, version and layer
-/// (component model binary format, "Component Definitions").
+/// Detects common mistakes, for clearer messages than the parser's, by magic, version and layer (component model binary
+/// format, "Component Definitions").
 fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
     match wasm.get(..8) {
         _ if wasm.len() as u64 > MAX_FILE => Err(NotAGate::TooLarge(wasm.len() as u64)),
@@ -151,7 +137,7 @@ fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
 mod tests {
     use super::*;
 
-    /// A component that imports and exports instances of these names and holds nothing else.
+    /// Builds a component that only imports and exports instances of these names.
     fn component(imports: &[&str], exports: &[&str]) -> Vec<u8> {
         let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
         let mut section = |id: u8, body: Vec<u8>| {
@@ -164,7 +150,6 @@ mod tests {
             bytes.extend(name.as_bytes());
             bytes
         };
-        // One type: an instance without members.
         section(7, vec![1, 0x42, 0]);
         let list = |names: &[&str], tail: &[u8]| {
             let mut body = vec![u8::try_from(names.len()).expect("few")];
@@ -196,11 +181,12 @@ mod tests {
         assert_eq!(refused(b"garbage, no wasm"), "is not WebAssembly");
         assert_eq!(refused(b""), "is not WebAssembly");
         assert!(refused(b"\0asm\x01\0\0\0").contains("core WebAssembly module"));
-        assert!(refused(&component(&[], &["wasi:cli/run@0.2.6"])).contains("no gate"));
+        assert!(refused(&component(&[], &["wasi:cli/run@0.2.6"])).contains("not a gate"));
         let whole = component(&["wasi:io/poll@0.2.6"], &["gatehouse:gate/tools@0.1.0"]);
         assert!(refused(&whole[..whole.len() - 3]).contains("is not a valid component"));
         assert!(
-            refused(&component(&["a\x1b[2Jb"], &["gatehouse:gate/tools@0.1.0"])).contains("is not a name")
+            refused(&component(&["a\x1b[2Jb"], &["gatehouse:gate/tools@0.1.0"]))
+                .contains("is not a valid name")
         );
     }
 }

@@ -1,25 +1,21 @@
-//! Components in the host's own program. Each has a path, as those in files have, under which there is no file.
+//! Components embedded in the host's program. Each has a path of its own at which there is no file.
 
 use std::{fs, io, path::Path};
 
 use crate::{component_info::MAX_FILE, index::FileStamp};
 
-/// The components in the program.
 #[derive(Debug, Clone, Copy)]
 pub struct EmbeddedComponents {
-    /// Returns the bytes that a component has. `None` if the path is a file's.
+    /// Returns the bytes of a component. `None` if the path is not of an embedded component.
     pub size: fn(&Path) -> Option<u64>,
-    /// Another number for each set of components.
+    /// Identifies the set of components; differs between programs with different ones.
     pub version: u64,
-    /// Returns a component.
     pub read: fn(&Path) -> io::Result<Vec<u8>>,
 }
 
 impl EmbeddedComponents {
-    /// No component.
     pub const NONE: Self = Self { size: |_| None, version: 0, read: |_| Err(io::ErrorKind::NotFound.into()) };
 
-    /// What a component is known by: in the program, or in the file of this path.
     pub(crate) fn stamp(&self, path: &Path) -> io::Result<FileStamp> {
         match (self.size)(path) {
             Some(size) => Ok(FileStamp::embedded(size, self.version)),
@@ -27,7 +23,7 @@ impl EmbeddedComponents {
         }
     }
 
-    /// What the file of this path is known by, or the component in the program. The error says why it is no component.
+    /// Returns the stamp if the path can be a component. The error follows the file's name.
     pub(crate) fn checked_stamp(&self, path: &Path) -> Result<FileStamp, String> {
         if (self.size)(path).is_none() {
             let meta = fs::metadata(path).map_err(|error| error.to_string())?;
@@ -35,13 +31,12 @@ impl EmbeddedComponents {
                 return Err("is not a file".into());
             }
             if meta.len() > MAX_FILE {
-                return Err(format!("has {} bytes, the most is {MAX_FILE}", meta.len()));
+                return Err(format!("is {} bytes; the limit is {MAX_FILE}", meta.len()));
             }
         }
         self.stamp(path).map_err(|error| error.to_string())
     }
 
-    /// Reads a component.
     pub(crate) fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
         if (self.size)(path).is_some() { (self.read)(path) } else { fs::read(path) }
     }

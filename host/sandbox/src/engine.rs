@@ -1,5 +1,5 @@
-//! The wasmtime engine and its pool, made once and on first use: a host that only lists
-//! tools from its index never pays for it.
+//! The wasmtime engine and its pool, created on first use. A host that only lists tools from its index does not need
+//! them.
 
 use std::sync::Arc;
 
@@ -17,29 +17,24 @@ use crate::{
     wasi,
 };
 
-/// What one instance may be made of. Interpreters bring several core modules, each with its tables.
+/// Maximum core modules in one instance. Interpreters consist of several, each with its own tables.
 pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
-/// Linear memories of one instance.
 pub(crate) const MAX_MEMORIES: u32 = 4;
-/// Tables of one instance.
 pub(crate) const MAX_TABLES: u32 = 8;
 
-/// Bytes of a memory that stay mapped between calls.
+/// Bytes of each memory that stay mapped between calls.
 pub(crate) const KEEP_RESIDENT: usize = 2 << 20;
 
-/// Bytes of address space between two memories, as wasmtime has it.
+/// Bytes of address space between two memories; wasmtime's default.
 const GUARD_BYTES: usize = 32 << 20;
 
-/// Bytes of the stack that a call has.
 const STACK_BYTES: usize = 3 << 20;
 
-/// Bytes of address space that the pool takes for an instance: its memories and tables, of 16 bytes an element at most,
-/// and its stack.
+/// Address space that the pool reserves per instance: memories, tables (up to 16 bytes per element) and stack.
 pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY + GUARD_BYTES) as u64
     + MAX_TABLES as u64 * MAX_TABLE_ELEMENTS as u64 * 16
     + STACK_BYTES as u64;
 
-/// This machine's kind, as compilers name it.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
@@ -49,7 +44,7 @@ const TARGET: &str = "x86_64-apple-darwin";
 #[cfg(all(target_os = "macos", target_arch = "aarch64"))]
 const TARGET: &str = "aarch64-apple-darwin";
 
-/// Engine and linker belong together: a component instantiates only with what this linker offers.
+/// An engine with its linker. A component can only be instantiated with the linker of its engine.
 pub(crate) struct WasmRuntime {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
@@ -57,8 +52,7 @@ pub(crate) struct WasmRuntime {
 }
 
 impl WasmRuntime {
-    /// Builds both and starts the clock. The compiler looks for functions among `functions`, where there are any, and
-    /// puts those there that it makes.
+    /// Creates the engine and starts the ticker. The compiler reads and writes the cache `functions` if there is one.
     pub(crate) fn new(
         capacity: &InstanceCapacity,
         functions: Option<Arc<dyn CacheStore>>,
@@ -70,7 +64,7 @@ impl WasmRuntime {
     }
 }
 
-/// An engine with a pool, or without one where the address space is too small for it.
+/// Creates an engine with a pool, or without if there is too little address space for one.
 fn engine(capacity: &InstanceCapacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
     let build = |mut config: Config| {
         if let Some(functions) = &functions {
@@ -83,24 +77,25 @@ fn engine(capacity: &InstanceCapacity, functions: Option<Arc<dyn CacheStore>>) -
     if capacity.pooled {
         if let Some(space) = &space {
             tracing::info!(
-                "the address space is limited to {space} (`ulimit -v`): the pool has {instances} instances"
+                "address space is limited to {space} (`ulimit -v`); the pool has {instances} instances"
             );
         }
         match build(pooled(capacity)) {
             Ok(engine) => return Ok(engine),
             Err(error) => tracing::warn!(
-                "the system gives no address space for a pool of {instances} instances, so memory of gates is allocated for each call, which takes longer: {error:#}"
+                "not enough address space for a pool of {instances} instances; gate memory is allocated per call, which is slower: {error:#}"
             ),
         }
     } else if let Some(space) = &space {
         tracing::warn!(
-            "the address space is limited to {space} (`ulimit -v`), so memory of gates is allocated for each call, which takes longer"
+            "address space is limited to {space} (`ulimit -v`); gate memory is allocated per call, which is slower"
         );
     }
     build(on_demand())
 }
 
-/// An engine that compiles for every processor of this kind: a target that is named has no features but those that all have.
+/// Creates an engine for every processor of this architecture: naming a target restricts the compiler to its baseline
+/// features.
 pub(crate) fn portable() -> wasmtime::Result<Engine> {
     let mut config = pooled(&InstanceCapacity::new(SystemLimits::default()));
     Engine::new(config.target(TARGET)?)
@@ -109,8 +104,8 @@ pub(crate) fn portable() -> wasmtime::Result<Engine> {
 fn pooled(capacity: &InstanceCapacity) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = capacity.pool();
-    // Every instance may have all that it may have: then a place in front of the pool is a place in it.
-    // Memories and tables are address space only, until a guest touches them.
+    // Room for every instance at its maximum, so an [`InstanceSlots`](crate::instance_slots) permit guarantees a place.
+    // Memories and tables are only address space until they are touched.
     pool.total_component_instances(instances)
         .total_core_instances(MAX_CORE_INSTANCES * instances)
         .total_memories(MAX_MEMORIES * instances)
@@ -121,12 +116,11 @@ fn pooled(capacity: &InstanceCapacity) -> Config {
         .max_memories_per_component(MAX_MEMORIES)
         .max_tables_per_component(MAX_TABLES)
         .table_elements(MAX_TABLE_ELEMENTS)
-        // What the host keeps of an instance, its core instances included: the first is the sum of the second.
+        // Host metadata of an instance. The component limit is the sum of its core instances.
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
         .max_unused_warm_slots(capacity.warm)
-        // What stays mapped between calls; the kernel then tells which pages were touched, and only
-        // those are reset.
+        // Pages that stay mapped between calls. With pagemap_scan, only touched pages are reset.
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
@@ -138,7 +132,7 @@ fn pooled(capacity: &InstanceCapacity) -> Config {
     config
 }
 
-/// No address space is reserved: code checks each access instead, and a memory that grows may be moved.
+/// Reserves no address space. Compiled code checks each access, and a memory may move when it grows.
 fn on_demand() -> Config {
     let mut config = config();
     config
@@ -155,9 +149,9 @@ fn config() -> Config {
     config
         .epoch_interruption(true)
         .parallel_compilation(true)
-        // Engines of other languages recurse deep in their parsers. Only what is touched takes memory.
+        // Interpreters recurse deeply in their parsers. Only touched pages use memory.
         .max_wasm_stack(2 << 20)
-        // Host functions run on the guest's stack too.
+        // Includes room for host functions, which run on the guest's stack.
         .async_stack_size(STACK_BYTES);
     config
 }

@@ -1,6 +1,5 @@
-//! Folders of this machine that presets.toml shows to a gate: some to read, some of its own to write.
-//!
-//! WASI's preopened folders do the rest: no path, link or rename leads out of one.
+//! Folders that presets.toml maps into a gate, read-only or private and writable. WASI's preopens prevent paths, links
+//! and renames from leaving them.
 
 use std::{
     fs, io,
@@ -15,22 +14,19 @@ use crate::{
     wasi::tree,
 };
 
-/// The most files and folders that private folders may hold; each call counts them.
+/// Maximum files and folders in all private folders. Each call counts them.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
-/// One folder that a gate sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuestFolder {
-    /// What the gate calls it: an absolute path of plain names.
+    /// Path inside the gate: absolute, of plain names.
     pub guest: String,
-    /// Where it is.
     pub host: PathBuf,
-    /// Whether it is the gate's own: made on first use, read and written. Any other is only read.
+    /// True if the folder is the gate's own: created on first use and writable. Others are read-only.
     pub private: bool,
 }
 
-/// Makes private folders that are not there yet, and checks that all can be used and that the private ones
-/// hold no more than they may. Blocking.
+/// Creates missing private folders, checks that all can be opened and that quotas hold. Blocks.
 pub(crate) fn prepare(gate: &str, folders: &[GuestFolder], limits: &SandboxLimits) -> Result<(), Fault> {
     let (mut bytes, mut entries) = (0_u64, 0);
     for folder in folders {
@@ -52,21 +48,20 @@ pub(crate) fn prepare(gate: &str, folders: &[GuestFolder], limits: &SandboxLimit
         false => (format_bytes(bytes), format_bytes(limits.folder)),
     };
     let place = folders.iter().find(|folder| folder.private).map(|folder| folder.host.display().to_string());
-    Err(Fault::exhausted(format!("Gate '{gate}' keeps {kept} in its private folders; its quota is {most}."))
+    Err(Fault::exhausted(format!("gate '{gate}' stores {kept} in its private folders; its quota is {most}"))
         .hint(format!(
-            "Delete what it no longer needs in {}, or raise limits.folder under [gates.{gate}] in presets.toml.",
+            "Delete files in {} that it no longer needs, or raise limits.folder under [gates.{gate}] in presets.toml.",
             place.unwrap_or_default()
         )))
 }
 
-/// The fault of a folder that cannot be opened.
 pub(crate) fn missing(gate: &str, folder: &GuestFolder, error: &dyn std::fmt::Display) -> Fault {
     let GuestFolder { guest, host, .. } = folder;
-    Fault::unavailable(format!("Gate '{gate}' cannot see its folder '{guest}': {}: {error}.", host.display()))
-        .hint(format!("Make that folder, or change [gates.{gate}.folders] in presets.toml."))
+    Fault::unavailable(format!("gate '{gate}' cannot open its folder '{guest}': {}: {error}", host.display()))
+        .hint(format!("Create that folder, or change [gates.{gate}.folders] in presets.toml."))
 }
 
-/// The folder; what is made on the way to it is its owner's alone.
+/// Creates a folder; new ones on its path are only accessible to this user.
 fn make(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -93,7 +88,7 @@ mod tests {
         assert_eq!(prepare("x", std::slice::from_ref(&folder), &limits), Ok(()), "full is not too full");
         fs::write(folder.host.join("more"), [0; 1]).expect("written");
         let fault = prepare("x", std::slice::from_ref(&folder), &limits).expect_err("too full");
-        assert_eq!(fault.message, "Gate 'x' keeps 4097 bytes in its private folders; its quota is 4 KiB.");
+        assert_eq!(fault.message, "gate 'x' stores 4097 bytes in its private folders; its quota is 4 KiB");
         assert!(fault.hint.is_some_and(|hint| hint.contains("limits.folder")));
     }
 
@@ -111,6 +106,6 @@ mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let folder = GuestFolder { guest: "/data".into(), host: "/nowhere/at/all".into(), private: false };
         let fault = prepare("x", &[folder], &SandboxLimits::default()).expect_err("missing");
-        assert!(fault.message.starts_with("Gate 'x' cannot see its folder '/data': /nowhere/at/all: "));
+        assert!(fault.message.starts_with("gate 'x' cannot open its folder '/data': /nowhere/at/all: "));
     }
 }

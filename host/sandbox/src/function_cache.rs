@@ -1,8 +1,7 @@
-//! Compiled functions of gates that are being written. A new build of a gate has most of the functions of the build before,
-//! an interpreter all of them, and those need not be compiled again.
+//! Cache of compiled functions for gates under development. A new build shares most functions with the previous one.
 //!
-//! Commands for authors use it, hosts do not: they compile a content once, and gates that do not trust each other share
-//! nothing. The functions are as optimized as any, so hosts serve what was compiled here for as long as they like.
+//! Only commands for authors use it: hosts compile a component once, and gates must not share data. The functions are
+//! fully optimized.
 
 use std::{
     borrow::Cow,
@@ -21,21 +20,20 @@ use wasmtime::CacheStore;
 
 use crate::private_folders;
 
-/// Builds for which a function is kept that none of them has.
+/// Builds after which an unused function is dropped.
 const MAX_AGE: u64 = 3;
 
 /// Maximum bytes of functions. Python's interpreter takes 30 MiB.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Bytes of a digest in hexadecimal, which the file begins with.
+/// Bytes of the hexadecimal digest at the start of the file.
 const DIGEST_HEX_BYTES: usize = 64;
 
-/// Compiled functions by the key that the compiler makes of a function, its own version and its settings.
+/// Compiled functions by the compiler's key, which covers function, compiler version and settings.
 #[derive(Debug)]
 pub(crate) struct FunctionCache {
     file: PathBuf,
     functions: Mutex<CachedFunctions>,
-    /// The number of the current build.
     build: AtomicU64,
 }
 
@@ -43,21 +41,20 @@ pub(crate) struct FunctionCache {
 struct CachedFunctions {
     by_key: HashMap<Vec<u8>, CachedFunction>,
     bytes: usize,
-    /// Whether the file lacks some of them.
+    /// True if the file lacks some functions.
     grown: bool,
 }
 
 #[derive(Debug)]
 struct CachedFunction {
     code: Vec<u8>,
-    /// The last build that had it.
     used: u64,
 }
 
 impl FunctionCache {
-    /// Reads what an earlier command left in the file. Blocking.
+    /// Reads the cache file. Blocks.
     pub(crate) fn open(file: PathBuf) -> Self {
-        // Who can write beside the file can put another one in its place, and what it holds is run.
+        // A user with write access to the folder could replace the file, and its content is executed.
         let trusted = file.parent().is_some_and(private_folders::is_private);
         let bytes = fs::read(&file).ok().filter(|_| trusted);
         let functions = bytes.and_then(|bytes| {
@@ -71,7 +68,7 @@ impl FunctionCache {
         Self { file, functions: Mutex::new(functions.unwrap_or_default()), build: AtomicU64::new(0) }
     }
 
-    /// Ends a build: drops functions that were not used for some time, and writes the others down. Blocking.
+    /// Ends a build: drops functions that recent builds did not use and saves the rest. Blocks.
     pub(crate) fn end_build(&self) {
         let build = self.build.fetch_add(1, Ordering::Relaxed);
         let mut functions = lock(&self.functions);
@@ -85,7 +82,7 @@ impl FunctionCache {
         let written =
             made.and_then(|()| write_private(&self.file, &encode(&functions), Durability::Unsynced));
         if let Err(error) = written {
-            tracing::warn!(file = %self.file.display(), %error, "compiled functions cannot be kept; the next command compiles them again");
+            tracing::warn!(file = %self.file.display(), %error, "cannot store compiled functions; the next command compiles them again");
         }
     }
 }
@@ -111,7 +108,7 @@ impl CacheStore for FunctionCache {
     }
 }
 
-/// Digest of the rest, then each function: the lengths of key and code, both.
+/// Encodes the file: a digest of the rest, then for each function the lengths of key and code, the key and the code.
 fn encode(functions: &CachedFunctions) -> Vec<u8> {
     let mut bytes = vec![0; DIGEST_HEX_BYTES];
     for (key, CachedFunction { code, .. }) in &functions.by_key {
@@ -126,7 +123,7 @@ fn encode(functions: &CachedFunctions) -> Vec<u8> {
     bytes
 }
 
-/// Functions of a file. `None` unless it is whole: a changed bit would be run as machine code.
+/// Parses a file. `None` if its digest does not match, because damaged code must not be executed.
 fn read(bytes: &[u8]) -> Option<CachedFunctions> {
     let (digest, mut rest) = bytes.split_at_checked(DIGEST_HEX_BYTES)?;
     if digest != sha256_hex(rest).as_bytes() {
@@ -185,7 +182,7 @@ mod tests {
         let capacity = crate::capacity::InstanceCapacity::new(crate::capacity::SystemLimits::default());
         let runtime = crate::engine::WasmRuntime::new(&capacity, Some(Arc::clone(&cache) as _));
         let engine = runtime.expect("an engine").engine;
-        // A function without parameters or results, and a section that tells one build from the other.
+        // A function without parameters or results, and a section that distinguishes builds.
         let build = |version: u8| {
             let mut module =
                 b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x04\x01\x02\0\x0b".to_vec();

@@ -1,4 +1,4 @@
-//! A gate: a component file under a name, with its grants and limits. What it does for clients stands in `source.rs`.
+//! A gate: a component file with a name, grants and limits. `source.rs` implements its service to clients.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -30,36 +30,25 @@ use crate::{
     wasi::threads::FileThreads,
 };
 
-/// The longest a gate may take to describe itself.
 pub(crate) const DESCRIBE_TIME: Duration = Duration::from_secs(5);
 
-/// What can be told of a gate without calling a tool.
+/// Facts about a gate that are known without calling a tool.
 #[derive(Debug, Clone, Serialize)]
 pub struct GateInfo {
-    /// Its name in presets.toml.
     pub name: String,
-    /// The component's file.
     pub file: PathBuf,
-    /// The file as it was when this gate was made of it.
     #[serde(skip)]
     pub stamp: FileStamp,
-    /// Bytes of the file.
     pub size: u64,
-    /// SHA-256 of the file, hexadecimal.
     pub digest: String,
-    /// What it imports.
     pub ask: RequestedCapabilities,
-    /// What presets.toml grants it.
     pub grants: Grants,
-    /// Hosts that it may send HTTP requests to.
     pub http: Vec<String>,
-    /// Folders that presets.toml shows it.
     pub folders: Vec<GuestFolder>,
-    /// Whether an instance serves one call after the other.
+    /// True if an instance serves several calls, one after another.
     pub reuse: bool,
 }
 
-/// One loaded gate: a version of its component, under what presets.toml says about it.
 pub struct Gate {
     id: SourceId,
     name: Arc<str>,
@@ -69,15 +58,14 @@ pub struct Gate {
     limits: SandboxLimits,
     shared: Arc<SandboxState>,
     version: Arc<GateVersion>,
-    /// By the depth of the call, as the places of the pool are: gates that call each other do not wait for
-    /// turns that they hold themselves.
+    /// By call depth, so that gates that call each other never wait for their own permit.
     turns: [Semaphore; MAX_DEPTH + 1],
     idle: Option<IdleInstances>,
     threads: Arc<FileThreads>,
 }
 
 impl Gate {
-    /// Faults where presets.toml pins another content.
+    /// Creates a gate. Fails if presets.toml pins another digest.
     pub(crate) fn new(
         name: &str,
         version: Arc<GateVersion>,
@@ -116,28 +104,24 @@ impl Gate {
         })
     }
 
-    /// The same version under other settings. Faults where they pin another content.
+    /// Creates a gate with the same version and new settings. Fails if they pin another digest.
     pub fn with_settings(&self, settings: GateSettings) -> Result<Self, LoadError> {
         Self::new(&self.name, Arc::clone(&self.version), settings, Arc::clone(&self.shared))
     }
 
-    /// Ends when calls have trapped three times in a row: a version that was just loaded is then not fit
-    /// to stay.
+    /// Waits until three calls in a row have trapped, which makes a newly loaded version unfit for use.
     pub async fn wait_until_unfit(&self) {
         self.version.traps.wait_until_unfit().await;
     }
 
-    /// What is known about it.
     pub fn info(&self) -> &GateInfo {
         &self.info
     }
 
-    /// Its limits.
     pub fn limits(&self) -> &SandboxLimits {
         &self.limits
     }
 
-    /// The redactor for the secrets of its HTTP rules.
     pub(crate) fn secrets(&self) -> &Redactor {
         self.http.redactor()
     }
@@ -150,12 +134,12 @@ impl Gate {
                 }
                 false => "Build the gate again, or remove it from the preset.",
             };
-            Fault::unavailable(format!("Gate '{}' cannot be loaded: {error}", self.name)).hint(hint)
+            Fault::unavailable(format!("gate '{}' cannot be loaded: {error}", self.name)).hint(hint)
         })
     }
 
-    /// What it says about itself under these parameters, asked anew and not judged yet. [`Source::list`]
-    /// answers from what is known, and judges.
+    /// Returns a new listing for these parameters, without validation. [`Source::list`] validates, and returns a cached
+    /// listing if there is one.
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.component().await?;
@@ -179,31 +163,28 @@ impl Gate {
         }
     }
 
-    /// Tells the operator what was taken out of the listing before anybody saw it.
+    /// Logs invisible characters that were removed from the listing.
     pub(crate) fn report_removed_text(&self, listing: Arc<Listing>) -> Arc<Listing> {
         for (tool, count) in &listing.removed {
             let gate = &*self.name;
-            tracing::warn!(target: "gate", gate, tool, count, "invisible characters were removed from what the gate says about itself");
+            tracing::warn!(target: "gate", gate, tool, count, "removed invisible characters from the gate's listing");
         }
         listing
     }
 
-    /// Instances that wait for a call, where they are reused.
+    /// Idle instances. `None` if instances are not reused.
     pub(crate) fn idle(&self) -> Option<&IdleInstances> {
         self.idle.as_ref()
     }
 
-    /// What is known of gates.
     pub(crate) fn index(&self) -> &GateIndex {
         &self.shared.index
     }
 
-    /// Who it is.
     pub(crate) fn source_id(&self) -> &SourceId {
         &self.id
     }
 
-    /// Notes how something ended that was done for a client.
     pub(crate) fn observe(&self, trapped: bool) {
         self.version.traps.observe(trapped);
     }
@@ -215,18 +196,17 @@ impl Gate {
         let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
         let given = self.info.folders.clone();
         let work = self.threads.run(move || Ok(folders::prepare(&gate, &given, &limits)));
-        let failed =
-            |_| Fault::internal(format!("Gate '{}': its folders could not be looked at.", self.name));
+        let failed = |_| Fault::internal(format!("gate '{}': cannot check its folders", self.name));
         work.await.map_err(failed)?
     }
 
-    /// Waits for a turn of this gate and a place in the pool. What waits for a turn has no place meanwhile; only what
-    /// a tool calls has one, of its caller's share, so that a caller with many calls stands in no other's way.
+    /// Waits for a turn of this gate and a slot in the pool. A client's call takes its turn first, so it holds no slot
+    /// while it waits. A tool's call takes its slot first, from its caller's share, so that no caller delays others.
     pub(crate) async fn admit(
         &self,
         within: &[SourceId],
     ) -> Result<(SemaphorePermit<'_>, FairPermit), Fault> {
-        let closing = |_| Fault::unavailable(format!("Gate '{}' is closing.", self.name));
+        let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.name));
         let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
         if within.is_empty() {
             return Ok((turn().await?, self.shared.places.take(&self.name, within).await));

@@ -1,6 +1,4 @@
-//! Instances that a gate with `instance = "reuse"` gave back, waiting for its next call.
-//!
-//! What waits holds a place in a reserve of its own, so that it never keeps a call from its place.
+//! Idle instances of a gate with `instance = "reuse"`. They use permits of their own, so they never delay a call.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,13 +6,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{capability::InstanceContext, instance::GateInstance};
 
-/// The most instances of one gate that wait.
 const MAX_IDLE_OF_GATE: usize = 8;
 
-/// After so many calls an instance is not used again: whatever leaks in it, leaks so far and no further.
+/// Calls after which an instance is discarded, which limits leaks.
 const MAX_CALLS: u32 = 1_000;
 
-/// The instances of one gate that wait.
 pub(crate) struct IdleInstances {
     idle: Mutex<Vec<IdleInstance>>,
     reserve: Arc<Semaphore>,
@@ -27,18 +23,18 @@ struct IdleInstance {
 }
 
 impl IdleInstances {
-    /// `concurrency` is how many calls the gate may serve at once; more need not wait for one.
+    /// `concurrency` is the gate's limit; more idle instances are useless.
     pub(crate) fn new(reserve: Arc<Semaphore>, concurrency: usize) -> Self {
         Self { idle: Mutex::default(), reserve, most: concurrency.min(MAX_IDLE_OF_GATE) }
     }
 
-    /// The one that was given back last. The caller has a place in the pool by now.
+    /// Takes the most recently used instance. The caller must hold a slot in the pool.
     pub(crate) fn take(&self) -> Option<GateInstance> {
         self.lock().pop().map(|idle| idle.instance)
     }
 
-    /// Keeps an instance after a call that returned, if it is worth it and there is room. `facts` are those
-    /// of no call: what waits holds nobody's catalog and reaches no engine.
+    /// Stores an instance after its call returned, if it is useful and there is room. `facts` must not contain a call,
+    /// so that an idle instance has no access to a catalog.
     pub(crate) fn put(&self, mut instance: GateInstance, facts: InstanceContext) {
         if instance.calls() >= MAX_CALLS || instance.is_oversized() {
             return;

@@ -1,8 +1,8 @@
-//! What is known about gate files without reading them: path, size, times and inode give the digest,
-//! digest and parameters give the listing. A start with an index that still fits reads no wasm at all.
+//! Cached facts about gate files: stamp to digest, digest and parameters to listing. With a current index, the host
+//! starts without reading any wasm.
 //!
-//! It is a cache: a missing, broken or outdated file means the gates are read again, nothing else. All hosts
-//! of a user share it, so what is written is what others wrote meanwhile and what was learnt here.
+//! If the file is missing or outdated, the gates are read again. All hosts of a user share it, so a write merges the
+//! entries of other hosts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,13 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::private_folders;
 
-/// Another number whenever what is written here, or what makes it, changes its meaning.
+/// Format version. Increase it when the content, or the code that produces it, changes its meaning.
 const VERSION: &str = concat!("5/", env!("CARGO_PKG_VERSION"));
 
-/// The most listings that are kept of one component.
 const MAX_LISTINGS: usize = 32;
 
-/// What the file system says about a file; any change of the content changes one of these.
+/// File metadata. Any change of the content changes at least one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     size: u64,
@@ -37,12 +36,11 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// Of a file as it is now; follows links.
     pub fn read(file: &Path) -> std::io::Result<Self> {
         fs::metadata(file).map(|meta| Self::from_metadata(&meta))
     }
 
-    /// Of a component in the program of this version.
+    /// Returns the stamp of an embedded component. `version` identifies the set of components.
     pub(crate) fn embedded(size: u64, version: u64) -> Self {
         Self { size, modified_ns: version.into(), changed_ns: 0, inode: 0 }
     }
@@ -51,7 +49,6 @@ impl FileStamp {
         self.inode == 0
     }
 
-    /// Bytes of the component.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -67,11 +64,10 @@ impl FileStamp {
     }
 }
 
-/// What was learnt about one component.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct KnownComponent {
     pub(crate) ask: RequestedCapabilities,
-    /// By the parameters' JSON text.
+    /// By parameters, as JSON text.
     pub(crate) listings: BTreeMap<String, Arc<Listing>>,
 }
 
@@ -82,11 +78,10 @@ struct IndexContent {
     components: BTreeMap<String, KnownComponent>,
 }
 
-/// The index in memory, and where it is kept.
 pub(crate) struct GateIndex {
     path: PathBuf,
     content: Mutex<IndexContent>,
-    /// True once it was reported that it cannot be written.
+    /// True once a failed write has been logged.
     unwritable: AtomicBool,
 }
 
@@ -96,17 +91,15 @@ impl GateIndex {
         Self { path, content: Mutex::new(content), unwritable: AtomicBool::new(false) }
     }
 
-    /// The digest of a file that is as it was when it was last read.
+    /// Returns the digest of a file. `None` if the file has changed or is not in the index.
     pub(crate) fn digest(&self, file: &Path, stamp: &FileStamp) -> Option<String> {
         self.with(|c| c.files.get(file).filter(|(known, _)| known == stamp).map(|(_, digest)| digest.clone()))
     }
 
-    /// What a component asks for.
     pub(crate) fn ask(&self, digest: &str) -> Option<RequestedCapabilities> {
         self.with(|c| c.components.get(digest).map(|known| known.ask.clone()))
     }
 
-    /// What a component lists under these parameters.
     pub(crate) fn listing(&self, digest: &str, params: &str) -> Option<Arc<Listing>> {
         self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
     }
@@ -122,7 +115,7 @@ impl GateIndex {
     pub(crate) fn learn_listing(&self, digest: &str, params: &str, listing: Arc<Listing>) {
         self.with(|c| {
             let listings = &mut c.components.entry(digest.to_owned()).or_default().listings;
-            // Presets come and go; a component that was asked in many ways keeps none of the old answers.
+            // Presets change over time, so a full map holds mostly stale listings.
             if listings.len() >= MAX_LISTINGS {
                 listings.clear();
             }
@@ -139,15 +132,15 @@ impl GateIndex {
         if let Err(error) = self.write()
             && !self.unwritable.swap(true, Ordering::Relaxed)
         {
-            tracing::warn!(path = %self.path.display(), %error, "the gate index cannot be stored; the next start reads every gate");
+            tracing::warn!(path = %self.path.display(), %error, "cannot store the gate index; the next start reads every gate");
         }
     }
 
     fn write(&self) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         private_folders::create(folder)?;
-        // Held until this ends, so that two hosts do not each write what the other does not know. Where the file
-        // system has no locks the last one wins, and what it does not know is learnt again.
+        // Held until the end, so that hosts do not lose each other's entries. Without file locks the last write wins,
+        // and lost entries are read again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
         let _ = lock.lock();
         let others = IndexContent::read(&self.path);
@@ -164,17 +157,17 @@ impl GateIndex {
 }
 
 impl IndexContent {
-    /// What the file says, if it is ours and we can read it.
+    /// Reads the file. Empty if it is missing, invalid, of another version or not private to this user.
     fn read(path: &Path) -> Self {
         let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private_folders::is_private));
         let content = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         content.filter(|content| content.version == VERSION).unwrap_or_default()
     }
 
-    /// Takes over what it does not know, and of what it knows otherwise, what fits the file as it is.
+    /// Adds missing entries, and replaces entries that no longer match their file.
     fn add(&mut self, others: Self) {
         for (file, theirs) in others.files {
-            // Of components in programs, those of this one count.
+            // For embedded components, this program's own entries win.
             let known = self.files.get(&file).is_some_and(|ours| {
                 *ours == theirs
                     || ours.0.is_embedded()
@@ -216,7 +209,6 @@ mod tests {
         let both = GateIndex::open(path.clone());
         let known = |file: &PathBuf| both.digest(file, &FileStamp::read(file).expect("a stamp")).is_some();
         assert!(files.iter().all(known));
-        // One of them has seen a later content of a file.
         fs::write(&files[0], "longer").expect("written");
         let now = FileStamp::read(&files[0]).expect("a stamp");
         two.learn_file(&files[0], now.clone(), "later", RequestedCapabilities::default());

@@ -1,7 +1,6 @@
-//! One call, one instance: a store with its limits, the call, and what a trap means in words.
+//! Instances: a store with its limits, the request it serves, and messages that explain traps.
 //!
-//! As a rule the instance is made for the call and ends with it. A gate that presets.toml says may be reused
-//! gives it back instead, unless the call ended in any way but by returning.
+//! Usually each call gets a new one. With reuse, an instance whose call returned serves another.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,28 +28,25 @@ use crate::{
     wasi::BudgetExceeded,
 };
 
-/// A component, ready to be instantiated.
+/// A component that is ready to be instantiated.
 pub(crate) struct LoadedComponent {
     pub(crate) runtime: Arc<WasmRuntime>,
     pub(crate) pre: GatePre,
 }
 
-/// A component at work.
 pub(crate) struct GateInstance {
     pub(crate) store: Store<State>,
     pub(crate) exports: Box<dyn abi::ContractExports>,
     calls: u32,
 }
 
-/// The guest used up its time.
 #[derive(Debug, thiserror::Error)]
 #[error("the deadline passed")]
 struct DeadlinePassed;
 
-/// How a call ended that gave no reply.
 pub(crate) struct CallFailure {
     pub(crate) fault: Fault,
-    /// Whether the guest broke off by itself, rather than at a limit or with a fault of its own.
+    /// True if the guest trapped or exited, and false for a limit or a fault.
     pub(crate) trapped: bool,
 }
 
@@ -61,7 +57,6 @@ impl From<Fault> for CallFailure {
 }
 
 impl LoadedComponent {
-    /// Runs `describe`.
     pub(crate) async fn describe(
         &self,
         facts: InstanceContext,
@@ -76,11 +71,11 @@ impl LoadedComponent {
             let listing = exports.describe(store, params).await;
             listing.map_err(|error| call_failure(store.data(), error))
         };
-        // A guest that sleeps looks at no clock of ours.
+        // A sleeping guest never checks the epoch deadline.
         tokio::time::timeout_at(deadline, work).await.unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
-    /// Does what a client wants of the gate, in an instance of `idle` where there is one.
+    /// Serves a request, in an idle instance if there is one.
     pub(crate) async fn run<R: InstanceRequest>(
         &self,
         facts: InstanceContext,
@@ -121,7 +116,7 @@ impl LoadedComponent {
         store.set_hostcall_fuel(copy);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_epoch_deadline(1);
-        // Yielding at every tick keeps a busy guest from starving its neighbours until its time is up.
+        // Yielding at every tick lets other guests run while this one computes.
         store.epoch_deadline_callback(|store| {
             if store.data().deadline.is_expired() {
                 return Err(wasmtime::Error::new(DeadlinePassed));
@@ -136,29 +131,26 @@ impl LoadedComponent {
 }
 
 impl GateInstance {
-    /// Calls it has served.
     pub(crate) fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// Whether it has grown so large that a fresh one is the better start.
+    /// Returns `true` if memory has grown so much that a new instance is better.
     pub(crate) fn is_oversized(&self) -> bool {
         self.store.data().caps.half_full()
     }
 
-    /// Makes it the instance of another call.
     fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);
     }
 
-    /// Takes from it what belonged to the call that is over.
+    /// Removes the state of the previous call.
     pub(crate) fn reset(&mut self, facts: InstanceContext) {
         self.store.data_mut().begin(facts, CallDeadline::fixed(Instant::now()));
     }
 }
 
-/// Why a guest gave no result, in words.
 fn call_failure(state: &State, error: GuestError) -> CallFailure {
     match error {
         GuestError::Trap(error) => explain(state, &error),
@@ -167,13 +159,13 @@ fn call_failure(state: &State, error: GuestError) -> CallFailure {
     }
 }
 
-/// What ended the guest, in words that name the limit or the trap, with the guest's last words.
+/// Names the limit or the trap, with the end of the guest's output.
 pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let mut trapped = false;
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);
     let words = state.last_words();
-    let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
+    let said = if words.is_empty() { String::new() } else { format!("; its output: {words}") };
     let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match &facts.call {
@@ -182,25 +174,24 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
         }
     } else if error.is::<BudgetExceeded>() {
         let most = format_bytes(HOST_MEMORY as u64);
-        let shared =
-            facts.memory.bytes.map(|_| ", or more than the calls that run leave of the host's memory");
+        let shared = facts.memory.bytes.map(|_| ", or more than other running calls leave");
         let shared = shared.unwrap_or_default();
-        Fault::exhausted(format!("Gate '{gate}' made the host hold more than {most} for it{shared}.")).hint(
-            "Send requests or drop them, drop answers, streams and folder listings, and do less at once.",
+        Fault::exhausted(format!("gate '{gate}' used more than {most} of host memory{shared}")).hint(
+            "Send or drop pending requests, drop responses, streams and folder listings, and do less in parallel.",
         )
     } else if state.caps.memory_refused {
         let most = format_bytes(limits.memory as u64);
-        Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {most}.{said}"))
+        Fault::exhausted(format!("gate '{gate}' ran out of memory: its limit is {most}{said}"))
             .hint(raise("memory"))
     } else if state.caps.shared_refused {
         let all = format_bytes(facts.memory.bytes.unwrap_or_default());
         Fault::exhausted(format!(
-            "Gate '{gate}' got no more memory: all calls of this host share {all}.{said}"
+            "gate '{gate}' got no more memory: all calls of this host share {all}{said}"
         ))
-        .hint("Call it again when fewer calls run, or give the host more memory.")
+        .hint("Retry when fewer calls are running, or give the host more memory.")
     } else if state.caps.elements_refused {
         let most = limits.table_elements;
-        Fault::exhausted(format!("Gate '{gate}' ran out of table elements: its limit is {most}.{said}"))
+        Fault::exhausted(format!("gate '{gate}' ran out of table elements: its limit is {most}{said}"))
             .hint(raise("table_elements"))
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         trapped = true;
@@ -208,26 +199,26 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
             true => format!("{trap}{}", frames(error)),
             false => format!("{words} ({trap})"),
         };
-        Fault::internal(format!("Gate '{gate}' trapped: {why}."))
+        Fault::internal(format!("gate '{gate}' trapped: {why}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         trapped = true;
         let why = if words.is_empty() { String::new() } else { format!(": {words}") };
-        Fault::internal(format!("Gate '{gate}' exited with code {code} instead of answering{why}."))
+        Fault::internal(format!("gate '{gate}' exited with code {code} instead of answering{why}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
-        // wasmtime has no type for this error; a fixture gate's test fails when its words change.
+        // wasmtime has no type for this error. The test of a fixture gate fails if its text changes.
         let most = format_bytes(limits.copy as u64);
-        Fault::exhausted(format!("Gate '{gate}' sent more than {most} at once.")).hint(raise("copy"))
+        Fault::exhausted(format!("gate '{gate}' sent more than {most} in one transfer")).hint(raise("copy"))
     } else {
         let cause = quoted(&error.root_cause().to_string(), 300);
-        Fault::internal(format!("Gate '{gate}' failed: {}{}.", cause.trim_end_matches('.'), frames(error)))
+        Fault::internal(format!("gate '{gate}' failed: {}{}", cause.trim_end_matches('.'), frames(error)))
     };
     tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
     CallFailure { fault, trapped }
 }
 
-/// The innermost functions of the guest, where the component names them.
+/// Returns the innermost functions of the guest, if the component has names.
 fn frames(error: &wasmtime::Error) -> String {
     let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
     let named = frames.iter().filter_map(|frame| frame.func_name()).take(3);
@@ -235,7 +226,7 @@ fn frames(error: &wasmtime::Error) -> String {
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(", called by ")) }
 }
 
-/// The call around this one may have had less time for it than the gate's own limit.
+/// Uses the actual time if the enclosing call left less than the limit.
 fn out_of_time(gate: &str, context: &CallContext, limit: Duration) -> Fault {
     let took = context.started.elapsed().saturating_sub(context.waited());
     if took >= limit {
@@ -246,15 +237,14 @@ fn out_of_time(gate: &str, context: &CallContext, limit: Duration) -> Fault {
 
 fn too_slow(gate: &str, limit: Duration) -> Fault {
     let seconds = limit.as_secs_f32();
-    Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
+    Fault::new(FaultKind::TimedOut, format!("gate '{gate}' was stopped after {seconds} s"))
 }
 
 fn slow_to_describe(gate: &str) -> Fault {
-    too_slow(gate, DESCRIBE_TIME).hint("That is all the time that a gate has to describe itself.")
+    too_slow(gate, DESCRIBE_TIME).hint("This is the time limit for a gate to describe itself.")
 }
 
-/// The manifest or reply of a gate that does not hold to the contract.
 pub(crate) fn broken(gate: &str, why: &str) -> Fault {
-    Fault::internal(format!("Gate '{gate}' broke the contract: {}.", quoted(why, 300)))
+    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(why, 300)))
         .hint("This is a bug in the gate; `gatehouse gates inspect` shows what it declares.")
 }

@@ -1,9 +1,7 @@
-//! Places in the pool, by the depth of a call: each instance holds one, and the pool has room for all that it may be
-//! made of. Nested calls have places of their own, for those that wait for them hold on to theirs.
+//! Slots in the instance pool, by call depth: callers keep theirs while nested calls wait.
 //!
-//! Shares are kept by the gate that runs, and among what tools call also by the gate that calls. By the one that runs
-//! alone, whoever calls a gate most would keep its other callers waiting; by the one that calls alone, one slow gate
-//! would keep its caller from all others.
+//! They are shared fairly among gates, and for nested calls among pairs of caller and gate. By gate alone, its most
+//! frequent caller would delay others; by caller alone, one slow gate would block its caller's other calls.
 
 use std::sync::Arc;
 
@@ -13,16 +11,14 @@ use gatehouse_core::{
     nesting::MAX_DEPTH,
 };
 
-/// The places of all gates.
 pub(crate) struct InstanceSlots([FairSemaphore; MAX_DEPTH + 1]);
 
 impl InstanceSlots {
-    /// So many for calls of each depth.
     pub(crate) fn new(places: [usize; MAX_DEPTH + 1]) -> Self {
         Self(places.map(FairSemaphore::new))
     }
 
-    /// A place for a call of this gate, nested in calls of these; waits when its share is taken.
+    /// Takes a slot for a call of `gate`, nested in calls of `within`. Waits while the gate's share is in use.
     pub(crate) async fn take(&self, gate: &Arc<str>, within: &[SourceId]) -> FairPermit {
         let places = &self.0[within.len().min(MAX_DEPTH)];
         match within.last() {

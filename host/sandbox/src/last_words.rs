@@ -1,19 +1,17 @@
-//! What a guest wrote before it ended, told as its author wants to read it: the cause first, then where. Languages
-//! differ in the order: Python names the cause after its frames, JavaScript and Rust before them.
+//! Extracts the cause and the innermost frames from the output of a failed guest. Python prints the cause after its
+//! frames, JavaScript and Rust before them.
 
 use gatehouse_core::names::quoted;
 
-/// The most characters of a cause, and of one frame.
+/// Maximum characters of a cause, and of one frame.
 const MAX_CAUSE: usize = 300;
 const MAX_FRAME: usize = 120;
 
-/// The most frames, the innermost first.
 const MAX_FRAMES: usize = 3;
 
-/// The most lines of an output that no language is recognised in, the last ones.
 const MAX_LINES: usize = 5;
 
-/// `cause, at frame, frame`, or the last lines of the output where it names none; empty where nothing was written.
+/// Returns `cause, at frame, frame`, or the last lines of the output if it names no cause.
 pub(crate) fn last_words(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let found = exception(&lines)
@@ -22,7 +20,7 @@ pub(crate) fn last_words(output: &str) -> String {
         .or_else(|| stack(&lines));
     let Some((cause, frames)) = found else {
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
-        // Line by line, so that a long one does not hide those after it.
+        // Shorten each line, so that a long one does not hide those after it.
         return last.iter().map(|line| quoted(line, 160)).collect::<Vec<_>>().join(" | ");
     };
     let cause = quoted(cause.trim().trim_end_matches('.'), MAX_CAUSE);
@@ -32,7 +30,7 @@ pub(crate) fn last_words(output: &str) -> String {
 
 type GuestBacktrace = (String, Vec<String>);
 
-/// JavaScript on QuickJS: a panic of the engine with `Exception { message: Some("…"), stack: Some("…") }` in it.
+/// Parses JavaScript on QuickJS: a panic that contains `Exception { message: Some("…"), stack: Some("…") }`.
 fn exception(lines: &[&str]) -> Option<GuestBacktrace> {
     let text = lines.join("\n");
     let (_, exception) = text.rsplit_once("Exception { message: Some(\"")?;
@@ -42,7 +40,7 @@ fn exception(lines: &[&str]) -> Option<GuestBacktrace> {
     Some((message, frames))
 }
 
-/// The beginning of a text as Rust shows it, up to the quotation mark that ends it.
+/// Unescapes Rust debug output up to the closing quotation mark.
 fn unescaped(text: &str) -> String {
     let mut letters = text.chars();
     let mut plain = String::new();
@@ -55,7 +53,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Rust: `thread 'x' panicked at FILE:LINE:COLUMN:`, then the message, then a note on how to see more.
+/// Parses Rust: `thread 'x' panicked at FILE:LINE:COLUMN:`, then the message, then a note.
 fn panicked(lines: &[&str]) -> Option<GuestBacktrace> {
     let at = lines.iter().rposition(|line| line.contains(" panicked at "))?;
     let place = lines[at].split(" panicked at ").nth(1)?.trim_end_matches(':');
@@ -67,7 +65,7 @@ fn panicked(lines: &[&str]) -> Option<GuestBacktrace> {
     Some((message.join(" "), vec![place.to_owned()]))
 }
 
-/// Python: `Traceback`, then two lines for each frame with the innermost last, then the exception.
+/// Parses Python: `Traceback`, two lines per frame with the innermost last, then the exception.
 fn traceback(lines: &[&str]) -> Option<GuestBacktrace> {
     let at = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last)"))?;
     let after = &lines[at + 1..];
@@ -82,7 +80,7 @@ fn traceback(lines: &[&str]) -> Option<GuestBacktrace> {
     Some(((*cause).to_owned(), after.iter().rev().filter_map(frame).collect()))
 }
 
-/// JavaScript and its like: the error, then a line that begins with `at` for each frame, the innermost first.
+/// Parses JavaScript and similar: the error, then a line starting with `at` per frame, innermost first.
 fn stack(lines: &[&str]) -> Option<GuestBacktrace> {
     let frame = |line: &&str| line.trim_start().strip_prefix("at ").map(str::to_owned);
     let last = lines.iter().rposition(|line| frame(line).is_some())?;

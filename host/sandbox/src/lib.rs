@@ -1,13 +1,12 @@
-//! Runs gates: WebAssembly components behind the contract in `wit/`.
+//! Runs gates: WebAssembly components that implement the contract in `wit/`.
 //!
-//! The only crate that knows wasmtime. It knows no database, no model and no wire: what a gate may reach
-//! beyond pure computation comes in as [`Ports`] and is handed on only where presets.toml grants it.
+//! The only crate that uses wasmtime. It contains no database, model or protocol code: capabilities come in as
+//! [`Ports`], and a gate gets only those that presets.toml grants.
 //!
-//! A gate is the adversary. Each call gets a fresh instance that is thrown away afterwards, unless presets.toml
-//! says otherwise, with a wall clock deadline, caps on memory and on what crosses the boundary, no variable, no
-//! socket, and no file outside the folders that presets.toml names.
+//! Gates are untrusted. Each call gets a fresh instance unless presets.toml enables reuse, with a deadline, limits on
+//! memory and transferred data, no environment variables, no sockets, and no files outside the configured folders.
 
-#![cfg_attr(test, allow(clippy::duplicate_mod, reason = "a version of the contract stands beside its copy"))]
+#![cfg_attr(test, allow(clippy::duplicate_mod, reason = "tests include a contract version and its copy"))]
 
 mod abi;
 pub mod cache;
@@ -59,40 +58,28 @@ pub use limits::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_du
 pub use loader::{GateSettings, LoadError, Sandbox};
 pub use probe::{ProbeOutcome, ProbeReport};
 
-/// What the host does for gates, one field a capability that needs something from outside.
+/// Host services that gates can use, one field per capability.
 #[derive(Clone)]
 pub struct Ports {
-    /// The wall clock of `context.now`.
     pub clock: Arc<dyn Clock>,
-    /// The knowledge graph.
     pub knowledge: Arc<dyn KnowledgeGraph>,
-    /// The repositories of documents.
     pub documents: Arc<dyn DocumentReader>,
-    /// What gates keep.
     pub kv: Arc<dyn KvStore>,
-    /// What gates keep for whoever calls.
     pub artifacts: Arc<dyn ArtifactService>,
-    /// The compressors.
     pub text: Arc<dyn TextCompressor>,
-    /// The way to the network.
     pub http: Arc<dyn HttpFetcher>,
-    /// The models.
     pub models: ModelPorts,
-    /// The MCP servers behind the host, where it has any.
+    /// MCP servers. `None` if none are configured.
     pub servers: Option<Arc<dyn ServerRegistry>>,
-    /// What is known of their tools, where that is kept.
+    /// Stored tool catalog of those servers. `None` if it is not stored.
     pub tools: Option<Arc<dyn ToolIndex>>,
-    /// How calls went, where that is kept.
+    /// Outcomes of earlier calls. `None` if they are not recorded.
     pub ledger: Option<Arc<dyn CallLedger>>,
 }
 
-/// The models that gates may use.
 #[derive(Clone)]
 pub struct ModelPorts {
-    /// Answers.
     pub llm: Arc<dyn Llm>,
-    /// Embeds.
     pub embedder: Arc<dyn Embedder>,
-    /// Counts.
     pub tokens: Arc<dyn TokenCounter>,
 }

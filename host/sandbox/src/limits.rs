@@ -1,4 +1,4 @@
-//! What one gate may use up. The defaults hold unless presets.toml says otherwise.
+//! Resource limits of one gate, with defaults for those that presets.toml does not set.
 
 mod units;
 
@@ -11,48 +11,43 @@ use std::{
 use gatehouse_core::question::MAX_QUESTIONS_PER_CALL;
 pub use units::{format_bytes, parse_bytes, parse_duration};
 
-/// Bytes in a kibibyte, a mebibyte.
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// The largest memory the pool is laid out for; a gate cannot be given more.
+/// Maximum memory of an instance; determines the size of the pool.
 pub(crate) const MAX_MEMORY: usize = 256 * MIB;
 
-/// The largest table the pool is laid out for.
+/// Maximum table elements of an instance; determines the size of the pool.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 
-/// Bytes of its own memory that the host holds for one call, whatever for: as much as a gate has itself.
+/// Maximum host memory held for one call; equals the default for guest memory.
 pub(crate) const HOST_MEMORY: usize = 64 * MIB;
 
-/// The longest a call may be allowed to take.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(300);
 
-/// Caps for one gate, each per call but for `concurrency`, and for `kv` and `folder`, which outlive calls.
+/// Limits of one gate. All apply per call except `concurrency`, `kv` and `folder`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxLimits {
-    /// Wall clock, host functions included.
+    /// Wall-clock time, including host functions.
     pub time: Duration,
-    /// Bytes of linear memory, all memories together.
+    /// Bytes of linear memory, over all memories.
     pub memory: usize,
-    /// Elements of tables, all tables together.
+    /// Over all tables.
     pub table_elements: usize,
-    /// Bytes that may be copied out of the guest at once, a reply included.
+    /// Bytes that one host function, or the reply, can copy out of the guest.
     pub copy: usize,
-    /// Calls at the same time; further ones wait for their turn until their time is up.
+    /// Concurrent calls. Further calls wait until their deadline.
     pub concurrency: usize,
-    /// Lines the gate may write to the log; the rest is counted and dropped.
+    /// Log lines. Further lines are counted and dropped.
     pub log_lines: u32,
-    /// HTTP requests of one call, those of `fetch-many` and `wasi:http` included.
+    /// HTTP requests, including `fetch-many` and `wasi:http`.
     pub http_requests: u32,
-    /// Questions to the language model, and requests to the embedding model, of one call.
+    /// Requests to the language model and to the embedding model.
     pub model_calls: u32,
-    /// Calls of other tools, those of `call-many` included.
     pub calls: u32,
-    /// Bytes kept of what the guest writes to standard error and output.
+    /// Bytes of standard output and error that are captured.
     pub output: usize,
-    /// Bytes of keys and values that the gate may keep.
     pub kv: u64,
-    /// Bytes of files in the gate's private folders, all together.
     pub folder: u64,
 }
 
@@ -75,23 +70,22 @@ impl Default for SandboxLimits {
     }
 }
 
-/// The next step where a gate hit a limit that presets.toml sets.
+/// Returns the hint for a gate that reached a limit of presets.toml.
 pub(crate) fn raise_hint(gate: &str, key: &str) -> String {
-    format!("Ask for less at once, or raise limits.{key} under [gates.{gate}] in presets.toml.")
+    format!("Ask for less in one call, or raise limits.{key} under [gates.{gate}] in presets.toml.")
 }
 
-/// Takes one of what is left for a call; false where nothing is.
+/// Decrements a call's remaining count. Returns `false` if it is zero.
 pub(crate) fn take_one(left: &AtomicU32) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
-/// Why a limit is refused; the text names the value and what is allowed.
+/// Reason a limit is invalid, with the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LimitsError(String);
 
 impl SandboxLimits {
-    /// Sets the wall clock limit.
     pub fn with_time(mut self, time: Duration) -> Result<Self, LimitsError> {
         if time.is_zero() || time > MAX_TIME {
             return Err(LimitsError(format!("time must be above 0 s and at most {} s", MAX_TIME.as_secs())));
@@ -100,7 +94,7 @@ impl SandboxLimits {
         Ok(self)
     }
 
-    /// Sets one of the others, by its name in presets.toml; sizes are bytes.
+    /// Sets any limit except `time`, by its name in presets.toml. Sizes are in bytes.
     pub fn with_limit(mut self, name: &str, value: usize) -> Result<Self, LimitsError> {
         match name {
             "memory" => self.memory = size(name, value, MIB..=MAX_MEMORY)?,
@@ -114,7 +108,7 @@ impl SandboxLimits {
             "http_requests" => self.http_requests = number(name, value, 0..=1_000)? as u32,
             "model_calls" => self.model_calls = number(name, value, 0..=100)? as u32,
             "calls" => self.calls = number(name, value, 0..=1_000)? as u32,
-            _ => return Err(LimitsError(format!("there is no limit '{name}'"))),
+            _ => return Err(LimitsError(format!("unknown limit '{name}'"))),
         }
         Ok(self)
     }

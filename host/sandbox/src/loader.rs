@@ -1,5 +1,4 @@
-//! From a file to a gate: digest, pin, import list, machine code. Refuses what is not a component of this
-//! contract, and says which file and why.
+//! Loads gates: reads the file, checks digest, pin and imports, and compiles it or maps the machine code.
 
 use std::{
     io,
@@ -35,15 +34,12 @@ use crate::{
     wasi::threads::FileThreadPools,
 };
 
-/// Why a file cannot serve as a gate.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}: {why}", file.display())]
 pub struct LoadError {
-    /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
     pub why: String,
-    /// True if another file would not do either: the sandbox itself cannot start.
+    /// True if the sandbox itself cannot start, so that no file would load.
     pub is_of_host: bool,
 }
 
@@ -53,55 +49,47 @@ impl LoadError {
     }
 }
 
-/// What presets.toml says about one gate.
+/// Settings of one gate in presets.toml.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GateSettings {
-    /// What it may reach.
     pub grants: Grants,
-    /// Whom it may send HTTP requests to; none is nobody.
+    /// Allowed HTTP requests. `None` allows none.
     pub http: Option<Arc<HttpRules>>,
-    /// What it may use up.
     pub limits: SandboxLimits,
-    /// The only content it may have, as a SHA-256 in hexadecimal.
+    /// Required SHA-256 of the file, in hexadecimal.
     pub sha256: Option<String>,
-    /// Folders that it sees.
     pub folders: Vec<GuestFolder>,
-    /// Whether an instance serves one call after the other.
+    /// True if an instance serves several calls, one after another.
     pub reuse: bool,
 }
 
-/// What all gates of a host share.
 pub(crate) struct SandboxState {
     pub(crate) ports: Ports,
     embedded: EmbeddedComponents,
     pub(crate) index: GateIndex,
     counts: TrapCounters,
     machine_code: MachineCode,
-    /// The most bytes of machine code that are kept.
     cap: AtomicU64,
-    /// Functions of gates that are being written.
+    /// Compiled functions, for fast rebuilds of gates under development.
     functions: OnceLock<Arc<FunctionCache>>,
     runtime: OnceLock<Arc<WasmRuntime>>,
-    /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
+    /// Held while an engine is created or a component compiled. One at a time leaves cores free for calls.
     compiling: Mutex<()>,
     pub(crate) capacity: InstanceCapacity,
     pub(crate) places: InstanceSlots,
-    /// Places of instances that wait for a call.
+    /// Permits for idle instances.
     pub(crate) reserve: Arc<Semaphore>,
-    /// For the files of each gate.
     pub(crate) threads: FileThreadPools,
 }
 
-/// Loads gates and runs them.
 #[derive(Clone)]
 pub struct Sandbox {
     shared: Arc<SandboxState>,
 }
 
 impl Sandbox {
-    /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
-    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep,
-    /// `embedded` the components in the program, `limits` what the system lets this process have.
+    /// Creates a sandbox. `cache` is a private folder for compiled gates and the index, with at most `cap` bytes of
+    /// compiled gates. The engine is created when the first gate needs it.
     pub fn new(
         cache: &Path,
         cap: u64,
@@ -128,7 +116,7 @@ impl Sandbox {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Makes a gate of a file. Blocking: it reads, and compiles, a file that it does not know yet.
+    /// Loads a gate from a file. Blocks: a file that is not in the index is read and compiled.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
@@ -143,7 +131,7 @@ impl Sandbox {
             None => {
                 let (ComponentInfo { digest, ask, .. }, ready) =
                     self.shared.read(file, |digest| check_pin(pin, digest))?;
-                // A file that was replaced while it was read is looked at again next time.
+                // If the file changed while it was read, do not record it; the next load reads it again.
                 if self.stamp(file).is_ok_and(|now| now == stamp) {
                     self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
                 }
@@ -155,19 +143,16 @@ impl Sandbox {
         Gate::new(name, version, settings, Arc::clone(&self.shared))
     }
 
-    /// From now on keeps compiled functions for the next build of a gate, in the cache's folder. Without effect once a
-    /// gate was compiled. Blocking.
+    /// Caches compiled functions to speed up the next build of a gate. Call it before the first compilation. Blocks.
     pub fn enable_function_cache(&self, cache: &Path) {
         self.shared.functions.get_or_init(|| Arc::new(FunctionCache::open(cache::functions(cache))));
     }
 
-    /// What a gate's file is known by: as it is now, or in the program.
     pub fn stamp(&self, file: &Path) -> io::Result<FileStamp> {
         self.shared.embedded.stamp(file)
     }
 
-    /// From now on at most so many bytes of compiled gates are kept, or those of the one that was used last.
-    /// Blocking.
+    /// Limits the cache of compiled gates to `cap` bytes; the most recently used gate always stays. Blocks.
     pub fn set_code_cap(&self, cap: u64) {
         self.shared.cap.store(cap, Ordering::Relaxed);
         self.shared.machine_code.shrink(cap);
@@ -175,7 +160,7 @@ impl Sandbox {
 }
 
 impl SandboxState {
-    /// A component ready to run, from machine code where there is some, else from the file.
+    /// Returns the component, from machine code if possible, otherwise from the file.
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<LoadedComponent, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
         let runtime = self.runtime(file)?;
@@ -184,13 +169,12 @@ impl SandboxState {
         }
         let same = |found: &str| match found == digest {
             true => Ok(()),
-            false => Err("was replaced, and the version that is served is no longer at hand".into()),
+            false => Err("was replaced, and the served version is no longer available".into()),
         };
         self.read(file, same).map(|(_, ready)| ready)
     }
 
-    /// Reads a file: its digest, and its component, compiled if need be. A file whose digest is not
-    /// admitted is not even compiled.
+    /// Reads and, if necessary, compiles a file. `admit` sees the digest first and can reject the file.
     fn read(
         &self,
         file: &Path,
@@ -244,11 +228,11 @@ pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that the host has what the component imports, and the component what the host calls.
+/// Checks that the host provides all imports and the component all exports of the contract.
 fn link(runtime: Arc<WasmRuntime>, component: &Component) -> Result<LoadedComponent, String> {
     let pre = runtime.linker.instantiate_pre(component).and_then(|pre| GatePre::new(&pre));
     let pre = pre.map_err(|error| {
-        format!("does not fit the contract {}: {}", abi::CURRENT, quoted(&format!("{error:#}"), 400))
+        format!("does not match the contract {}: {}", abi::CURRENT, quoted(&format!("{error:#}"), 400))
     })?;
     Ok(LoadedComponent { runtime, pre })
 }

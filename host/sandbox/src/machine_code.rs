@@ -1,9 +1,8 @@
-//! Compiled components on disk: one file per component and engine, mapped into memory, never rewritten.
+//! Compiled components on disk, one file per component and engine, mapped into memory and never modified.
 //!
-//! What lies here is native code that the host will run, so the folder belongs to us alone (mode 0700),
-//! files in it appear whole (temporary file and rename) and are never accepted from anywhere else. Each file ends with
-//! a checksum, which is compared when the code is first mapped.
-//! This is the one module of the host with unsafe code.
+//! The host runs this code, so the folder is private (mode 0700), files are replaced only by rename, and other files
+//! are rejected unless a package installed them. A checksum is verified before mapping. No other module of the host
+//! uses unsafe code.
 
 mod checksum;
 mod packaged;
@@ -26,23 +25,20 @@ use wasmtime::{Engine, component::Component};
 
 use crate::private_folders;
 
-/// Another number whenever files have another form, which gives them other names.
+/// Part of each file's name. Increase it when the file format changes.
 const FORMAT_VERSION: u8 = 2;
 
-/// The time of last use is noted at most this often.
+/// Minimum time between two updates of a file's last use.
 const MIN_TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A temporary file of this age belongs to a process that ended before it could rename it.
+/// Age at which a temporary file must belong to a process that has ended.
 const MAX_TEMP_FILE_AGE: Duration = Duration::from_secs(3600);
 
-/// The folder of compiled components.
 pub(crate) struct MachineCode {
     folder: PathBuf,
-    /// Folders of machine code that packages brought along.
     packaged: OnceLock<Vec<PathBuf>>,
-    /// Damaged files that could not be removed.
     damaged: Mutex<BTreeSet<PathBuf>>,
-    /// True once it was reported that the folder cannot be written.
+    /// True once a failed write has been logged.
     unwritable: AtomicBool,
 }
 
@@ -56,7 +52,7 @@ impl MachineCode {
         }
     }
 
-    /// The component of this digest if it was compiled before by an engine like this one: here, or for a package.
+    /// Returns the component if a compatible engine compiled it, here or for a package.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         self.load_own(engine, digest).or_else(|| self.load_packaged(engine, digest))
     }
@@ -70,7 +66,7 @@ impl MachineCode {
             match open(engine, digest, &path) {
                 Ok(component) => Some(component),
                 Err(why) => {
-                    tracing::info!(path = %path.display(), "packaged machine code does not fit, so the gate is compiled: {why}");
+                    tracing::info!(path = %path.display(), "packaged machine code does not match this engine; compiling the gate: {why}");
                     None
                 }
             }
@@ -79,7 +75,7 @@ impl MachineCode {
 
     fn load_own(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
-        // Who can write beside the folder can put another one in its place.
+        // A user with write access to the parent could replace the folder.
         let beside = self.folder.parent().is_none_or(private_folders::is_private);
         if !beside || !private_folders::is_private(&self.folder) || !path.exists() {
             return None;
@@ -93,21 +89,20 @@ impl MachineCode {
                 Some(component)
             }
             Err(MachineCodeError::Damaged) => {
-                tracing::warn!(path = %path.display(), "compiled gate is damaged (its checksum does not match) and is compiled again");
+                tracing::warn!(path = %path.display(), "compiled gate is damaged (its checksum does not match); compiling it again");
                 if fs::remove_file(&path).is_err() {
                     lock(&self.damaged).insert(path);
                 }
                 None
             }
             Err(MachineCodeError::Unfit(why)) => {
-                tracing::warn!(path = %path.display(), "compiled gate is unusable and will be made again: {why}");
+                tracing::warn!(path = %path.display(), "compiled gate is unusable; compiling it again: {why}");
                 None
             }
         }
     }
 
-    /// Compiles a component and stores the result. A folder that cannot be written costs the next start
-    /// its speed, not this one its gate.
+    /// Compiles a component and stores the machine code. If storing fails, the next start compiles again.
     pub(crate) fn compile(&self, engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<Component> {
         let code = engine.precompile_component(wasm)?;
         let path = self.path(engine, digest);
@@ -120,16 +115,15 @@ impl MachineCode {
             }
             Err(why) => {
                 if !self.unwritable.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(folder = %self.folder.display(), "compiled gates cannot be stored, so every start compiles them again: {why}");
+                    tracing::warn!(folder = %self.folder.display(), "cannot store compiled gates; every start compiles them again: {why}");
                 }
                 from_memory(engine, &content)
             }
         }
     }
 
-    /// Removes what was used longest ago, until the rest has at most `cap` bytes; what was used last stays
-    /// in any case. Another host may have a file mapped: its mapping outlives the name, and what it loads
-    /// anew it compiles anew.
+    /// Removes the least recently used files until `cap` bytes remain, but never the last one. Other hosts keep their
+    /// mappings.
     pub(crate) fn shrink(&self, cap: u64) {
         if !private_folders::is_private(&self.folder) {
             return;
@@ -153,17 +147,15 @@ impl MachineCode {
         }
     }
 
-    /// How many compiled components there are, and the bytes that they take.
     pub(crate) fn size(&self) -> (usize, u64) {
         let code = self.files().into_iter().filter(|(path, _)| is_code(path));
         code.fold((0, 0), |(files, bytes), (_, meta)| (files + 1, bytes + meta.len()))
     }
 
-    /// Removes them all.
     pub(crate) fn clean(&self) -> std::io::Result<()> {
         for (path, _) in self.files() {
             match fs::remove_file(path) {
-                // Another host was faster.
+                // Another host already removed it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 done => done?,
             }
@@ -171,7 +163,6 @@ impl MachineCode {
         Ok(())
     }
 
-    /// What we put into the folder: compiled components, and temporary files on their way to be one.
     fn files(&self) -> Vec<(PathBuf, fs::Metadata)> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let files = entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)));
@@ -195,24 +186,22 @@ impl MachineCode {
     }
 }
 
-/// Returns name and content of the file of machine code that packages bring along for a component.
+/// Compiles a component for a package. Returns the name and content of the file.
 pub(crate) fn packaged(engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<(String, Vec<u8>)> {
     let code = engine.precompile_component(wasm)?;
     Ok((packaged::name(digest), checksum::with_checksum(digest, code)))
 }
 
-/// Why a file of machine code is not used.
 #[derive(Debug, thiserror::Error)]
 enum MachineCodeError {
-    /// Its checksum is another one.
     #[error("its checksum does not match")]
     Damaged,
-    /// It cannot be read, or is not for this engine.
+    /// Unreadable, or compiled for another engine.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// Maps a file whose checksum matches.
+/// Verifies the checksum and maps the file.
 fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, MachineCodeError> {
     if !checksum::is_whole(digest, path).map_err(|error| MachineCodeError::Unfit(error.to_string()))? {
         return Err(MachineCodeError::Damaged);
@@ -220,12 +209,11 @@ fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, Machine
     map(engine, path).map_err(|error| MachineCodeError::Unfit(format!("{error:#}")))
 }
 
-/// Whether a file is a compiled component.
 fn is_code(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "cwasm")
 }
 
-/// Marks a file as used, for [`MachineCode::shrink`]. A file that cannot be marked is compiled again one day.
+/// Updates a file's last use for [`MachineCode::shrink`]. On failure, the file may be removed early.
 fn note_use(path: &Path) {
     let age = fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(|used| used.elapsed().ok());
     if age.is_some_and(|age| age > MIN_TOUCH_INTERVAL) {
@@ -235,17 +223,16 @@ fn note_use(path: &Path) {
 
 #[allow(unsafe_code, reason = "loading our own compiled code, see SAFETY")]
 fn from_memory(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes come from this engine's compiler, in this process, a moment ago. What follows them is not
-    // part of the ELF file that wasmtime reads.
+    // SAFETY: this engine's compiler just produced the bytes in this process. The checksum after them is not part of
+    // the ELF file that wasmtime reads.
     unsafe { Component::deserialize(engine, code) }
 }
 
 #[allow(unsafe_code, reason = "mapping our own compiled code, see SAFETY")]
 fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written whole by `store`, from bytes that this engine's compiler produced,
-    // into a folder that only this user can write; it is replaced by rename only, so a mapping of it
-    // never changes. Or it is of a package, which only those can write who can write this program. Its checksum was compared a moment ago. wasmtime itself checks version and configuration in the
-    // file's header.
+    // SAFETY: `store` wrote code from this engine's compiler into a folder that only this user can write, and replaces
+    // files only by rename, so the mapping never changes. Only users who can write this program can write a package's
+    // file. The checksum was just verified, and wasmtime checks version and configuration in the header.
     unsafe { Component::deserialize_file(engine, path) }
 }
 

@@ -1,10 +1,9 @@
-//! Folders that belong to this user alone: what the host maps and runs, and what it believes without looking
-//! again, comes from nowhere else.
+//! Folders that only this user can access, for code that the host runs and data that it trusts.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
-/// Makes a folder that only this user can read and write. One that others could write to is emptied of
-/// machine code first, for nobody knows who put it there; one of somebody else is an error.
+/// Creates a folder that only this user can access. Removes machine code from one that others could write. Fails if
+/// another user owns it.
 pub(crate) fn create(folder: &Path) -> io::Result<()> {
     gatehouse_files::make_private(folder)?;
     if is_private(folder) {
@@ -19,7 +18,6 @@ pub(crate) fn create(folder: &Path) -> io::Result<()> {
     if is_private(folder) { Ok(()) } else { Err(io::Error::other("the folder belongs to another user")) }
 }
 
-/// Whether the folder is ours and nobody else can write into it.
 pub(crate) fn is_private(folder: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
     fs::metadata(folder).is_ok_and(|meta| meta.mode() & 0o077 == 0 && meta.uid() == me)
@@ -49,7 +47,7 @@ mod tests {
         let folder = parent.path().join("machine-code");
         create(&folder).expect("made");
         assert!(is_private(&folder));
-        // Only the system's administrator can give a folder away.
+        // Only root can change a folder's owner.
         if std::os::unix::fs::chown(&folder, Some(12_345), None).is_ok() {
             assert!(!is_private(&folder));
         }

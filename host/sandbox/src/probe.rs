@@ -1,5 +1,4 @@
-//! A call that is made to judge the gate. It says what a client never learns: whether the gate answered, or
-//! was ended, and how much memory it took.
+//! Test calls that report more than a client sees: failures of the gate and its memory use.
 
 use gatehouse_core::{
     CallDeadline, Reply,
@@ -13,29 +12,23 @@ use crate::{
     instance::{GateInstance, broken, explain},
 };
 
-/// How a probe ended.
 #[derive(Debug)]
 pub enum ProbeOutcome {
-    /// The tool replied.
     Replied(Reply),
-    /// The gate said, in its own words, why it could not.
     Faulted(Fault),
-    /// The gate did not answer: it trapped, ran into a limit, or broke the contract.
+    /// The gate trapped, reached a limit or violated the contract.
     Failed(Fault),
 }
 
-/// One call and what became of it.
 #[derive(Debug)]
 pub struct ProbeReport {
-    /// How it ended.
     pub outcome: ProbeOutcome,
-    /// Bytes of linear memory it had at its end.
+    /// Bytes of linear memory at the end.
     pub memory: usize,
 }
 
 impl Gate {
-    /// Calls a tool, known to the gate or not, without a client and so without any engine. The arguments
-    /// are not checked.
+    /// Calls a tool without a client or engines. Neither the tool's name nor the arguments are validated.
     pub async fn try_out(&self, tool: &str, arguments: &str, params: &str) -> ProbeReport {
         let failed = |fault| ProbeReport { outcome: ProbeOutcome::Failed(fault), memory: 0 };
         let ready = match self.component().await {
@@ -62,8 +55,7 @@ impl Gate {
         };
         let GateInstance { store, exports, .. } = &mut instance;
         let call = exports.call(store, request);
-        let slow =
-            || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}.", limits.time));
+        let slow = || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}", limits.time));
         let outcome = match tokio::time::timeout_at(deadline, call).await {
             Ok(Ok(reply)) => ProbeOutcome::Replied(reply),
             Ok(Err(GuestError::Fault(fault))) => ProbeOutcome::Faulted(fault),

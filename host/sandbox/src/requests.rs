@@ -1,4 +1,4 @@
-//! What a client has a gate do, each with what it gives the gate and what comes back.
+//! Requests that an instance can serve.
 
 use std::sync::Arc;
 
@@ -17,12 +17,10 @@ use crate::{
     state::State,
 };
 
-/// Something that an instance does.
+/// A request to a gate's exports.
 pub(crate) trait InstanceRequest: Send {
-    /// What comes of it.
     type Answer: Send;
 
-    /// Has the guest do it.
     fn run(
         self,
         gate: &dyn ContractExports,
@@ -38,9 +36,7 @@ impl InstanceRequest for ToolCall {
     }
 }
 
-/// A reply of a tool is filtered.
 pub(crate) struct FilterReply {
-    /// The call that it is the reply of.
     pub(crate) call: ToolCall,
     pub(crate) tool: Arc<ToolEntry>,
     pub(crate) reply: Reply,
@@ -58,7 +54,6 @@ impl InstanceRequest for FilterReply {
     }
 }
 
-/// Resources are listed.
 pub(crate) struct ListResources<'a> {
     pub(crate) params: &'a str,
     pub(crate) cursor: Option<&'a str>,
@@ -76,7 +71,6 @@ impl InstanceRequest for ListResources<'_> {
     }
 }
 
-/// A resource is read.
 pub(crate) struct ReadResource<'a> {
     pub(crate) params: &'a str,
     pub(crate) uri: &'a str,
@@ -94,7 +88,6 @@ impl InstanceRequest for ReadResource<'_> {
     }
 }
 
-/// When a resource changes is asked.
 pub(crate) struct GetChangesIn<'a> {
     pub(crate) params: &'a str,
     pub(crate) uri: &'a str,
@@ -112,11 +105,9 @@ impl InstanceRequest for GetChangesIn<'_> {
     }
 }
 
-/// A prompt is made.
 pub(crate) struct GetPrompt<'a> {
     pub(crate) params: &'a str,
     pub(crate) name: &'a str,
-    /// JSON.
     pub(crate) arguments: &'a str,
 }
 
@@ -132,7 +123,6 @@ impl InstanceRequest for GetPrompt<'_> {
     }
 }
 
-/// What is typed is completed.
 pub(crate) struct CompleteArgument<'a> {
     pub(crate) params: &'a str,
     pub(crate) typed: CompletionRequest,

@@ -1,5 +1,4 @@
-//! What a gate does for clients: as a source it lists its tools and runs them, filters replies, and answers for resources and
-//! prompts. Each is an instance's work, with the same turns, places, limits and end.
+//! Implements [`Source`] for gates. Every request runs in an instance, with the same queue, slots and limits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +28,7 @@ use crate::{
 };
 
 impl Gate {
-    /// Has an instance do something for a client, when it is this gate's turn and there is a place for it.
+    /// Runs a request in an instance once this gate has a turn and the pool a slot.
     async fn serve<R: InstanceRequest>(
         &self,
         context: &Arc<CallContext>,
@@ -49,7 +48,6 @@ impl Gate {
     }
 }
 
-/// A call as the gate that serves it sees it.
 fn as_seen(
     context: &CallContext,
     tool: &ToolEntry,
@@ -96,7 +94,7 @@ impl Source for Gate {
         let listing = check_threads::run(self.id(), move |_| {
             listing.clean();
             listing.check().map_err(|why| broken(&name, &why.to_string()))?;
-            // Checked before it is learnt: what the index knows needs no check at the next start.
+            // Check before storing: the next start trusts the index and skips the check.
             let schema = Schema::new(Arc::clone(&listing.params_schema));
             schema.check(&given, "parameter").map_err(Fault::invalid)?;
             Ok::<_, Fault>(listing)

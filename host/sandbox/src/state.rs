@@ -1,4 +1,4 @@
-//! Everything one running gate can reach. Reading this struct is knowing the sandbox.
+//! Host state of one instance: everything the guest has access to.
 
 use std::sync::Arc;
 
@@ -27,38 +27,30 @@ use crate::{
     },
 };
 
-/// The most random bytes a guest may ask for at once.
 const MAX_RANDOM: u64 = 64 << 10;
 
-/// Host objects (streams, pollables) that a guest may hold.
+/// Maximum host objects (streams, pollables) that a guest can hold.
 pub(crate) const MAX_HANDLES: usize = 1 << 10;
 
-/// The host side of one instance: of one call, or, where instances are reused, of one after the other.
 pub(crate) struct State {
-    /// The capabilities, each with its grant.
     pub(crate) capabilities: Capabilities,
-    /// Memory and tables.
     pub(crate) caps: ResourceCaps,
-    /// What the host holds for the guest, of whatever kind.
+    /// Host memory held for the guest.
     pub(crate) budget: ByteBudget,
-    /// When the call that runs has to be over.
     pub(crate) deadline: CallDeadline,
-    /// Clocks, randomness, captured output, and the folders that presets.toml shows to the gate; no other
-    /// file, no variable, no socket.
+    /// Clocks, randomness, captured output and the configured folders, nothing else.
     wasi: WasiCtx,
     wasi_http: WasiHttpCtx,
-    /// Requests by `wasi:http`: through the capability `http`.
+    /// Sends `wasi:http` requests through the capability `http`.
     outgoing: OutgoingHandler,
     table: ResourceTable,
-    /// What the objects in the table take of the budget.
     ledger: ResourceLedger,
     file_guard: FileGuard,
-    /// What the guest wrote to standard error and output.
     output: OutputCapture,
 }
 
 impl State {
-    /// Faults where one of the folders cannot be opened.
+    /// Creates the state. Fails if a folder cannot be opened.
     pub(crate) fn new(
         facts: InstanceContext,
         folders: &[GuestFolder],
@@ -67,7 +59,7 @@ impl State {
         let output = OutputCapture::new(facts.limits.output);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
-        // Made a byte at a time, in one call that no deadline interrupts.
+        // The host generates random bytes one at a time, and no deadline interrupts that.
         wasi.max_random_size(MAX_RANDOM);
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
         for folder in folders {
@@ -101,8 +93,7 @@ impl State {
         })
     }
 
-    /// Forgets the former call and takes up this one. What the guest has in its memory stays, and so do its
-    /// share of memory, the handles that it holds, and what they take of the budget.
+    /// Resets the state for the next call. The guest's memory, its handles and their share of the budget stay.
     pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.capabilities = Capabilities::new(facts, &self.budget);
         self.outgoing = self.capabilities.http.outgoing();
@@ -112,19 +103,17 @@ impl State {
         self.output.clear();
     }
 
-    /// `wasi:filesystem`, guarded.
     pub(crate) fn files(&mut self) -> GuardedFilesystem<'_> {
         let inner = WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table };
         GuardedFilesystem { inner, guard: &mut self.file_guard, ledger: &mut self.ledger }
     }
 
-    /// `wasi:http`, guarded.
     pub(crate) fn guarded_http(&mut self) -> http::GuardedHttp<'_> {
         let (ctx, table) = (&mut self.wasi_http, &mut self.table);
         http::GuardedHttp { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
     }
 
-    /// What the guest wrote at its end, for the message of a trap.
+    /// Returns the end of the guest's output, for the message of a trap.
     pub(crate) fn last_words(&self) -> String {
         last_words(&self.output.text())
     }
@@ -136,18 +125,15 @@ impl WasiView for State {
     }
 }
 
-/// Caps memory and tables over the whole instance, and remembers that it did: the guest only sees an
-/// allocation fail, and its trap says nothing of the reason.
+/// Limits memory and tables of an instance and records refusals, because the guest's trap does not name the cause.
 pub(crate) struct ResourceCaps {
     memory: usize,
-    /// Bytes of linear memory, all memories together.
     memory_left: usize,
-    /// Elements, all tables together.
     elements_left: usize,
-    /// What this instance takes of the memory that all instances share.
+    /// Share of the memory of all instances.
     shared: ByteReservation,
     pub(crate) memory_refused: bool,
-    /// True if other instances have the memory.
+    /// True if other instances use the remaining memory.
     pub(crate) shared_refused: bool,
     pub(crate) elements_refused: bool,
 }
@@ -165,18 +151,16 @@ impl ResourceCaps {
         }
     }
 
-    /// Whether more than half of the memory is taken.
     pub(crate) fn half_full(&self) -> bool {
         self.memory_left < self.memory / 2
     }
 
-    /// Bytes of linear memory that are taken.
     pub(crate) fn memory_used(&self) -> usize {
         self.memory - self.memory_left
     }
 }
 
-/// Takes what something grows by out of what is left.
+/// Subtracts growth from `left`. Returns `false` if too little is left.
 fn take(left: &mut usize, current: usize, desired: usize) -> bool {
     match left.checked_sub(desired.saturating_sub(current)) {
         Some(rest) => {

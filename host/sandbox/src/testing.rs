@@ -1,4 +1,4 @@
-//! What the tests of this crate stand on: ports behind which there is nothing.
+//! Ports for tests that fail every request.
 
 use std::sync::Arc;
 
@@ -27,11 +27,10 @@ use gatehouse_core::{
 
 use crate::{ModelPorts, Ports};
 
-/// Nothing that a gate could reach.
 struct Nothing;
 
 fn nothing<T>() -> Result<T, Fault> {
-    Err(Fault::unavailable("There is nothing."))
+    Err(Fault::unavailable("not available in this test"))
 }
 
 impl Clock for Nothing {
@@ -40,7 +39,6 @@ impl Clock for Nothing {
     }
 }
 
-/// Ports of which every method gives the same.
 macro_rules! nothing_of {
     ($($port:ident { $($name:ident($($kind:ty),*) -> $result:ty;)+ })+) => {$(
         #[async_trait]
@@ -145,7 +143,6 @@ impl TokenCounter for Nothing {
     }
 }
 
-/// Ports behind which there is nothing.
 pub(crate) fn ports() -> Ports {
     let nothing = || Arc::new(Nothing);
     let models = ModelPorts { llm: nothing(), embedder: nothing(), tokens: nothing() };

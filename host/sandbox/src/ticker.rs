@@ -1,5 +1,4 @@
-//! The clock that running guests look at. It ticks while any guest runs and sleeps when none does, so
-//! that an idle host uses no processor time.
+//! The epoch clock that interrupts running guests. It ticks only while guests run, so an idle host uses no CPU time.
 
 use std::{
     sync::{
@@ -12,11 +11,10 @@ use std::{
 
 use wasmtime::Engine;
 
-/// How often running guests look at the clock. Two milliseconds keep a deadline within a few
-/// milliseconds of its mark and cost nothing measurable on short calls.
+/// Interval at which guests check their deadline: precise enough, with no measurable cost on short calls.
 const TICK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Ticks without a guest before the clock sleeps; waking it costs more than a tick.
+/// Ticks without a guest before the clock sleeps. Waking it costs more than a tick.
 const LINGER_TICKS: u32 = 500;
 
 #[derive(Default)]
@@ -26,13 +24,13 @@ struct TickerState {
     closed: AtomicBool,
 }
 
-/// Increments the engine's epoch. Ends with the value.
+/// Increments the engine's epoch. Dropping it stops the thread.
 pub(crate) struct Ticker {
     shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Keeps the clock ticking while it lives.
+/// Keeps the clock ticking until it is dropped.
 pub(crate) struct GuestGuard<'a>(&'a TickerState);
 
 impl Ticker {
@@ -43,11 +41,11 @@ impl Ticker {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Says that a guest runs, until the answer is dropped.
+    /// Starts the clock if it sleeps, and keeps it ticking until the guard is dropped.
     pub(crate) fn enter_guest(&self) -> GuestGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
-        // The clock announces its sleep before it looks at `running` a last time, and here `running` is
-        // raised before the announcement is looked at: one of the two sees the other.
+        // The clock sets `asleep` before it checks `running`; this function increments `running` before it checks
+        // `asleep`. At least one sees the other's write.
         if self.shared.asleep.load(SeqCst) {
             self.wake();
         }
@@ -72,7 +70,7 @@ impl Drop for Ticker {
         self.shared.closed.store(true, SeqCst);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // It ends within a tick; a panic in it has been printed already.
+            // The thread ends within a tick. A panic in it has already been printed.
             drop(thread.join());
         }
     }

@@ -1,5 +1,5 @@
-//! Traps in a row, counted by a gate's name and the digest of its content: a file that is touched, or written
-//! again as it was, is read anew and counts on.
+//! Counts consecutive traps by gate name and content digest. A file that is rewritten with the same content continues
+//! its count.
 
 use std::{
     collections::HashMap,
@@ -11,19 +11,17 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Traps in a row after which a version is not fit to stay.
+/// Consecutive traps after which a version is unfit.
 const MAX_TRAPS: u32 = 3;
 
-/// How the calls of one version end.
 #[derive(Default)]
 pub(crate) struct TrapCounter {
     in_a_row: AtomicU32,
-    /// Cancelled when there were too many of them.
+    /// Cancelled after [`MAX_TRAPS`] traps in a row.
     unfit: CancellationToken,
 }
 
 impl TrapCounter {
-    /// Takes note of how a call ended.
     pub(crate) fn observe(&self, trapped: bool) {
         if !trapped {
             self.in_a_row.store(0, Ordering::Relaxed);
@@ -32,18 +30,16 @@ impl TrapCounter {
         }
     }
 
-    /// Ends when calls have trapped three times in a row.
     pub(crate) async fn wait_until_unfit(&self) {
         self.unfit.cancelled().await;
     }
 }
 
-/// The counts of all versions that are in use or on trial.
 #[derive(Default)]
 pub(crate) struct TrapCounters(Mutex<HashMap<(String, String), Weak<TrapCounter>>>);
 
 impl TrapCounters {
-    /// The count of a version, shared with whoever holds it already.
+    /// Returns the counter of a version; callers share one per version.
     pub(crate) fn for_version(&self, gate: &str, digest: &str) -> Arc<TrapCounter> {
         let mut counts = gatehouse_core::lock(&self.0);
         counts.retain(|_, traps| traps.strong_count() > 0);

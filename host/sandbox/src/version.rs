@@ -1,4 +1,4 @@
-//! One content of a gate's file: what stays the same whatever presets.toml says about the gate.
+//! One version of a gate's file, independent of the gate's settings in presets.toml.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,23 +12,18 @@ use crate::{
     traps::TrapCounter,
 };
 
-/// A component. Loading is lazy: until a call needs it, only what stands here is known.
 pub(crate) struct GateVersion {
-    /// The component's file.
     pub(crate) file: PathBuf,
-    /// The file as it was when this version was read.
+    /// Stamp from when this version was read.
     pub(crate) stamp: FileStamp,
-    /// SHA-256 of the file, hexadecimal.
     pub(crate) digest: String,
-    /// What it imports.
     pub(crate) ask: RequestedCapabilities,
-    /// How its calls end.
     pub(crate) traps: Arc<TrapCounter>,
     ready: OnceCell<LoadedComponent>,
 }
 
 impl GateVersion {
-    /// `ready` is the component where it has been loaded on the way.
+    /// Creates a version. `ready` is the component if it is already loaded.
     pub(crate) fn new(
         (file, stamp): (PathBuf, FileStamp),
         digest: String,
@@ -39,7 +34,6 @@ impl GateVersion {
         Arc::new(Self { file, stamp, digest, ask, traps, ready: OnceCell::new_with(ready) })
     }
 
-    /// The component, loaded on first use.
     pub(crate) async fn component(
         self: &Arc<Self>,
         shared: &Arc<SandboxState>,

@@ -1,5 +1,4 @@
-//! What the providers of embeddings have in common: many texts become a few requests, and what comes back is
-//! checked before anybody compares it.
+//! Embedding requests of all providers: batches the texts and validates the vectors.
 
 use std::{borrow::Cow, pin::Pin};
 
@@ -14,36 +13,31 @@ use tokio::time::Instant;
 
 use crate::provider::Provider;
 
-/// The most numbers of a vector; the largest models have half of it.
+/// Maximum dimension of a vector; the largest models use half.
 const MAX_DIMENSION: usize = 8192;
 
-/// Requests of one call at the same time; the provider's own limit holds for all calls together.
+/// Maximum concurrent requests of one call. The provider's own limit covers all calls.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
 
-/// One request may hold so much.
 pub(crate) struct BatchLimits {
-    /// Texts.
     pub(crate) texts: usize,
-    /// Bytes of all texts. A token has a byte at least, so it bounds tokens too.
+    /// Bytes of all texts. Also limits tokens, because each has at least one byte.
     pub(crate) bytes: usize,
 }
 
-/// How a provider is asked for vectors.
+/// The embedding API of a provider.
 pub(crate) trait EmbeddingApi: Send + Sync {
-    /// What one request may hold.
     const LIMITS: BatchLimits;
 
-    /// The text as it is sent: with a prefix that the model wants, without what it would not read.
+    /// Adds the prefix that the model expects and cuts off what it would not read.
     fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str>;
 
-    /// Path and body of a request.
     fn request(&self, texts: &[&str], purpose: EmbeddingPurpose) -> (String, Value);
 
-    /// The vectors in an answer, in the order of the texts; none where the answer is in the wrong form.
+    /// Parses vectors in the order of the texts. `None` if the form is wrong.
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>>;
 }
 
-/// A provider of embeddings.
 pub(crate) struct ProviderEmbedder<A> {
     pub(crate) provider: Provider,
     /// `provider/model`.
@@ -57,7 +51,7 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
         &self.model
     }
 
-    /// In as few requests as the limits allow. Blank texts are not sent and have no vector.
+    /// Sends as few requests as possible. Blank texts are not sent and have no vector.
     async fn embed(
         &self,
         texts: &[String],
@@ -100,7 +94,7 @@ impl<A: EmbeddingApi> ProviderEmbedder<A> {
         let (path, body) = api.request(texts, purpose);
         let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
         let vectors =
-            api.vectors(answer).ok_or_else(|| no_vectors(provider, "something that holds no vectors"))?;
+            api.vectors(answer).ok_or_else(|| no_vectors(provider, "a response without vectors"))?;
         if vectors.len() != texts.len() {
             return Err(no_vectors(
                 provider,
@@ -109,18 +103,18 @@ impl<A: EmbeddingApi> ProviderEmbedder<A> {
         }
         vectors
             .into_iter()
-            .map(|vector| unit(vector).ok_or_else(|| no_vectors(provider, "a vector of no sensible length")))
+            .map(|vector| unit(vector).ok_or_else(|| no_vectors(provider, "an invalid vector")))
             .collect()
     }
 }
 
 fn no_vectors(provider: &Provider, what: &str) -> Fault {
-    Fault::internal(format!("{} answered with {what}.", provider.subject()))
-        .hint("Check that the model named in [models] is one for embeddings.")
+    Fault::internal(format!("{} answered with {what}", provider.subject()))
+        .hint("Check that the model in [models] is an embedding model.")
 }
 
-/// A vector of length 1; none of zeros, which says nothing. The outer none: it is no vector.
-#[allow(clippy::option_option, reason = "one for the answer, one for the vector")]
+/// Normalizes a vector to length 1. Returns `Some(None)` if it is all zeros, and `None` if it is invalid.
+#[allow(clippy::option_option, reason = "the outer option is validity, the inner one the vector")]
 fn unit(mut vector: Vec<f32>) -> Option<EmbeddingVector> {
     if vector.is_empty() || vector.len() > MAX_DIMENSION || vector.iter().any(|x| !x.is_finite()) {
         return None;
@@ -133,7 +127,7 @@ fn unit(mut vector: Vec<f32>) -> Option<EmbeddingVector> {
     Some(Some(vector))
 }
 
-/// Runs of texts that fit into a request; a text that is too long alone is one alone.
+/// Splits texts into batches. A text over the limits gets its own batch.
 fn batches<'a, 'b>(texts: &'a [&'b str], limits: &BatchLimits) -> Vec<&'a [&'b str]> {
     let mut all = Vec::new();
     let mut rest = texts;
@@ -150,7 +144,6 @@ fn batches<'a, 'b>(texts: &'a [&'b str], limits: &BatchLimits) -> Vec<&'a [&'b s
     all
 }
 
-/// The array of numbers that a pointer names.
 pub(super) fn numbers(value: &Value) -> Option<Vec<f32>> {
     value.as_array()?.iter().map(|number| Some(number.as_f64()? as f32)).collect()
 }

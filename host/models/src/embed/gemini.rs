@@ -1,4 +1,4 @@
-//! `:batchEmbedContents` of Gemini.
+//! Gemini's `:batchEmbedContents`.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::batch::{self, BatchLimits, EmbeddingApi};
 
-/// Numbers of a vector: the model has 3,072 of which the first 768 keep nearly all it knows.
+/// The first 768 of the model's 3,072 numbers retain nearly all information.
 const DIMENSION: usize = 768;
 
-/// The model reads 2,048 tokens; more than 16 bytes a token are not text.
+/// The model reads 2,048 tokens. More than 16 bytes per token are not text.
 const MAX_BYTES: usize = 32 << 10;
 
 pub(crate) struct GeminiEmbeddings {
@@ -19,7 +19,7 @@ pub(crate) struct GeminiEmbeddings {
 }
 
 impl EmbeddingApi for GeminiEmbeddings {
-    /// It takes a hundred texts at once.
+    /// The API accepts 100 texts per request.
     const LIMITS: BatchLimits = BatchLimits { texts: 100, bytes: 512 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {

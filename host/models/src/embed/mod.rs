@@ -1,4 +1,4 @@
-//! Embedding providers, one file each: what they are sent and how their answers are read. The rest they have in common.
+//! Embedding providers: a file per provider, with requests and responses, and `batch` for all.
 
 mod batch;
 pub(crate) mod gemini;

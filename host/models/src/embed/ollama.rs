@@ -1,4 +1,4 @@
-//! `POST /api/embed` of Ollama.
+//! Ollama's `POST /api/embed`.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::batch::{self, BatchLimits, EmbeddingApi};
 
-/// Ollama cuts a text to what the model has room for; more than this no model of embeddings has.
+/// No embedding model has a larger context. Ollama truncates texts to it.
 const MAX_BYTES: usize = 32 << 10;
 
 pub(crate) struct OllamaEmbeddings {
@@ -15,10 +15,10 @@ pub(crate) struct OllamaEmbeddings {
 }
 
 impl EmbeddingApi for OllamaEmbeddings {
-    /// It has no limits of its own, and may run on this machine's processor: small requests show progress.
+    /// Ollama may run on this machine's CPU. Small requests make progress visible.
     const LIMITS: BatchLimits = BatchLimits { texts: 32, bytes: 128 << 10 };
 
-    /// The default model was trained with a prefix for each side of a search; the others know none.
+    /// The default model was trained with these prefixes; other models have no prefix.
     fn prepare<'a>(&self, text: &'a str, purpose: EmbeddingPurpose) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         match (self.model.starts_with("nomic-embed-text"), purpose) {

@@ -1,4 +1,4 @@
-//! `POST /embeddings` of OpenAI, and of servers that speak its API.
+//! `POST /embeddings` of OpenAI and compatible servers.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::batch::{self, BatchLimits, EmbeddingApi};
 
-/// The most tokens of a text; a longer one would fail the whole request.
+/// Maximum tokens of a text. A longer one fails the whole request.
 const MAX_TOKENS: usize = 8191;
 
-/// A text of more bytes is cut before its tokens are counted.
+/// Longer texts are cut before their tokens are counted.
 const MAX_BYTES: usize = 128 << 10;
 
 pub(crate) struct OpenAiEmbeddings {
@@ -19,7 +19,7 @@ pub(crate) struct OpenAiEmbeddings {
 }
 
 impl EmbeddingApi for OpenAiEmbeddings {
-    /// It takes 2,048 texts and 300,000 tokens; answers of so many vectors would be too large.
+    /// The API accepts 2,048 texts and 300,000 tokens, but the response would be too large.
     const LIMITS: BatchLimits = BatchLimits { texts: 96, bytes: 256 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbeddingPurpose) -> Cow<'a, str> {

@@ -1,4 +1,4 @@
-//! Anthropic: `POST /v1/messages`, and its web search, which the provider runs itself.
+//! Anthropic: `POST /v1/messages`, with web search that the provider runs itself.
 
 mod parser;
 
@@ -8,19 +8,16 @@ use serde_json::{Value, json};
 
 use super::{LlmApi, LlmRequest, ParseEvents, ReasoningEffort, schema};
 
-/// The version of the API. It takes no temperature; the one before it, [`WITH_TEMPERATURE`], did.
+/// Default API version. It has no temperature; [`WITH_TEMPERATURE`] is the last version that does.
 pub(crate) const VERSION: &str = "2026-10-21";
 
-/// The last version that takes a temperature.
 const WITH_TEMPERATURE: &str = "2023-06-01";
 
-/// The most tokens where the prompt gives no number: the API wants one.
+/// Default token limit; the API requires one.
 const MAX_TOKENS: u32 = 16_384;
 
-/// Searches of an answer, by depth.
 const MAX_SEARCHES: [u32; 2] = [5, 15];
 
-/// The API, in a version with or without a temperature.
 pub(crate) struct AnthropicMessages {
     temperature: bool,
 }
@@ -39,7 +36,7 @@ impl LlmApi for AnthropicMessages {
             output["effort"] = json!(ReasoningEffort::from_prompt(prompt).word());
         }
         match &prompt.schema {
-            // Quotations of the web do not go together with a format.
+            // The API does not combine citations with an output format.
             Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
             Some(schema) => output["format"] = json!({ "type": "json_schema", "schema": schema }),
             None => {}
@@ -54,7 +51,6 @@ impl LlmApi for AnthropicMessages {
             body["system"] = json!(system);
         }
         if let Some(temperature) = prompt.temperature.filter(|_| self.temperature) {
-            // Its scale ends at 1.
             body["temperature"] = json!(temperature.min(1.0));
         }
         if output.as_object().is_some_and(|output| !output.is_empty()) {
@@ -73,7 +69,7 @@ impl LlmApi for AnthropicMessages {
     }
 }
 
-/// Whether a model takes an effort: those before Opus 4.5 and Sonnet 4.6 do not.
+/// Returns `true` if a model accepts an effort. Models before Opus 4.5 and Sonnet 4.6 do not.
 fn takes_effort(model: &str) -> bool {
     let before = [
         "claude-2",

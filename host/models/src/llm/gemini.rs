@@ -1,4 +1,4 @@
-//! Gemini: `:streamGenerateContent`, and Google's search as its tool.
+//! Gemini: `:streamGenerateContent`, with Google Search as a tool.
 
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema};
 use crate::provider::{AttemptFailure, Provider};
 
-/// The version of the API that has everything we use.
 pub(crate) const VERSION: &str = "v1beta";
 
 pub(crate) struct GenerateContent {
@@ -27,7 +26,7 @@ impl LlmApi for GenerateContent {
             config["thinkingConfig"] = thinking;
         }
         match &prompt.schema {
-            // Most models refuse a schema together with a tool.
+            // Most models reject a schema together with a tool.
             Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
             Some(schema) => {
                 config["responseMimeType"] = json!("application/json");
@@ -53,12 +52,11 @@ impl LlmApi for GenerateContent {
     }
 }
 
-/// How much a model may think: tokens for the 2.5 models, a level for later ones, nothing for those that do
-/// not think or are left to themselves.
+/// Returns a token budget for 2.5 models, a level for later ones, `None` for the model's default.
 fn thinking(model: &str, effort: ReasoningEffort) -> Option<Value> {
     let later = model.strip_prefix("gemini-").is_some_and(|rest| rest.starts_with(['3', '4']));
     match effort {
-        // Every 2.5 model takes budgets from 512 to 24,576.
+        // All 2.5 models accept budgets from 512 to 24,576.
         _ if model.starts_with("gemini-2.5") => {
             let budget = match effort {
                 ReasoningEffort::Low => 1024,
@@ -67,7 +65,7 @@ fn thinking(model: &str, effort: ReasoningEffort) -> Option<Value> {
             };
             Some(json!({ "thinkingBudget": budget }))
         }
-        // Not every one of them has a level between.
+        // Not all of them have a medium level.
         ReasoningEffort::Low if later => Some(json!({ "thinkingLevel": "LOW" })),
         ReasoningEffort::High if later => Some(json!({ "thinkingLevel": "HIGH" })),
         _ => None,
@@ -76,7 +74,7 @@ fn thinking(model: &str, effort: ReasoningEffort) -> Option<Value> {
 
 struct GeminiParser<'a> {
     provider: &'a Provider,
-    /// To be told with the first event: what it searched for is said at the end.
+    /// True until the first event reports the search. Gemini sends its queries only at the end.
     searching: bool,
 }
 
@@ -96,7 +94,7 @@ impl ParseEvents for GeminiParser<'_> {
         if let Some(reason) = event["promptFeedback"]["blockReason"].as_str() {
             return Err(AttemptFailure::refused(
                 self.provider,
-                &format!("the question was blocked ({reason})"),
+                &format!("the prompt was blocked ({reason})"),
             ));
         }
         partial.set_model(&event["modelVersion"]);
@@ -119,12 +117,12 @@ impl ParseEvents for GeminiParser<'_> {
                 let reason = candidate["finishReason"].as_str().unwrap_or_default();
                 return Err(AttemptFailure::refused(
                     self.provider,
-                    &format!("the answer was blocked ({reason})"),
+                    &format!("the response was blocked ({reason})"),
                 ));
             }
             Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
-        // What the answer rests on may come after its end.
+        // Grounding metadata may follow.
         partial.finished = true;
         Ok(StreamFlow::More)
     }
@@ -139,7 +137,7 @@ fn cost(usage: &Value, partial: &mut PartialCompletion<'_>) {
     partial.record_usage(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
 }
 
-/// The pages that the answer rests on. Google gives them as addresses of its own that lead there.
+/// Reports the queries and pages that the response is based on. The URLs are Google's redirects.
 fn grounded(metadata: &Value, partial: &mut PartialCompletion<'_>) {
     for query in metadata["webSearchQueries"].as_array().into_iter().flatten().take(16) {
         partial.report_search(query.as_str());

@@ -1,5 +1,4 @@
-//! Language models, one provider a file. Each makes a request of a prompt and reads the events of the answer;
-//! what happens between is the same for all of them and is here.
+//! Language models: one file per provider, and the streaming they share.
 
 pub(crate) mod anthropic;
 pub(crate) mod gemini;
@@ -25,38 +24,36 @@ use crate::{
     provider::{AttemptFailure, Provider, ResponseEvents, StreamError, StreamFraming},
 };
 
-/// How an answer is read.
+/// Parser for the events of a response.
 pub(crate) trait ParseEvents: Send {
-    /// What an event adds to the partial answer; the error ends the attempt.
+    /// Adds an event to the partial completion. An error ends the attempt.
     fn event(
         &mut self,
         event: &Value,
         partial: &mut PartialCompletion<'_>,
     ) -> Result<StreamFlow, AttemptFailure>;
 
-    /// The request that makes the model go on, where it only paused.
+    /// Returns the request that resumes a paused response. `None` if it is not paused.
     fn continuation(&mut self) -> Option<Value> {
         None
     }
 }
 
-/// How a provider is asked.
+/// The API of a provider.
 pub(crate) trait LlmApi: Send + Sync {
     const FRAMING: StreamFraming = StreamFraming::Sse;
 
-    /// What would bring a model that searches the web, where this one cannot.
+    /// Hint to get web search. `None` if this API supports it.
     const NO_WEB: Option<&'static str> = None;
 
-    /// Path and body of the request.
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value);
 
     fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a;
 }
 
-/// A language model of a provider.
 pub(crate) struct ProviderLlm<A> {
     provider: Provider,
-    /// As the provider calls it.
+    /// Name at the provider.
     model: String,
     /// `provider/model`.
     name: String,
@@ -69,11 +66,9 @@ impl<A> ProviderLlm<A> {
     }
 }
 
-/// What is sent for a prompt.
 pub(crate) struct LlmRequest<'a> {
     pub(crate) provider: &'a Provider,
     pub(crate) prompt: &'a ModelPrompt,
-    /// The model that is asked.
     pub(crate) model: &'a str,
     path: String,
     pub(crate) body: Value,
@@ -90,7 +85,7 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
         A::NO_WEB.is_none().then_some(&*self.name)
     }
 
-    /// Asks, again where it makes sense, and reads the answer to its end.
+    /// Sends a prompt, with retries, and reads the whole response.
     async fn complete(
         &self,
         prompt: ModelPrompt,
@@ -124,7 +119,7 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
 
 const CLOSED_EARLY: &str = "the connection was closed early";
 
-/// Reads one answer; what came before it broke off stays in the partial answer.
+/// Reads one response. Text from before a failure stays in `partial`.
 async fn read_answer(
     request: &LlmRequest<'_>,
     body: &Bytes,
@@ -142,10 +137,7 @@ async fn read_answer(
             Ok(Some(data)) => data,
             Ok(None) if partial.finished => return Ok(()),
             Ok(None) if events.has_no_events() => {
-                return Err(AttemptFailure::internal(
-                    provider,
-                    "answered with something that is not a stream of events",
-                ));
+                return Err(AttemptFailure::internal(provider, "did not answer with an event stream"));
             }
             Ok(None) => {
                 return partial
@@ -165,7 +157,7 @@ async fn read_answer(
                     .end_with_stream_error(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
             }
             return partial
-                .end_with_failure(AttemptFailure::internal(provider, "sends events that are not JSON"));
+                .end_with_failure(AttemptFailure::internal(provider, "sent an event that is not JSON"));
         };
         match parser.event(&event, partial) {
             Ok(StreamFlow::More) => {}
@@ -175,14 +167,11 @@ async fn read_answer(
     }
 }
 
-/// How hard a model should think: of three words, or as the provider has it.
+/// Reasoning effort, mapped to each provider's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReasoningEffort {
-    /// A plain question that is to be answered quickly.
     Low,
-    /// A quick search.
     Medium,
-    /// A thorough answer.
     High,
 }
 
@@ -204,7 +193,7 @@ impl ReasoningEffort {
     }
 }
 
-/// Usage in the log; never what was asked or answered.
+/// Logs usage, but never content.
 fn logged(answer: &ModelCompletion, prompt: &ModelPrompt, start: Instant) {
     let tokens = answer.tokens;
     tracing::info!(

@@ -1,4 +1,4 @@
-//! Ollama: `POST /api/chat`, a JSON object a line. It cannot search the web.
+//! Ollama: `POST /api/chat`, with one JSON object per line. Has no web search.
 
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ impl ParseEvents for OllamaParser<'_> {
         partial: &mut PartialCompletion<'_>,
     ) -> Result<StreamFlow, AttemptFailure> {
         if event.get("error").is_some() {
-            // The model's runner has died, as a rule for want of memory.
+            // The model's runner crashed, usually because it ran out of memory.
             return Err(AttemptFailure::from_error_body(self.0, 500, event, None));
         }
         partial.set_model(&event["model"]);

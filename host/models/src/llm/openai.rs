@@ -1,5 +1,4 @@
-//! OpenAI: the Responses API, which can search the web, and Chat Completions, which every compatible server
-//! has.
+//! OpenAI: the Responses API, which supports web search, and Chat Completions, which compatible servers have.
 
 mod chat;
 mod responses;
@@ -9,17 +8,16 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::{chat::ChatCompletions, responses::OpenAiResponses};
 use super::schema;
 
-/// Where OpenAI itself is.
 pub(crate) const HOST: &str = "api.openai.com";
 
-/// Whether a model thinks before it writes: it takes an effort and no temperature.
+/// Returns `true` if a model reasons: it accepts an effort but no temperature.
 fn thinks(model: &str) -> bool {
     let digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let of_o = model.strip_prefix('o').is_some_and(digit);
     (of_o || model.starts_with("gpt-5")) && !model.contains("-chat")
 }
 
-/// A schema as both APIs take it. Without the strict mode, for schemas it does not know, it is a wish.
+/// Returns a schema for both APIs. Without strict mode, the model may deviate from it.
 fn format(schema: &Map<String, Value>) -> Value {
     json!({ "type": "json_schema", "name": "answer", "strict": schema::is_strict(schema), "schema": schema })
 }

@@ -1,4 +1,4 @@
-//! An answer as it comes.
+//! The state of a response while it is streamed.
 
 use gatehouse_core::{
     Fault,
@@ -10,13 +10,11 @@ use serde_json::Value;
 use super::{LlmRequest, schema, sources::WebSources};
 use crate::provider::{AttemptFailure, Provider, StreamError};
 
-/// The most bytes of an answer's text.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Characters between two words about how far it is.
+/// Characters between progress reports.
 const PROGRESS_STEP_CHARS: usize = 256;
 
-/// Whether an answer goes on after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamFlow {
     More,
@@ -26,11 +24,10 @@ pub(crate) enum StreamFlow {
 pub(crate) struct PartialCompletion<'a> {
     pub(crate) text: String,
     pub(crate) sources: WebSources,
-    /// As the provider calls it.
     pub(crate) model: Option<String>,
     pub(crate) tokens: Option<TokenUsage>,
     pub(crate) cut_short: Option<String>,
-    /// The provider said that it is done; what comes now is about the answer.
+    /// True once the provider has ended the text; later events only add metadata.
     pub(crate) finished: bool,
     written: usize,
     reported: usize,
@@ -52,7 +49,7 @@ impl<'a> PartialCompletion<'a> {
         }
     }
 
-    /// Adds text; done where there is no room for more.
+    /// Returns `Done` if there is no room for more.
     pub(crate) fn write(&mut self, piece: &str) -> StreamFlow {
         let room = MAX_TEXT - self.text.len();
         let kept = &piece[..piece.floor_char_boundary(room)];
@@ -69,33 +66,31 @@ impl<'a> PartialCompletion<'a> {
         StreamFlow::More
     }
 
-    /// The model searches, for what where the provider says so.
+    /// Reports a web search. Some providers do not send the query.
     pub(crate) fn report_search(&self, query: Option<&str>) {
         (self.on_progress)(CompletionProgress::Searching(
             query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty()),
         ));
     }
 
-    /// Notes the model that the provider names.
     pub(crate) fn set_model(&mut self, model: &Value) {
         if let Some(model) = model.as_str().filter(|model| !model.is_empty()) {
             self.model = Some(quoted(model, 128));
         }
     }
 
-    /// Notes what it cost; what is not said counts as nothing.
+    /// Records token usage; a missing number counts as zero.
     pub(crate) fn record_usage(&mut self, input: Option<u64>, output: Option<u64>) {
         if input.is_some() || output.is_some() {
             self.tokens = Some(TokenUsage { input: input.unwrap_or(0), output: output.unwrap_or(0) });
         }
     }
 
-    /// Notes that it may not be longer.
     pub(crate) fn out_of_tokens(&mut self) {
-        self.cut_short = Some("the limit of tokens was reached".to_owned());
+        self.cut_short = Some("the token limit was reached".to_owned());
     }
 
-    /// The stream broke off: what there is stays, and without any it is a failure.
+    /// Succeeds if there is text.
     pub(crate) fn end_with_stream_error(
         &mut self,
         provider: &Provider,
@@ -104,7 +99,7 @@ impl<'a> PartialCompletion<'a> {
         self.end_with_failure(AttemptFailure::broken(provider, broken))
     }
 
-    /// The answer ends with a failure: what there is stays.
+    /// Succeeds if there is text, unless the model refused to answer.
     pub(crate) fn end_with_failure(&mut self, failure: AttemptFailure) -> Result<(), AttemptFailure> {
         if self.finished {
             return Ok(());
@@ -116,19 +111,18 @@ impl<'a> PartialCompletion<'a> {
         Ok(())
     }
 
-    /// The answer, if it is one.
     pub(crate) fn finish(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, AttemptFailure> {
         let provider = request.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
-                return Err(AttemptFailure::internal(provider, "answered with no text"));
+                return Err(AttemptFailure::internal(provider, "returned no text"));
             };
             return Err(AttemptFailure::permanent(
-                Fault::exhausted(format!("{} wrote no answer: {why}.", provider.subject()))
-                    .hint("Raise max_tokens; thoughts count too."),
+                Fault::exhausted(format!("{} returned no text: {why}", provider.subject()))
+                    .hint("Raise max_tokens; reasoning counts too."),
             ));
         }
-        // Told once more, unless the last word was the last.
+        // Report the final length.
         if self.reported < self.written {
             (self.on_progress)(CompletionProgress::Writing(self.written));
         }

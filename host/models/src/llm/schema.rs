@@ -1,14 +1,14 @@
-//! Holding a model to a schema, and finding its object where it wrote around it.
+//! JSON schemas for responses, and extraction of a JSON object from surrounding text.
 
 use serde_json::{Deserializer, Map, Value};
 
-/// Places at which an object may begin that are tried; a text may be full of braces.
+/// Maximum start positions to try; text can contain many braces.
 const MAX_TRIES: usize = 64;
 
-/// Levels of a schema that are looked at; a deeper one is not held to the strict rules.
+/// Maximum depth of a schema in strict mode.
 const MAX_DEPTH: usize = 32;
 
-/// What is added to a question where the provider cannot be told the schema.
+/// Returns the schema as text for the prompt.
 pub(crate) fn in_words(schema: &Map<String, Value>) -> String {
     let schema = Value::Object(schema.clone());
     format!(
@@ -16,8 +16,8 @@ pub(crate) fn in_words(schema: &Map<String, Value>) -> String {
     )
 }
 
-/// Whether OpenAI's strict mode takes a schema: every object names all of its properties as required and
-/// allows no others.
+/// Returns `true` if OpenAI's strict mode accepts a schema: every object requires all its properties and allows no
+/// others.
 pub(crate) fn is_strict(schema: &Map<String, Value>) -> bool {
     strict(&Value::Object(schema.clone()), MAX_DEPTH)
 }
@@ -40,12 +40,12 @@ fn strict(schema: &Value, depth: usize) -> bool {
     inner.into_iter().all(|inner| strict(inner, depth)) && odd.iter().all(|key| !object.contains_key(*key))
 }
 
-/// The longest JSON object in a text: models write a word before it, and a fence around it.
+/// Returns the longest JSON object in a text.
 pub(crate) fn object_in(text: &str) -> Option<&str> {
     let mut found: Option<&str> = None;
     let mut after = 0;
     for (start, _) in text.match_indices('{').take(MAX_TRIES) {
-        // Objects within one that was read are not tried again.
+        // Skip objects inside one that was already parsed.
         if start < after {
             continue;
         }

@@ -1,18 +1,16 @@
-//! The pages of an answer: absolute http(s) addresses, each once, bounded in number and length.
+//! Web pages that a response cites: absolute http(s) URLs without duplicates, limited in number and length.
 
 use gatehouse_core::{names::quoted, ports::llm::WebSource};
 use url::Url;
 
-/// The most pages of an answer; of those that were read without being quoted the rest is left out.
+/// Maximum pages. Pages that were only read are dropped first.
 const MAX_SOURCES: usize = 64;
 
-/// The most bytes of an address.
 const MAX_URL: usize = 2048;
 
-/// The most characters of a title.
 const MAX_TITLE: usize = 300;
 
-/// Pages that are quoted come before those that were only read, and each kind in the order of its naming.
+/// Pages in order of mention, with cited ones first.
 #[derive(Debug, Default)]
 pub(crate) struct WebSources {
     quoted: Vec<WebSource>,
@@ -20,12 +18,10 @@ pub(crate) struct WebSources {
 }
 
 impl WebSources {
-    /// A page that the text quotes.
     pub(crate) fn quoted(&mut self, url: Option<&str>, title: Option<&str>) {
         add(&mut self.quoted, url, title);
     }
 
-    /// A page that the model looked at.
     pub(crate) fn read(&mut self, url: Option<&str>, title: Option<&str>) {
         add(&mut self.read, url, title);
     }
@@ -49,7 +45,7 @@ fn add(list: &mut Vec<WebSource>, url: Option<&str>, title: Option<&str>) {
     }
 }
 
-/// An address of the web, in its canonical spelling.
+/// Parses a web URL and returns its canonical form.
 fn web(text: &str) -> Option<String> {
     if text.len() > MAX_URL {
         return None;

@@ -1,40 +1,31 @@
-//! Reading an answer as it comes: whole, or event by event (server-sent events, or a JSON object a line),
-//! each bounded in bytes and in time.
+//! Reads responses, as a whole or as events (server-sent events or JSON lines), with limits on bytes and time.
 
 use std::time::Duration;
 
 use gatehouse_net::{BodyError, Response, http_cause};
 use tokio::time::{Instant, timeout_at};
 
-/// The most bytes of a line. The last event of OpenAI repeats the whole answer with its sources.
+/// Maximum bytes of a line. OpenAI's last event repeats the whole response with its sources.
 const MAX_LINE: usize = 4 << 20;
 
-/// The most bytes of a stream; each piece of text comes in a wrapping many times its size.
+/// Maximum bytes of a stream. Each piece of text arrives in an envelope many times its size.
 const MAX_STREAM: usize = 64 << 20;
 
-/// Why nothing more comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamError {
-    /// The deadline has passed.
     Deadline,
-    /// Nothing came for as long as the provider may be silent.
     Silent,
-    /// More came than is read.
     TooLong,
-    /// The connection ended; why.
+    /// The connection ended, for this reason.
     Connection(String),
 }
 
-/// How events are told from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamFraming {
-    /// Server-sent events.
     Sse,
-    /// One a line.
     Lines,
 }
 
-/// Reads a body to its end.
 pub(super) async fn read_body(
     response: Response,
     deadline: Instant,
@@ -49,19 +40,16 @@ pub(super) async fn read_body(
     })
 }
 
-/// The events of a stream.
 pub(crate) struct ResponseEvents {
     response: Response,
     framing: StreamFraming,
     deadline: Instant,
     silence: Duration,
-    /// What has come and is not yet given out.
+    /// Bytes received but not returned.
     buffer: Vec<u8>,
-    /// Up to where the buffer is known to have no line break.
+    /// Prefix of `buffer` that has no line break.
     searched: usize,
-    /// Bytes that have come.
     seen: usize,
-    /// Events that were given out.
     given: usize,
     ended: bool,
 }
@@ -86,18 +74,16 @@ impl ResponseEvents {
         }
     }
 
-    /// Whether something came, and no event was in it.
+    /// Returns `true` if data arrived without any event.
     pub(crate) fn has_no_events(&self) -> bool {
         self.given == 0 && self.seen > 0
     }
 
-    /// Whether the stream has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.buffer.is_empty()
     }
 
-    /// The data of the next event; none at the end of the stream. An event that the stream breaks off within
-    /// comes as far as it came.
+    /// Returns the data of the next event, possibly cut off. `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         let event = self.event().await?;
         self.given += usize::from(event.is_some());
@@ -119,7 +105,7 @@ impl ResponseEvents {
                 }
                 continue;
             }
-            // Every provider repeats the event's name in its data; comments keep the connection alive.
+            // Providers repeat the event's name in its data; comments keep the connection alive.
             let Some(value) = line.strip_prefix(b"data:") else { continue };
             let value = value.strip_prefix(b" ").unwrap_or(value);
             match &mut data {

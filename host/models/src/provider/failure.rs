@@ -1,4 +1,4 @@
-//! What went wrong, in the words of our faults, and whether to try again.
+//! Maps errors of providers to faults, and decides which to retry.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,19 +10,15 @@ use tokio::time::Instant;
 use super::{Provider, StreamError, events, retry};
 use crate::config::ProviderName;
 
-/// The most of an error's body that is read.
 const MAX_ERROR: usize = 64 << 10;
 
-/// Whether it is worth another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryHint {
-    /// It would fail again.
     Never,
-    /// It may pass; after so long, where the provider says how long.
+    /// Retry, after this time if the provider specified one.
     After(Option<Duration>),
 }
 
-/// A fault of one attempt.
 #[derive(Debug)]
 pub(crate) struct AttemptFailure {
     pub(crate) fault: Fault,
@@ -34,7 +30,7 @@ impl AttemptFailure {
         Self { fault, retry: RetryHint::Never }
     }
 
-    /// Whether it stands for a refusal, which takes back what was written before.
+    /// Returns `true` if the model refused to answer, which discards its earlier text.
     pub(crate) fn is_refusal(&self) -> bool {
         self.fault.kind == FaultKind::Denied
     }
@@ -43,22 +39,21 @@ impl AttemptFailure {
         Self { fault, retry: RetryHint::After(None) }
     }
 
-    /// An answer that makes no sense.
     pub(crate) fn internal(provider: &Provider, what: &str) -> Self {
-        let fault = Fault::internal(format!("{} {what}.", provider.subject()));
-        Self::permanent(fault.hint("Check that base_url in [models] is that of the provider's API."))
+        let fault = Fault::internal(format!("{} {what}", provider.subject()));
+        Self::permanent(fault.hint("Check that base_url in [models] is the URL of the provider's API."))
     }
 
     pub(crate) fn timeout(provider: &Provider, what: &str) -> Self {
-        Self::permanent(Fault::new(FaultKind::TimedOut, format!("{} {what}.", provider.subject())))
+        Self::permanent(Fault::new(FaultKind::TimedOut, format!("{} {what}", provider.subject())))
     }
 
-    /// It kept the connection and said nothing.
+    /// The connection stayed open without data.
     pub(crate) fn silent(provider: &Provider) -> Self {
         let seconds = provider.timeout().as_secs_f32();
         Self::transient(
-            Fault::new(FaultKind::TimedOut, format!("{} was silent for {seconds} s.", provider.subject()))
-                .hint("Raise timeout in [models], or ask a faster model."),
+            Fault::new(FaultKind::TimedOut, format!("{} was silent for {seconds} s", provider.subject()))
+                .hint("Raise timeout in [models], or use a faster model."),
         )
     }
 
@@ -66,9 +61,9 @@ impl AttemptFailure {
         match broken {
             StreamError::Deadline => Self::timeout(provider, "did not finish in time"),
             StreamError::Silent => Self::silent(provider),
-            StreamError::TooLong => Self::internal(provider, "sends lines that are too long"),
+            StreamError::TooLong => Self::internal(provider, "sent a line that is too long"),
             StreamError::Connection(why) => Self::transient(Fault::unavailable(format!(
-                "{} broke the answer off: {}.",
+                "{} ended the response early: {}",
                 provider.subject(),
                 provider.quote(why)
             ))),
@@ -82,23 +77,21 @@ impl AttemptFailure {
             _ => "Check the network and base_url in [models].",
         };
         Self::transient(
-            Fault::unavailable(format!("{} cannot be reached: {why}.", provider.subject())).hint(hint),
+            Fault::unavailable(format!("{} cannot be reached: {why}", provider.subject())).hint(hint),
         )
     }
 
-    /// It will not answer this question.
     pub(crate) fn refused(provider: &Provider, why: &str) -> Self {
         let why = provider.quote(why);
         let colon = if why.is_empty() { "" } else { ": " };
         Self::permanent(
             Fault::denied(
-                format!("{} refuses to answer{colon}{why}", provider.subject()).trim_end().to_owned(),
+                format!("{} refused to answer{colon}{why}", provider.subject()).trim_end().to_owned(),
             )
-            .hint("Ask in other words, or choose another model in [models]."),
+            .hint("Rephrase the prompt, or choose another model in [models]."),
         )
     }
 
-    /// An answer whose status is not that of one.
     pub(crate) async fn from_response(provider: &Provider, response: Response, deadline: Instant) -> Self {
         let status = response.status();
         let asked = retry::retry_after(response.headers(), SystemTime::now());
@@ -107,8 +100,8 @@ impl AttemptFailure {
         Self::from_error_body(provider, status.as_u16(), &body, asked)
     }
 
-    /// An error as providers say it, in an answer or in the middle of a stream: `{"error": "…"}`, or
-    /// `{"error": {"message", "code", "type", "status"}}`, which Gemini's proxies put into a list.
+    /// Parses `{"error": "…"}` or `{"error": {"message", "code", "type", "status"}}`, which Gemini's proxies put into a
+    /// list.
     pub(crate) fn from_error_body(
         provider: &Provider,
         status: u16,
@@ -122,47 +115,47 @@ impl AttemptFailure {
         let codes = [text("code"), text("type"), text("status")];
         let is = |code: &str| codes.contains(&code);
         let colon = if said.is_empty() { String::new() } else { format!(": {}", provider.quote(said)) };
-        let words = |what: &str| format!("{} {what}{}.", provider.subject(), colon.trim_end_matches('.'));
-        // Gemini says 400 to a wrong key.
+        let words = |what: &str| format!("{} {what}{}", provider.subject(), colon.trim_end_matches('.'));
+        // Gemini reports an invalid key with status 400.
         let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
         if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
-            return Self::permanent(Fault::denied(words("refuses the key")).hint(provider.key_hint()));
+            return Self::permanent(Fault::denied(words("rejected the key")).hint(provider.key_hint()));
         }
         if is("insufficient_quota") || is("billing_error") || status == 402 {
             let fault = Fault::exhausted(words("has no quota left for the key"));
-            return Self::permanent(fault.hint("Look at the plan and the bills of the account."));
+            return Self::permanent(fault.hint("Check the plan and the billing of the account."));
         }
         if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
-            let fault = Fault::exhausted(words("limits the number of requests of this key"));
+            let fault = Fault::exhausted(words("rate-limited this key"));
             let fault = fault.hint("Wait a while, or lower concurrency in [models].");
             return Self { fault: Fault { retryable: true, ..fault }, retry: RetryHint::After(asked) };
         }
         if status == 413 || is("context_length_exceeded") || is("request_too_large") {
-            let fault = Fault::exhausted(words("finds the question too long"));
+            let fault = Fault::exhausted(words("rejected the prompt as too long"));
             return Self::permanent(
-                fault.hint("Ask with less text, or choose a model with more room in [models]."),
+                fault.hint("Send less text, or choose a model with a larger context in [models]."),
             );
         }
         let passes = is("overloaded_error") || is("server_error") || is("api_error") || is("timeout_error");
         if matches!(status, 408 | 409 | 425) || status >= 500 || passes || is("UNAVAILABLE") || is("INTERNAL")
         {
             let shown = if status >= 400 { format!(" ({status})") } else { String::new() };
-            let fault = Fault::unavailable(words(&format!("reports an internal error{shown}")));
+            let fault = Fault::unavailable(words(&format!("reported an internal error{shown}")));
             return Self { fault: fault.hint("Try again later."), retry: RetryHint::After(asked) };
         }
         let fault = match (status, provider.name()) {
-            (404, ProviderName::Ollama) => Fault::unavailable(words("knows no such model or path"))
-                .hint("Pull the model with `ollama pull`, or name another one in [models]."),
-            (404, _) => Fault::unavailable(words("knows no such model or path"))
+            (404, ProviderName::Ollama) => Fault::unavailable(words("has no such model or path"))
+                .hint("Run `ollama pull`, or choose another model in [models]."),
+            (404, _) => Fault::unavailable(words("has no such model or path"))
                 .hint("Check the name of the model and base_url in [models]."),
             (300..400, _) => {
-                Fault::unavailable(format!("{} points elsewhere ({status}).", provider.subject()))
-                    .hint("Set base_url in [models] to where it points; the host does not carry a key along.")
+                Fault::unavailable(format!("{} redirects elsewhere ({status})", provider.subject()))
+                    .hint("Set base_url in [models] to the new location; keys are not sent to redirects.")
             }
             _ => {
                 let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
                 let reason = reason.map(|reason| format!(" ({status} {reason})")).unwrap_or_default();
-                Fault::internal(words(&format!("does not accept the request{reason}")))
+                Fault::internal(words(&format!("rejected the request{reason}")))
                     .hint("Check the name of the model in [models].")
             }
         };

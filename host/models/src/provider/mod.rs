@@ -1,5 +1,4 @@
-//! What all providers have in common: an address, a key that nobody sees, a number of requests at a time,
-//! patience, and words for what went wrong.
+//! The client of all providers: base URL, secret key, concurrency limit, timeouts, retries and errors.
 
 mod events;
 mod failure;
@@ -32,16 +31,14 @@ use crate::{
     hints,
 };
 
-/// The most bytes of an answer that is read whole: vectors of a batch.
+/// Maximum bytes of a response that is read whole: the vectors of a batch.
 const MAX_BODY: usize = 16 << 20;
 
-/// One provider as the operator set it up.
 pub(crate) struct Provider {
     name: ProviderName,
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     base: String,
     headers: HeaderMap,
-    /// What to do where it refuses the key.
     key_hint: String,
     redactor: Redactor,
     slots: Semaphore,
@@ -51,7 +48,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// `header` is the name and the value of the header that carries the key.
+    /// `header` returns name and value of the header for the key.
     pub(crate) fn new(
         name: ProviderName,
         settings: &ProviderSettings,
@@ -66,15 +63,15 @@ impl Provider {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some((name, value)) = settings.key.as_ref().map(header) {
             let mut value = HeaderValue::from_str(&value)
-                .map_err(|_| bad("the key has characters that no key has".to_owned()))?;
+                .map_err(|_| bad("the key contains invalid characters".to_owned()))?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
         if !(1..=64).contains(&settings.concurrency) {
-            return Err(bad("concurrency is from 1 to 64".to_owned()));
+            return Err(bad("concurrency must be from 1 to 64".to_owned()));
         }
         if settings.timeout.is_zero() {
-            return Err(bad("timeout is longer than nothing".to_owned()));
+            return Err(bad("timeout must be longer than 0 s".to_owned()));
         }
         Ok(Self {
             name,
@@ -82,7 +79,7 @@ impl Provider {
             headers,
             key_hint: match settings.keyless {
                 true => format!("No key was sent. Set {}.", hints::key(name, settings)),
-                false => format!("Check {}, and what the key may do.", hints::key(name, settings)),
+                false => format!("Check {} and the permissions of the key.", hints::key(name, settings)),
             },
             redactor: Redactor::new(settings.key.as_ref()),
             slots: Semaphore::new(settings.concurrency),
@@ -92,11 +89,10 @@ impl Provider {
         })
     }
 
-    /// Adds a header to every request.
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Result<Self, BadSetting> {
         let value = HeaderValue::from_str(value).map_err(|_| BadSetting {
             provider: self.name,
-            message: format!("'{}' cannot be sent as {name}", quoted(value, 64)),
+            message: format!("invalid value '{}' for header {name}", quoted(value, 64)),
         })?;
         self.headers.insert(HeaderName::from_static(name), value);
         Ok(self)
@@ -106,38 +102,35 @@ impl Provider {
         self.name
     }
 
-    /// What to do where it refuses the key.
     pub(crate) fn key_hint(&self) -> &str {
         &self.key_hint
     }
 
-    /// `provider/model`.
     pub(crate) fn model(&self, model: &str) -> String {
         format!("{}/{model}", self.name.id())
     }
 
-    /// How long it may be silent.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// For sentences: `OpenAI (https://api.openai.com/v1)`.
+    /// Returns the subject for messages: `OpenAI (https://api.openai.com/v1)`.
     pub(crate) fn subject(&self) -> String {
         format!("{} ({})", self.name, self.base)
     }
 
-    /// Whether this is OpenAI itself and not a server that speaks its API.
+    /// Returns `true` if the base URL has this host.
     pub(crate) fn is_at(&self, host: &str) -> bool {
         Url::from_str(&self.base).is_ok_and(|url| url.host_str() == Some(host))
     }
 
-    /// Text of the provider's own, made fit for a message.
+    /// Makes text from the provider safe for a message.
     pub(crate) fn quote(&self, text: &str) -> String {
         quoted(self.redactor.redact_text(text.to_owned()).trim(), 300)
     }
 
-    /// Sends a request and comes back with an answer whose status says that it is one. The place in the
-    /// queue is held as long as the guard that comes with it.
+    /// Sends a request and returns a successful response. The permit counts toward the concurrency limit until it is
+    /// dropped.
     pub(crate) async fn post(
         &self,
         path: &str,
@@ -146,12 +139,11 @@ impl Provider {
     ) -> Result<(Response, tokio::sync::SemaphorePermit<'_>), AttemptFailure> {
         let slot = match timeout_at(deadline, self.slots.acquire()).await {
             Ok(Ok(slot)) => slot,
-            Ok(Err(_)) => return Err(AttemptFailure::internal(self, "is being shut down")),
-            Err(_) => return Err(AttemptFailure::timeout(self, "is busy with requests of others")),
+            Ok(Err(_)) => return Err(AttemptFailure::internal(self, "is shutting down")),
+            Err(_) => return Err(AttemptFailure::timeout(self, "is busy with other requests")),
         };
         let url = format!("{}/{}", self.base, path.trim_start_matches('/'));
-        let url = Url::from_str(&url)
-            .map_err(|_| AttemptFailure::internal(self, "has an address that is not a URL"))?;
+        let url = Url::from_str(&url).map_err(|_| AttemptFailure::internal(self, "has an invalid URL"))?;
         let client = self.clients.for_url(&url).map_err(AttemptFailure::permanent)?;
         let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
@@ -169,7 +161,7 @@ impl Provider {
         Err(AttemptFailure::from_response(self, response, deadline.min(silent)).await)
     }
 
-    /// Sends a request again and again, as far as it makes sense, and reads the answer whole.
+    /// Sends a request, with retries, and parses the response as JSON.
     pub(crate) async fn ask(&self, path: &str, body: &Value, deadline: Instant) -> Result<Value, Fault> {
         let body = Bytes::from(body.to_string());
         self.with_retries(deadline, || async {
@@ -177,11 +169,11 @@ impl Provider {
             let bytes =
                 events::read_body(response, deadline, MAX_BODY).await.map_err(|broken| match broken {
                     StreamError::Deadline => AttemptFailure::timeout(self, "did not answer in time"),
-                    StreamError::TooLong => AttemptFailure::internal(self, "answered with more than 16 MiB"),
+                    StreamError::TooLong => AttemptFailure::internal(self, "sent more than 16 MiB"),
                     broken => AttemptFailure::broken(self, &broken),
                 })?;
             serde_json::from_slice(&bytes)
-                .map_err(|_| AttemptFailure::internal(self, "answered with something that is not JSON"))
+                .map_err(|_| AttemptFailure::internal(self, "did not answer with JSON"))
         })
         .await
     }
@@ -193,7 +185,7 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// Checks an address and takes the slash from its end. Ollama's may lack the scheme and the port.
+/// Checks a base URL and removes the trailing slash. For Ollama, scheme and port are optional.
 fn address(name: ProviderName, text: &str) -> Result<String, String> {
     let text = text.trim().trim_end_matches('/');
     let full = match name {
@@ -201,22 +193,22 @@ fn address(name: ProviderName, text: &str) -> Result<String, String> {
         _ => text.to_owned(),
     };
     let shown = quoted(text, 100);
-    let mut url = Url::from_str(&full).map_err(|_| format!("'{shown}' is no URL"))?;
+    let mut url = Url::from_str(&full).map_err(|_| format!("'{shown}' is not a URL"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("'{shown}' is no http or https URL"));
+        return Err(format!("'{shown}' is not an http or https URL"));
     }
-    // It would be shown in messages.
+    // Messages contain the URL.
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("the base URL holds a user or a password; they do not belong there".to_owned());
+        return Err("base URL must not contain a user or a password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(format!("'{shown}' has a '?' or '#', which a base URL has not"));
+        return Err(format!("base URL '{shown}' must not contain '?' or '#'"));
     }
     if name == ProviderName::Ollama && !text.contains("://") {
         if url.port().is_none() {
             let _ = url.set_port(Some(11434));
         }
-        // The address a server listens at when it listens at all of them; clients go to their own machine.
+        // A server may listen on all addresses, but clients connect to this machine.
         if url.host_str() == Some("0.0.0.0") {
             let _ = url.set_host(Some("127.0.0.1"));
         }

@@ -1,5 +1,5 @@
-//! Waiting out what passes by itself: full jitter over a span that doubles, or as long as the provider asks,
-//! and never past the deadline.
+//! Retries of transient failures until the deadline, with exponential backoff and full jitter or after the time that
+//! the provider specifies.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use super::{AttemptFailure, Provider, RetryHint};
 use crate::config::RetryPolicy;
 
 impl Provider {
-    /// Does it until it succeeds, or fails in a way that will not pass, or there is no time left.
+    /// Repeats an attempt until it succeeds, fails permanently or runs out of retries or time.
     pub(crate) async fn with_retries<T, F, Fut>(&self, deadline: Instant, mut attempt: F) -> Result<T, Fault>
     where
         F: FnMut() -> Fut,
@@ -30,16 +30,15 @@ impl Provider {
             if failed > self.retry.times || end >= deadline {
                 return Err(given_up(fault, failed, asked.filter(|_| end >= deadline)));
             }
-            tracing::debug!(target: "models", provider = self.name.id(), failed, ?wait, %fault, "again");
+            tracing::debug!(target: "models", provider = self.name.id(), failed, ?wait, %fault, "retrying");
             sleep_until(end).await;
         }
     }
 }
 
-/// How long to wait after so many failures.
 fn wait(retry: &RetryPolicy, failed: u32, asked: Option<Duration>) -> Duration {
     match asked {
-        // A little later than asked, so that those who were sent away together do not come back together.
+        // Add jitter, so that clients rejected together do not return together.
         Some(asked) => asked.saturating_add(retry.backoff.jittered_pause(1)),
         None => retry.backoff.jittered_pause(failed),
     }
@@ -47,19 +46,18 @@ fn wait(retry: &RetryPolicy, failed: u32, asked: Option<Duration>) -> Duration {
 
 fn given_up(mut fault: Fault, failed: u32, asked: Option<Duration>) -> Fault {
     if let Some(asked) = asked {
-        fault.message.push_str(&format!(
-            " It asks to wait {} s, which is longer than there is time.",
-            asked.as_secs().max(1)
-        ));
+        fault
+            .message
+            .push_str(&format!("; it asks to wait {} s, longer than the time left", asked.as_secs().max(1)));
     } else if failed > 1 {
-        fault.message.push_str(&format!(" It was asked {failed} times."));
+        fault.message.push_str(&format!("; tried {failed} times"));
     }
     fault.retryable =
         matches!(fault.kind, FaultKind::Unavailable | FaultKind::Exhausted | FaultKind::TimedOut);
     fault
 }
 
-/// `RetryPolicy-After`, in seconds or as a date (RFC 9110 section 10.2.3); OpenAI also has one in milliseconds.
+/// Parses `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3), or OpenAI's variant in milliseconds.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);

@@ -1,4 +1,4 @@
-//! Addresses and settings of providers, checked.
+//! Checks of base URLs and settings, and retries.
 
 use super::*;
 
@@ -61,7 +61,7 @@ async fn it_tries_again_until_the_deadline_and_no_longer() {
     let made = provider(&ProviderSettings::default()).unwrap();
     let start = Instant::now();
     let asked = |seconds| AttemptFailure {
-        fault: Fault::exhausted("Busy."),
+        fault: Fault::exhausted("busy"),
         retry: RetryHint::After(Some(Duration::from_secs(seconds))),
     };
     let mut tries = 0;
@@ -82,16 +82,16 @@ async fn it_tries_again_until_the_deadline_and_no_longer() {
     assert_eq!(start.elapsed(), Duration::ZERO);
 
     let start = Instant::now();
-    let never = || async { Err::<(), _>(AttemptFailure::permanent(Fault::denied("No."))) };
-    assert_eq!(made.with_retries(start + Duration::from_secs(60), never).await.unwrap_err().message, "No.");
+    let never = || async { Err::<(), _>(AttemptFailure::permanent(Fault::denied("no"))) };
+    assert_eq!(made.with_retries(start + Duration::from_secs(60), never).await.unwrap_err().message, "no");
 
     let mut tries = 0;
     let always = made.with_retries(start + Duration::from_secs(600), || {
         tries += 1;
         async {
-            Err::<(), _>(AttemptFailure { fault: Fault::unavailable("Down."), retry: RetryHint::After(None) })
+            Err::<(), _>(AttemptFailure { fault: Fault::unavailable("down"), retry: RetryHint::After(None) })
         }
     });
-    assert_eq!(always.await.unwrap_err().message, "Down. It was asked 5 times.");
+    assert_eq!(always.await.unwrap_err().message, "down; tried 5 times");
     assert_eq!(tries, 5);
 }

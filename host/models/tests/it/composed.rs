@@ -1,4 +1,4 @@
-//! Which provider serves what, and what is said where none does.
+//! Choice of the provider for each request, and messages if there is none.
 
 use gatehouse_core::{
     FaultKind,
@@ -68,7 +68,7 @@ fn the_first_that_is_set_up_serves() {
     assert_eq!(serving(&named), (some("anthropic/claude-opus-5-5"), some("anthropic/claude-opus-5-5")));
     let ollama = ModelsConfig { ollama: at("127.0.0.1"), ..ModelsConfig::default() };
     assert_eq!(serving(&ollama), (some("ollama/llama3.2"), None));
-    // A server that speaks OpenAI's API needs no key, and cannot search.
+    // A server with OpenAI's API needs no key, and has no web search.
     let own = ModelsConfig { openai: at("http://127.0.0.1:8080/v1"), ..ModelsConfig::default() };
     assert_eq!(serving(&own), (some("openai/gpt-5.4-mini"), None));
     let responses = ModelsConfig { openai_api: OpenAiApi::Responses, ..own };
@@ -117,13 +117,13 @@ fn settings_that_make_no_sense_are_refused() {
     let error = bad(ModelsConfig { openai: broken, ..ModelsConfig::default() });
     assert!(error.starts_with("OpenAI: the key") && !error.contains("hidden"), "{error}");
     let error = bad(ModelsConfig { ollama: at("ftp://box"), ..ModelsConfig::default() });
-    assert!(error.contains("no http or https URL"), "{error}");
+    assert!(error.contains("not an http or https URL"), "{error}");
     let version = ProviderSettings { api_version: Some("../v1".into()), ..key() };
     assert!(bad(ModelsConfig { gemini: version, ..ModelsConfig::default() }).contains("api_version"));
     let embedding = EmbeddingChoice::Provider(ProviderName::Anthropic, None);
     assert!(bad(ModelsConfig { embedding, ..ModelsConfig::default() }).contains("no embeddings"));
     let llm = LlmChoice::Provider(ProviderName::Gemini, Some("../../x?y".into()));
     assert!(
-        bad(ModelsConfig { llm, gemini: key(), ..ModelsConfig::default() }).contains("no name of a model")
+        bad(ModelsConfig { llm, gemini: key(), ..ModelsConfig::default() }).contains("invalid model name")
     );
 }

@@ -1,4 +1,4 @@
-//! The providers of vectors.
+//! Embedding providers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ async fn embed(dialect: Dialect, mock: &Mock, texts: &[&str]) -> Result<Vec<Embe
     models.embedder.embed(&texts, EmbeddingPurpose::Document).await
 }
 
-/// The texts of a request.
+/// Returns the texts of a request.
 fn texts(seen: &Seen) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     match seen.body.get("requests") {
@@ -41,7 +41,7 @@ fn texts(seen: &Seen) -> Vec<String> {
     }
 }
 
-/// An answer in the provider's shape; OpenAI's comes in another order than the texts.
+/// Returns a response in the provider's form. OpenAI's order differs from that of the texts.
 fn answer(dialect: Dialect, vectors: &[Value]) -> String {
     let answer = match dialect {
         Dialect::Gemini => {
@@ -61,7 +61,7 @@ fn answer(dialect: Dialect, vectors: &[Value]) -> String {
     answer.to_string()
 }
 
-/// A vector that tells the number in the text.
+/// Responds with vectors that encode the number in each text.
 fn numbered(dialect: Dialect, seen: &Seen) -> Does {
     let vector = |text: &String| {
         let number: f64 = text.rsplit(' ').next().unwrap().parse().unwrap();

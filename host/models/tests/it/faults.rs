@@ -1,4 +1,4 @@
-//! What every language model does when things go wrong.
+//! Failures of language models.
 
 use std::{sync::Arc, time::Duration};
 
@@ -82,7 +82,7 @@ async fn faults_of_the_provider_are_tried_again() {
         let mock = Mock::script(vec![Does::fails(500, "<html>Oops</html>")]).await;
         let fault = dialect.ask(&mock, prompt("Greet.")).await.unwrap_err();
         assert_eq!((fault.kind, fault.retryable), (FaultKind::Unavailable, true), "{fault:?}");
-        assert!(fault.message.contains("asked 4 times"), "{fault:?}");
+        assert!(fault.message.contains("tried 4 times"), "{fault:?}");
         assert_eq!(mock.seen().len(), 4, "{dialect:?}");
     }
 }
@@ -113,7 +113,7 @@ async fn what_is_no_answer_is_a_fault() {
             assert!(kinds.contains(&fault.kind), "{dialect:?}: {fault:?}");
             assert!(fault.message.contains(&mock.url), "{fault:?}");
         }
-        // Events, and no word among them.
+        // Events without text.
         let silent = dialect.hello().replace("Hello", "").replace(" world.", "");
         let mock = Mock::script(vec![Does::says(silent)]).await;
         let fault = dialect.ask(&mock, prompt("Greet.")).await.unwrap_err();
@@ -140,7 +140,7 @@ async fn a_stream_that_breaks_before_a_word_is_asked_for_again() {
         let mock = Mock::script(vec![Does::Breaks(before)]).await;
         let fault = dialect.ask(&mock, prompt("Greet.")).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unavailable, "{fault:?}");
-        assert!(fault.message.contains("broke the answer off"), "{fault:?}");
+        assert!(fault.message.contains("ended the response early"), "{fault:?}");
         assert_eq!(mock.seen().len(), 4);
     }
 }
@@ -154,7 +154,7 @@ async fn a_stream_that_breaks_later_keeps_what_came() {
             let answer = dialect.ask(&mock, prompt("Greet.")).await.unwrap();
             assert_eq!(answer.text, "Hello", "{dialect:?}");
             let why = answer.cut_short.unwrap();
-            assert!(why.contains("broke the answer off") && !why.contains(KEY), "{why}");
+            assert!(why.contains("ended the response early") && !why.contains(KEY), "{why}");
             assert_eq!(mock.seen().len(), 1, "{dialect:?}");
         }
     }
@@ -203,7 +203,7 @@ async fn silence_is_not_waited_out_for_ever() {
 #[tokio::test]
 async fn nobody_there_is_told() {
     for dialect in Dialect::ALL {
-        // Bound and given back, so that nobody listens there.
+        // Bind and release the port, so that no process listens on it.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = dialect.config(&format!("http://127.0.0.1:{port}"));
         let fault = ask(&config, prompt("Greet.")).await.0.unwrap_err();

@@ -1,4 +1,4 @@
-//! What is too much, and how many requests there are at a time.
+//! Limits on sizes and on concurrent requests.
 
 use std::sync::{
     Arc,
@@ -48,7 +48,7 @@ async fn a_long_error_is_shown_shortly() {
     }
 }
 
-/// Requests wait in pairs for each other, so two are there at once; a third would be counted.
+/// Two requests wait for each other, so both must run at the same time. A third would be counted.
 #[tokio::test]
 async fn so_many_requests_at_a_time_and_no_more() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -101,6 +101,6 @@ async fn waiting_for_a_turn_ends_with_the_deadline() {
     let (first, second) =
         tokio::join!(models.llm.complete(soon(), &|_| {}), models.llm.complete(soon(), &|_| {}));
     assert_eq!(first.unwrap_err().kind, FaultKind::TimedOut);
-    assert!(second.unwrap_err().message.contains("busy with requests of others"));
+    assert!(second.unwrap_err().message.contains("busy with other requests"));
     assert_eq!(mock.seen().len(), 1);
 }

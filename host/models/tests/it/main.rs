@@ -1,4 +1,4 @@
-//! Every provider against a server on this machine that answers in the provider's shapes.
+//! Tests every provider against a local server that responds in its format.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 mod composed;

@@ -1,4 +1,4 @@
-//! The models of a configuration, beside plain stand-ins for the crate that works without a model.
+//! Builds configured models with simple fakes for the local models.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, ModelsConfig, config::BadSetting};
 
-/// A character is a token, and every text is alike.
+/// Counts each character as a token and gives all texts the same vector.
 struct Plain;
 
 impl TokenCounter for Plain {
@@ -45,7 +45,6 @@ impl Embedder for Plain {
     }
 }
 
-/// The models of a configuration.
 pub(crate) fn models(config: &ModelsConfig) -> Result<ConfiguredModels, BadSetting> {
     ConfiguredModels::new(config, LocalModels { embedder: Arc::new(Plain), tokens: Arc::new(Plain) })
 }

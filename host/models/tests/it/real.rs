@@ -1,5 +1,5 @@
-//! A real language model, small enough for any machine, behind a server that speaks OpenAI's API. What it says
-//! is not looked at, only that it comes through the same code as every provider's answers.
+//! Runs a small real language model behind a server with OpenAI's API. Only checks that responses arrive, not their
+//! content.
 
 use std::{env, path::PathBuf, process::Stdio, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     support::{ask, prompt},
 };
 
-/// Serves the model until its input ends, which it does when the test is over, however it ends.
+/// Serves the model until standard input closes, which happens when the test ends for any reason.
 const SERVER: &str = r#"
 import importlib.util, pathlib, socket, sys
 import xllamacpp as x
@@ -49,7 +49,7 @@ struct Server {
     _child: Child,
 }
 
-/// None where the model is not here, loudly.
+/// Starts the server. Prints a message and returns `None` if the model is not installed.
 async fn server(mode: &str) -> Option<Server> {
     let Some(python) = env::var_os("GATEHOUSE_TEST_SMALL_LLM").map(PathBuf::from) else {
         let how = "`cargo xtask test` fetches it";
@@ -66,7 +66,7 @@ async fn server(mode: &str) -> Option<Server> {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
         if let Some(port) = line.strip_prefix("port ") {
-            // What it prints from now on is read, so that it never waits for us.
+            // Read all further output, so that the server never blocks on it.
             let url = format!("http://127.0.0.1:{port}/v1");
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return Some(Server { url, _child: child });

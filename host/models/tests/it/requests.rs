@@ -1,4 +1,4 @@
-//! What is sent, to the letter.
+//! The exact requests of each provider.
 
 use gatehouse_core::{
     FaultKind,

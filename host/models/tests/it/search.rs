@@ -1,4 +1,4 @@
-//! Web search, refusals, and limits that the model runs into, in each provider's shapes.
+//! Web search, refusals and model limits, in each provider's format.
 
 use gatehouse_core::{
     FaultKind,
@@ -71,7 +71,7 @@ async fn anthropic_goes_on_after_a_pause() {
     assert_eq!(message["content"][1]["content"][0]["encrypted_content"], "ZW5j");
     assert_eq!(seen[0].body["tools"], seen[1].body["tools"]);
 
-    // One that only ever pauses is given up.
+    // A model that pauses every time is abandoned.
     let mock = Mock::script(vec![Does::says(paused)]).await;
     let fault = Dialect::Anthropic.ask(&mock, find()).await.unwrap_err();
     assert_eq!((fault.kind, mock.seen().len()), (FaultKind::Internal, 5), "{fault:?}");
@@ -130,7 +130,7 @@ async fn refusals_are_told() {
         let mock = Mock::script(vec![Does::says(body)]).await;
         let fault = dialect.ask(&mock, prompt("Greet.")).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Denied, "{dialect:?}: {fault:?}");
-        assert!(fault.message.contains("refuses to answer") && fault.message.contains(why), "{fault:?}");
+        assert!(fault.message.contains("refused to answer") && fault.message.contains(why), "{fault:?}");
         assert_eq!(mock.seen().len(), 1, "{dialect:?}");
     }
 }
@@ -154,7 +154,7 @@ async fn a_limit_of_tokens_is_told() {
         let mock = Mock::script(vec![Does::says(limited.clone())]).await;
         let answer = dialect.ask(&mock, prompt("Greet.")).await.unwrap();
         assert_eq!(answer.text, "Hello world.", "{dialect:?}");
-        assert_eq!(answer.cut_short.as_deref(), Some("the limit of tokens was reached"), "{dialect:?}");
+        assert_eq!(answer.cut_short.as_deref(), Some("the token limit was reached"), "{dialect:?}");
         assert_eq!(answer.tokens.map(|tokens| tokens.output), Some(34), "{dialect:?}");
 
         let thoughts = limited.replace("Hello", "").replace(" world.", "");

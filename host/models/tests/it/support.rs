@@ -1,4 +1,4 @@
-//! A small HTTP server that does as it is told, and the dialects that are spoken to it.
+//! A scriptable HTTP server, and the response formats of all providers.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,6 @@ use crate::plain::models;
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
-/// A request as it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
@@ -36,18 +35,18 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
-/// What the server does with a request.
+/// Action of the server for a request.
 #[derive(Clone)]
 pub(crate) enum Does {
-    /// Answers: status, headers, body.
+    /// Responds with status, headers and body.
     Says(u16, Vec<(&'static str, String)>, String),
-    /// Answers with 200 and a body that never ends: the connection breaks after it.
+    /// Responds with 200 and this much of a body, then breaks the connection.
     Breaks(String),
-    /// Answers with 200 and a beginning, and then with nothing more.
+    /// Responds with 200 and this much of a body, then sends no more.
     Stops(String),
-    /// Closes the connection without a word.
+    /// Closes the connection without a response.
     Closes,
-    /// Says nothing; tells when the client has gone.
+    /// Sends nothing, and signals when the client disconnects.
     Waits(Arc<Notify>),
 }
 
@@ -67,7 +66,7 @@ pub(crate) struct Mock {
 }
 
 impl Mock {
-    /// `does` gets the request's number, from 0, and the request.
+    /// Starts a server. `does` receives the request's number, from 0, and the request.
     pub(crate) async fn new(does: impl Fn(usize, &Seen) -> Does + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -82,7 +81,7 @@ impl Mock {
         Self { url, seen }
     }
 
-    /// Does these things one after the other, and the last one for ever.
+    /// Starts a server that performs these actions in turn and then repeats the last one.
     pub(crate) async fn script(script: Vec<Does>) -> Self {
         Self::new(move |number, _| script[number.min(script.len() - 1)].clone()).await
     }
@@ -153,7 +152,6 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
     Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()? })
 }
 
-/// The APIs that are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Responses,
@@ -176,7 +174,7 @@ impl Dialect {
         }
     }
 
-    /// `Hello world.` in two pieces, 12 tokens read and 34 written.
+    /// Returns a stream with `Hello world.` in two pieces, 12 input and 34 output tokens.
     pub(crate) fn hello(self) -> &'static str {
         match self {
             Self::Responses => include_str!("../data/openai-responses.sse"),
@@ -187,13 +185,13 @@ impl Dialect {
         }
     }
 
-    /// The same up to the first piece, and up to the middle of the second.
+    /// Returns that stream up to the first piece, and up to the middle of the second.
     pub(crate) fn cut(self) -> [String; 2] {
         let hello = self.hello();
         [r#""Hello""#, r#"" world.""#].map(|piece| hello[..hello.find(piece).unwrap()].to_owned())
     }
 
-    /// An error as the provider writes it.
+    /// Returns an error in the provider's format.
     pub(crate) fn error(self, status: u16, message: &str) -> String {
         match self {
             Self::Responses | Self::Chat => {
@@ -234,7 +232,7 @@ impl Dialect {
         }
     }
 
-    /// The status that goes with a wrong key.
+    /// Returns the status for an invalid key.
     pub(crate) fn wrong_key(self) -> u16 {
         if self == Self::Gemini { 400 } else { 401 }
     }
@@ -268,7 +266,7 @@ impl Dialect {
     }
 }
 
-/// The answer, and the steps that were heard.
+/// Sends a prompt and returns the result and the progress reports.
 pub(crate) async fn ask(
     config: &ModelsConfig,
     prompt: ModelPrompt,

@@ -1,5 +1,5 @@
-//! `v0_1` under another version, only in tests: what docs/contract-versions.md has one do for the next one, done.
-//! The files are the same, so they can stand beside themselves; the WIT files but for `world.wit` are links.
+//! A copy of `v0_1` under another version, for tests, made as docs/contract-versions.md describes. All WIT files except
+//! `world.wit` are links.
 
 #[path = "v0_1/artifacts.rs"]
 mod artifacts;
@@ -35,7 +35,7 @@ mod text;
 #[path = "v0_1/tools.rs"]
 mod tools;
 
-#[allow(missing_docs, reason = "generated; the prose stands in the WIT files")]
+#[allow(missing_docs, reason = "generated; the documentation is in the WIT files")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "src/abi/copy/wit",
@@ -48,5 +48,5 @@ mod bindings {
 pub(super) use bindings::{Everything, gatehouse};
 pub(super) use exports::GatePre;
 
-/// The version that its exports are found by, and whatever is compatible with it.
+/// Version of the exports. Compatible versions match too.
 const VERSION: &str = "0.2.0";

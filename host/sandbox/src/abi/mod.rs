@@ -1,8 +1,7 @@
-//! The contract, a module per version: bindings made from its WIT files, and conversions between their types and
-//! core's. Nothing else in the host knows that there are versions; docs/contract-versions.md says how one is added.
+//! Contract versions, one module each: bindings generated from WIT, and conversions to core's types.
+//! docs/contract-versions.md describes how to add one.
 
-/// Conversions between records whose fields have the same names. Those in square brackets are lists of what is
-/// converted, those in round ones may be missing.
+/// Implements conversions between records with the same field names: plain fields, `[lists]` and `(options)`.
 macro_rules! records {
     ($($from:ty => $to:ty {
         $($field:ident),*
@@ -19,7 +18,7 @@ macro_rules! records {
     )+};
 }
 
-/// Conversions between enums whose variants have the same names; `(value)` where each holds one.
+/// Implements conversions between enums with the same variant names; `(value)` marks variants with a value.
 macro_rules! enums {
     ($($from:ty => $to:ty { $($variant:ident $(($value:ident))?),* })+) => {$(
         impl From<$from> for $to {
@@ -53,45 +52,41 @@ use wasmtime::{
 
 use crate::state::State;
 
-/// The version that is built into new projects, and named where a component fits none.
+/// Version for new projects. Also named when a component matches no version.
 pub(crate) const CURRENT: &str = "gatehouse:gate@0.1.0";
 
-/// One call of a tool, as every version has it.
+/// A tool call, independent of versions.
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) tool: String,
-    /// JSON, as are `params`.
+    /// JSON, like `params`.
     pub(crate) arguments: String,
     pub(crate) params: String,
-    /// None for the local user.
+    /// `None` for the local user.
     pub(crate) caller: Option<String>,
     pub(crate) preset: String,
     pub(crate) deadline_ms: u64,
-    /// What the client said beside the arguments, as JSON.
+    /// The client's `_meta`, as JSON.
     pub(crate) meta: Option<String>,
 }
 
-/// Why a guest gave no result.
+/// Reason a guest returned no result.
 pub(crate) enum GuestError {
-    /// It did not return: a trap, or a limit.
     Trap(wasmtime::Error),
-    /// It said why, in its own words.
     Fault(outcome::Fault),
-    /// What it returned breaks the contract, in a way that this says.
+    /// The result violates the contract; the text says how.
     Broken(String),
 }
 
-/// An instance of whatever version, by what it exports. What is asked of an export that it has not is a broken contract:
-/// its listing says what there is.
+/// Exports of an instance of any version. Calling one that the listing does not declare is a contract violation.
 #[async_trait]
 pub(crate) trait ContractExports: Send + Sync {
-    /// Runs `describe`, and what describes the other exports.
+    /// Describes `tools` and the optional exports.
     async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError>;
 
-    /// Runs `call`.
     async fn call(&self, store: &mut Store<State>, call: ToolCall) -> Result<Reply, GuestError>;
 
-    /// Runs `on-reply` on a reply of this tool.
+    /// Calls `on-reply` of `filter` with a reply of this tool.
     async fn filter(
         &self,
         store: &mut Store<State>,
@@ -100,7 +95,6 @@ pub(crate) trait ContractExports: Send + Sync {
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError>;
 
-    /// Runs `list` of `resources`.
     async fn list_resources(
         &self,
         store: &mut Store<State>,
@@ -108,7 +102,6 @@ pub(crate) trait ContractExports: Send + Sync {
         cursor: Option<&str>,
     ) -> Result<ResourcePage, GuestError>;
 
-    /// Runs `read` of `resources`.
     async fn read_resource(
         &self,
         store: &mut Store<State>,
@@ -116,7 +109,6 @@ pub(crate) trait ContractExports: Send + Sync {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, GuestError>;
 
-    /// Runs `changes-in` of `resources`.
     async fn changes_in(
         &self,
         store: &mut Store<State>,
@@ -124,7 +116,6 @@ pub(crate) trait ContractExports: Send + Sync {
         uri: &str,
     ) -> Result<Option<u64>, GuestError>;
 
-    /// Runs `complete` of `completion`.
     async fn complete(
         &self,
         store: &mut Store<State>,
@@ -132,7 +123,7 @@ pub(crate) trait ContractExports: Send + Sync {
         typed: CompletionRequest,
     ) -> Result<Completions, GuestError>;
 
-    /// Runs `get` of `prompts`; the arguments are JSON.
+    /// Calls `get` of `prompts`; `arguments` is JSON.
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
@@ -142,16 +133,14 @@ pub(crate) trait ContractExports: Send + Sync {
     ) -> Result<Vec<PromptMessage>, GuestError>;
 }
 
-/// The versions, each as `module: variant`; the newest first, whose words say why a component fits none.
+/// Lists the versions as `module: variant`, newest first. If a component matches none, the error is from the newest.
 macro_rules! versions {
     ($($(#[$attribute:meta])* $module:ident: $variant:ident),+ $(,)?) => {
-        /// Gives gates the functions of every version.
         pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             $($(#[$attribute])* $module::Everything::add_to_linker::<_, HasSelf<_>>(linker, |state: &mut State| state)?;)+
             Ok(())
         }
 
-        /// A component, ready to be instantiated, by the version whose tools it exports.
         pub(crate) enum GatePre {
             $($(#[$attribute])* $variant($module::GatePre),)+
         }

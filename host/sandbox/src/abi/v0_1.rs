@@ -1,5 +1,4 @@
-//! `gatehouse:gate@0.1.0`: bindings made from `wit/0.1.0`, and in the folder a file for each interface: what its
-//! functions do with the capability, and conversions to and from core's types.
+//! `gatehouse:gate@0.1.0`: bindings generated from `wit/0.1.0`, and a file per interface.
 
 mod artifacts;
 mod catalog;
@@ -18,7 +17,7 @@ mod servers_admin;
 mod text;
 mod tools;
 
-#[allow(missing_docs, reason = "generated; the prose stands in the WIT files")]
+#[allow(missing_docs, reason = "generated; the documentation is in the WIT files")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/0.1.0",
@@ -31,5 +30,5 @@ mod bindings {
 pub(super) use bindings::{Everything, gatehouse};
 pub(super) use exports::GatePre;
 
-/// The version that its exports are found by, and whatever is compatible with it.
+/// Version of the exports. Compatible versions match too.
 const VERSION: &str = "0.1.0";

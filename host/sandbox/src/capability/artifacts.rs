@@ -1,5 +1,5 @@
-//! `artifacts`: texts that were too large to show, for whoever calls. Granted as `artifacts`. The owner is whoever makes
-//! the call, and the preset the one that it came through: a gate can name neither.
+//! `artifacts`: stored texts that were too large to show. The host sets the owner (the caller) and the preset; a gate
+//! can choose neither.
 
 use std::sync::Arc;
 
@@ -13,20 +13,16 @@ use gatehouse_core::{
 use super::Capabilities;
 use crate::limits::{format_bytes, raise_hint};
 
-/// The most ids that are asked for at once.
 const MAX_IDS: usize = 1_000;
 
-/// The most tags of one artifact, or in one question.
 const MAX_TAGS: usize = 64;
 
-/// The most bytes of a tag, of the name of a tool or a source, and of a media type.
+/// Maximum bytes of a tag, a media type, and the name of a tool or source.
 const MAX_NAME: usize = 256;
 
-/// The most bytes of what is said about an artifact, and of a question.
 const MAX_SUMMARY: usize = 64 << 10;
 
 impl Capabilities {
-    /// The store, and whose artifacts the call may see.
     pub(crate) fn artifacts(
         &self,
     ) -> Result<(&dyn gatehouse_core::ports::ArtifactService, &Principal), Fault> {
@@ -34,76 +30,70 @@ impl Capabilities {
         Ok((&*granted.facts.ports.artifacts, &granted.call.context.principal))
     }
 
-    /// Keeps a text; the preset of the draft is set here.
     pub(crate) async fn put_artifact(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {
         let (store, owner) = self.artifacts()?;
         let names = [Some(&draft.mime_type), draft.tool.as_ref(), draft.source.as_ref()];
         for name in names.into_iter().flatten() {
-            bounded("A media type, tool or source", name, MAX_NAME)?;
+            bounded("media type, tool or source", name, MAX_NAME)?;
         }
-        bounded("A summary", draft.summary.as_deref().unwrap_or_default(), MAX_SUMMARY)?;
+        bounded("summary", draft.summary.as_deref().unwrap_or_default(), MAX_SUMMARY)?;
         check_tags(&draft.tags)?;
         let preset = self.facts.call.as_ref().map(|call| Arc::clone(&call.context.catalog.preset));
         draft.preset = preset.as_deref().unwrap_or_default().to_owned();
         store.put(owner, draft).await
     }
 
-    /// What is known of each.
     pub(crate) async fn artifacts_info(&self, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         let (store, owner) = self.artifacts()?;
         if ids.len() > MAX_IDS {
             let many = ids.len();
-            return Err(Fault::exhausted(format!("At most {MAX_IDS} artifacts at once; these are {many}.")));
+            return Err(Fault::exhausted(format!("{many} artifacts requested; the limit is {MAX_IDS}")));
         }
         store.info(owner, ids).await
     }
 
-    /// A part of a text, no longer than what may cross the boundary at once.
+    /// Reads part of a text, up to the limit `copy`.
     pub(crate) async fn artifact_part(&self, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let (store, owner) = self.artifacts()?;
         let piece = store.read(owner, id, part).await?;
         let (gate, most) = (&self.facts.gate, self.facts.limits.copy);
         if piece.text.len() > most {
             let most = format_bytes(most as u64);
-            return Err(Fault::exhausted(format!(
-                "Gate '{gate}' asked for more than {most} of an artifact at once."
-            ))
-            .hint(raise_hint(gate, "copy")));
+            return Err(Fault::exhausted(format!("gate '{gate}' requested more than {most} of an artifact"))
+                .hint(raise_hint(gate, "copy")));
         }
         Ok(piece)
     }
 
-    /// Changes what is known of an artifact.
     pub(crate) async fn change_artifact(
         &self,
         id: &str,
         changes: ArtifactChanges,
     ) -> Result<Artifact, Fault> {
         let (store, owner) = self.artifacts()?;
-        bounded("A summary", changes.summary.as_deref().unwrap_or_default(), MAX_SUMMARY)?;
+        bounded("summary", changes.summary.as_deref().unwrap_or_default(), MAX_SUMMARY)?;
         check_tags(&changes.add_tags)?;
         store.change(owner, id, changes).await
     }
 
-    /// Passes what a search may go by.
     pub(crate) fn check_question(words: &str, tags: &[String]) -> Result<(), Fault> {
-        bounded("A question", words, MAX_SUMMARY)?;
+        bounded("query", words, MAX_SUMMARY)?;
         check_tags(tags)
     }
 }
 
 fn check_tags(tags: &[String]) -> Result<(), Fault> {
     if tags.len() > MAX_TAGS {
-        return Err(Fault::exhausted(format!("At most {MAX_TAGS} tags; these are {}.", tags.len())));
+        return Err(Fault::exhausted(format!("{} tags given; the limit is {MAX_TAGS}", tags.len())));
     }
-    tags.iter().try_for_each(|tag| bounded("A tag", tag, MAX_NAME))
+    tags.iter().try_for_each(|tag| bounded("tag", tag, MAX_NAME))
 }
 
 fn bounded(what: &str, text: &str, most: usize) -> Result<(), Fault> {
     if text.len() <= most {
         return Ok(());
     }
-    Err(Fault::exhausted(format!("{what} has at most {most} bytes; this has {}.", text.len())))
+    Err(Fault::exhausted(format!("{what} has {} bytes; the limit is {most}", text.len())))
 }
 
 #[cfg(test)]
@@ -114,11 +104,11 @@ mod tests {
     fn what_is_said_about_artifacts_is_bounded() {
         let many = vec!["x".to_owned(); MAX_TAGS + 1];
         let told = check_tags(&many).expect_err("refused").message;
-        assert_eq!(told, "At most 64 tags; these are 65.");
+        assert_eq!(told, "65 tags given; the limit is 64");
         assert!(check_tags(&many[1..]).is_ok());
         let long = [String::from("x").repeat(MAX_NAME + 1)];
         let told = check_tags(&long).expect_err("refused").message;
-        assert_eq!(told, "A tag has at most 256 bytes; this has 257.");
+        assert_eq!(told, "tag has 257 bytes; the limit is 256");
         assert!(Capabilities::check_question("x", &long).is_err());
     }
 }

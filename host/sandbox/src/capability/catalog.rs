@@ -1,5 +1,5 @@
-//! Calls of other tools: what a gate calls passes the same pipeline as what a client calls, and may do no more than the
-//! calling tool promised. There are only so many of them in a call.
+//! Calls of other tools. They pass the same pipeline as a client's calls, and must not exceed the effect of the calling
+//! tool.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,16 +15,15 @@ use gatehouse_core::{
 use super::{Capabilities, RunningCall, describing};
 use crate::limits::{raise_hint, take_one};
 
-/// Calls of one batch that run at the same time; the places for nested calls are for other gates too.
+/// Concurrent calls of one batch. The slots for nested calls are shared with other gates.
 const MAX_CONCURRENT_CALLS: usize = 8;
 
-/// A tool that a gate calls, after the check of its grant.
 pub(super) enum CallTarget<'a> {
-    /// One of the catalog, by the name that the client sees.
+    /// Name in the catalog, as the client sees it.
     Named(&'a str),
-    /// One of a server that the client is not shown.
+    /// Tool of a server that the client is not shown.
     Proxied(Arc<ToolEntry>),
-    /// The same over a connection of its own.
+    /// Tool of a server, over a separate connection.
     Isolated(Arc<ToolEntry>),
 }
 
@@ -38,23 +37,22 @@ impl CallTarget<'_> {
 }
 
 impl Capabilities {
-    /// The caller's tools, through the grant.
     pub(crate) fn catalog(&self) -> Result<&RunningCall, Fault> {
         Ok(self.granted(Capability::Catalog, AccessLevel::Full)?.call)
     }
 
-    /// Calls a tool; the arguments are JSON.
+    /// Calls a tool; `arguments` is JSON.
     pub(crate) async fn call_tool(&self, tool: &str, arguments: &str, limit: Option<Duration>) -> Outcome {
         self.catalog()?;
         Ok(self.call_with_reservation(CallTarget::Named(tool), arguments, limit).await?.0)
     }
 
-    /// Calls tools, some at a time; the outcomes are in the order of the calls.
+    /// Calls tools concurrently. Outcomes are in the order of `calls`.
     pub(crate) async fn call_tools(&self, calls: Vec<(String, String)>) -> Vec<Outcome> {
         let (count, limit) = (calls.len(), self.facts.limits.calls);
         if count > limit as usize {
-            let why = format!("{count} calls at once are too many, the most is {limit}.");
-            let fault = || Err(Fault::exhausted(why.clone()).hint("Make them in parts."));
+            let why = format!("{count} calls in one batch; the limit is {limit}");
+            let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
             return calls.iter().map(|_| fault()).collect();
         }
         let outcomes = stream::iter(calls)
@@ -63,12 +61,12 @@ impl Capabilities {
                 self.call_with_reservation(CallTarget::Named(&tool), &arguments, None).await
             })
             .buffered(MAX_CONCURRENT_CALLS);
-        // Let go of when the last one is there: until then each is held.
+        // Reservations are released only after all calls have finished.
         let outcomes: Vec<_> = outcomes.collect().await;
         outcomes.into_iter().map(|outcome| Ok(outcome?.0)).collect()
     }
 
-    /// Calls a tool, for at most so long. What the reply takes is held for as long as it comes with the reply.
+    /// Calls a tool, for at most `limit`. Hold the reservation as long as the reply.
     pub(super) async fn call_with_reservation(
         &self,
         callee: CallTarget<'_>,
@@ -81,10 +79,9 @@ impl Capabilities {
         let tool = callee.name();
         if !take_one(&self.calls_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
-            let message = format!("Gate '{gate}' called {limit} tools in one call, which is the most.");
+            let message = format!("gate '{gate}' exceeded its limit of {limit} tool calls in one call");
             return Err(Fault::exhausted(message).hint(raise_hint(gate, "calls")));
         }
-        // The arguments are held until the call is over.
         let mut reader = json::JsonReader::new(&self.budget);
         let arguments = reader
             .parse(arguments)
@@ -101,14 +98,13 @@ impl Capabilities {
         };
         let mut held = self.budget.reserve();
         if !held.take(bytes(&reply)) {
-            let message = format!("The reply of '{tool}' is too large beside what this call holds.");
-            return Err(Fault::exhausted(message).hint("Ask for less at once."));
+            let message = format!("the reply of '{tool}' exceeds the memory budget of this call");
+            return Err(Fault::exhausted(message).hint("Request less data per call."));
         }
         Ok((reply, held))
     }
 }
 
-/// Bytes of what a reply consists of.
 fn bytes(reply: &Reply) -> usize {
     let others = reply.content.iter().map(|block| match block {
         ContentPart::Other(object) => json::encoded_len(object),

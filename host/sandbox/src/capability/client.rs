@@ -1,5 +1,5 @@
-//! `elicitation` and `sampling`: what a gate asks of the client while a call runs. Two grants, for to ask a person is not to
-//! spend their model. Both need a client that can: most of those that call from scripts cannot.
+//! `elicitation` and `sampling`: requests to the client. The grants are separate because sampling spends the user's
+//! model budget. Most scripted clients support neither.
 
 use std::{slice, sync::Arc};
 
@@ -15,18 +15,15 @@ use serde_json::{Map, Value, json};
 
 use super::Capabilities;
 
-/// The most characters of what a client says of itself.
 const MAX_CLIENT_CHARS: usize = 128;
 
-/// What a person did with a question.
 pub(crate) enum UserReply {
-    /// With what was filled in; empty where nothing was to be.
+    /// Contains the form's content; an empty object if there is none.
     Accepted(Value),
     Declined,
     Cancelled,
 }
 
-/// A question to the client's model.
 pub(crate) struct ModelQuestion {
     pub(crate) prompt: String,
     pub(crate) system: Option<String>,
@@ -34,7 +31,6 @@ pub(crate) struct ModelQuestion {
     pub(crate) temperature: Option<f32>,
 }
 
-/// Its answer.
 pub(crate) struct ModelReply {
     pub(crate) text: String,
     pub(crate) model: String,
@@ -42,7 +38,7 @@ pub(crate) struct ModelReply {
 }
 
 impl Capabilities {
-    /// What the client can do; nothing while the gate describes itself.
+    /// Returns the client's profile; empty while the gate describes itself.
     pub(crate) fn client(&self) -> ClientProfile {
         let said = self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
         let short = |text: String| names::quoted(&text, MAX_CLIENT_CHARS);
@@ -54,25 +50,24 @@ impl Capabilities {
         }
     }
 
-    /// Shows a person a form; `schema` is JSON.
+    /// Shows the user a form; `schema` is JSON.
     pub(crate) async fn ask_user(&self, message: &str, schema: &str) -> Result<UserReply, Fault> {
         let asker = self.asker();
         let schema = match json::parse(schema) {
             _ if schema.len() > MAX_FORM_BYTES => {
                 return Err(Fault::exhausted(format!(
-                    "The schema of a form has at most {MAX_FORM_BYTES} bytes."
+                    "form schema is too large; the limit is {MAX_FORM_BYTES} bytes"
                 )));
             }
             Ok(Value::Object(schema)) => schema,
-            Ok(_) => return Err(Fault::invalid("The schema of the form is not a JSON object.")),
-            Err(why) => return Err(Fault::invalid(format!("The schema of the form {why}."))),
+            Ok(_) => return Err(Fault::invalid("form schema is not a JSON object")),
+            Err(why) => return Err(Fault::invalid(format!("form schema {why}"))),
         };
         self.elicit(ClientQuestion::form(&asker, message, schema)).await
     }
 
-    /// Asks a person to open an address.
     pub(crate) async fn ask_to_open_url(&self, message: &str, url: &str) -> Result<UserReply, Fault> {
-        // The same address in the same call is the same question.
+        // A repeated question within a call has the same ID.
         let call = self.facts().call.as_ref().map(|call| call.context.id.to_string()).unwrap_or_default();
         let id = &hash::sha256_hex(format!("{call} {url}"))[..32];
         self.elicit(ClientQuestion::url(&self.asker(), message, url, id)).await
@@ -87,12 +82,11 @@ impl Capabilities {
         })
     }
 
-    /// Asks the client's model.
     pub(crate) async fn ask_client_model(&self, asked: ModelQuestion) -> Result<ModelReply, Fault> {
         let ModelQuestion { prompt, system, max_tokens, temperature } = asked;
         if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING_BYTES {
             return Err(Fault::exhausted(format!(
-                "A question to the client's model may have {MAX_SAMPLING_BYTES} bytes."
+                "prompt to the client's model is too long; the limit is {MAX_SAMPLING_BYTES} bytes"
             )));
         }
         let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
@@ -128,7 +122,7 @@ impl Capabilities {
     ) -> Result<Map<String, Value>, Fault> {
         let granted = self.granted(capability, AccessLevel::Full)?;
         let answers = granted.call.context.ask_client(&[question?]).await?;
-        answers.into_iter().next().ok_or_else(|| Fault::internal("The client gave no answer."))
+        answers.into_iter().next().ok_or_else(|| Fault::internal("the client gave no answer"))
     }
 
     fn asker(&self) -> SourceId {

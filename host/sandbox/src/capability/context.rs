@@ -1,4 +1,5 @@
-//! `context`: the way to speak while a call runs. Always granted, within a number of lines and so often a second.
+//! `context`: log lines, client messages and progress of a running call. Always granted, within limits on their number
+//! and rate.
 
 use std::{
     sync::Arc,
@@ -12,14 +13,11 @@ use tracing::Level;
 
 use super::{Capabilities, InstanceContext};
 
-/// Progress that comes faster than this is thinned out; nobody reads it, and each message costs the
-/// client as much as a reply.
+/// Minimum time between progress messages; earlier ones are dropped. Each costs the client as much as a reply.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The most characters of a log line or a progress message.
 const MAX_LINE: usize = 2_000;
 
-/// What a call has said so far.
 pub(super) struct OutputQuota {
     gate: Arc<str>,
     lines_left: u32,
@@ -33,7 +31,7 @@ impl OutputQuota {
         Self { gate, lines_left, lines_dropped: 0, last_progress: None }
     }
 
-    /// Counts a line, as one of those beyond the cap where it is.
+    /// Counts a line. Returns `false` if it is over the limit.
     fn take_line(&mut self) -> bool {
         let left = self.lines_left.checked_sub(1);
         self.lines_left = left.unwrap_or_default();
@@ -45,13 +43,12 @@ impl OutputQuota {
 impl Drop for OutputQuota {
     fn drop(&mut self) {
         if self.lines_dropped > 0 {
-            tracing::warn!(target: "gate", gate = &*self.gate, dropped = self.lines_dropped, "log lines beyond the cap were dropped");
+            tracing::warn!(target: "gate", gate = &*self.gate, dropped = self.lines_dropped, "dropped log lines over the limit");
         }
     }
 }
 
 impl Capabilities {
-    /// Writes a line to the log.
     pub(crate) fn log(&mut self, level: Level, message: &str, fields: &str) {
         let context = &mut self.context;
         if !context.take_line() {
@@ -67,17 +64,15 @@ impl Capabilities {
         }
     }
 
-    /// Tells the client something beside the reply.
     pub(crate) fn message(&mut self, level: MessageLevel, data: &str) {
         let Some(call) = self.facts.call.as_ref().map(|call| Arc::clone(&call.context)) else { return };
         if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.take_line() {
-            // What is no JSON is told as the text that it is.
+            // Text that is not JSON is sent as a string.
             let data = json::parse(data).unwrap_or_else(|_| data.into());
             call.notify_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);
         }
     }
 
-    /// Tells the client how far the call is.
     pub(crate) fn progress(&mut self, done: u64, total: Option<u64>, message: Option<String>) {
         let Some(sink) = self.facts.call.as_ref().and_then(|call| call.context.progress.as_ref()) else {
             return;

@@ -1,5 +1,5 @@
-//! `http`: requests to the hosts that presets.toml names for the gate. Two interfaces lead here, our own and
-//! `wasi:http`; both go through one [`RequestSender`], so they have the same rules, caps and budget.
+//! `http`: requests to hosts that presets.toml allows. Gatehouse's interface and `wasi:http` share rules, limits and
+//! budget.
 
 mod wasi;
 
@@ -26,23 +26,18 @@ use super::{InstanceContext, describing};
 use crate::limits::{MAX_TIME, raise_hint, take_one};
 pub(crate) use wasi::{CHUNK, OutgoingHandler};
 
-/// How long one request may take where the gate does not say.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
-/// The most requests of one `fetch-many`.
 const MAX_BATCH: usize = 16;
 
-/// How many of them run at the same time.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// Bytes of answers that one call may hold at the same time; as much as may be copied at once. They are a part
-/// of what the host holds for the call.
+/// Maximum bytes of responses that one call can hold; the default of `copy`.
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
-/// The one way out of a call.
 pub(crate) struct RequestSender {
     rules: Arc<HttpRules>,
-    /// None while a gate describes itself.
+    /// `None` while a gate describes itself.
     open: Option<HttpAccess>,
     limit: u32,
     left: AtomicU32,
@@ -54,16 +49,15 @@ struct HttpAccess {
     deadline: CallDeadline,
 }
 
-/// A request before what the call knows is added.
+/// A request without the call's settings.
 pub(crate) struct OutgoingRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) redirects: RedirectMode,
-    /// When it began; none where it begins when it is sent.
+    /// Start time. `None` means when it is sent.
     pub(crate) begun: Option<Instant>,
-    /// How long it may take.
     pub(crate) time: Option<Duration>,
 }
 
@@ -82,18 +76,16 @@ impl RequestSender {
         })
     }
 
-    /// The same capability, for `wasi:http`.
     pub(crate) fn outgoing(self: &Arc<Self>) -> OutgoingHandler {
         OutgoingHandler::new(Arc::clone(self))
     }
 
-    /// When a request that began then has to be over.
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
         self.open.as_ref().map_or(own, |open| own.min(open.deadline.instant()))
     }
 
-    /// Faults where no request of this gate can be sent, so that nothing is collected for one that never is.
+    /// Fails if the request cannot be sent, before its body is collected.
     fn admit(&self, url: &str) -> Result<(), Fault> {
         if self.open.is_none() {
             return Err(describing(Capability::Http));
@@ -101,14 +93,14 @@ impl RequestSender {
         self.rules.check(url).map(drop)
     }
 
-    /// Counts a request against the call's budget, and sends it.
+    /// Counts a request toward the call's limit and sends it.
     pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<HttpResponse, Fault> {
         let Some(open) = &self.open else {
             return Err(describing(Capability::Http));
         };
         if !take_one(&self.left) {
             let (gate, limit) = (self.rules.gate(), self.limit);
-            let message = format!("Gate '{gate}' sent {limit} HTTP requests in one call, which is the most.");
+            let message = format!("gate '{gate}' exceeded its limit of {limit} HTTP requests in one call");
             return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
         }
         let request = HttpRequest {
@@ -123,12 +115,12 @@ impl RequestSender {
         open.port.fetch(&self.rules, request).await
     }
 
-    /// Sends several at the same time. The answers are there when the last one is: until then each takes up its room.
+    /// Sends requests concurrently. All responses stay in the budget until the last one arrives.
     pub(crate) async fn send_many(&self, requests: Vec<OutgoingRequest>) -> Vec<Result<HttpResponse, Fault>> {
         let count = requests.len();
         if count > MAX_BATCH {
-            let why = format!("{count} requests at once are too many, the most is {MAX_BATCH}.");
-            let fault = || Err(Fault::exhausted(why.clone()).hint("Send them in parts."));
+            let why = format!("{count} requests in one batch; the limit is {MAX_BATCH}");
+            let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
             return requests.iter().map(|_| fault()).collect();
         }
         stream::iter(requests)
@@ -162,6 +154,6 @@ mod tests {
         };
         let fault = sender.send(request).await.expect_err("denied");
         assert_eq!(fault.kind, FaultKind::Denied);
-        assert_eq!(fault.message, "A gate that describes itself has no access to http.");
+        assert_eq!(fault.message, "a gate has no access to http while it describes itself");
     }
 }

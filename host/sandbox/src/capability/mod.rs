@@ -1,6 +1,5 @@
-//! What gates can reach, in core's types: a file for each capability that has rules of its own. Whatever is not
-//! always granted begins with [`Capabilities::granted`], the one check; the functions of each contract version
-//! in `abi` do.
+//! Capabilities of gates, in core's types. [`Capabilities::granted`] checks every access that needs a grant, from here
+//! or from `abi`.
 
 mod artifacts;
 mod catalog;
@@ -26,7 +25,7 @@ use gatehouse_core::{
 pub(crate) use self::kv::KvScope;
 use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
-/// What an instance works with: its gate, and the call if there is one.
+/// Gate, settings and call of an instance.
 pub(crate) struct InstanceContext {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
@@ -34,16 +33,13 @@ pub(crate) struct InstanceContext {
     pub(crate) params: Arc<str>,
     pub(crate) http: Arc<HttpRules>,
     pub(crate) limits: SandboxLimits,
-    /// What all instances may take together.
     pub(crate) memory: SharedMemory,
-    /// Where the blocking work of its files goes.
     pub(crate) threads: Arc<FileThreads>,
-    /// None while a gate describes itself: then it has neither client nor catalog nor engines.
+    /// `None` while a gate describes itself, when it has no client, catalog or engines.
     pub(crate) call: Option<RunningCall>,
 }
 
 impl InstanceContext {
-    /// The same gate while it serves nobody.
     pub(crate) fn without_call(&self) -> Self {
         Self {
             gate: Arc::clone(&self.gate),
@@ -59,28 +55,25 @@ impl InstanceContext {
     }
 }
 
-/// The attempt at a call that an instance works for.
+/// One attempt of a call.
 #[derive(Clone)]
 pub(crate) struct RunningCall {
     pub(crate) context: Arc<CallContext>,
     pub(crate) deadline: CallDeadline,
 }
 
-/// Every capability a gate can have: what the instance works with, and what the call has used up.
+/// All capabilities, with the remaining quotas of the call.
 pub(crate) struct Capabilities {
     facts: InstanceContext,
-    /// How many tools the call may still call.
     calls_left: AtomicU32,
     context: context::OutputQuota,
-    /// How often the call may still ask models.
     model_requests_left: AtomicU32,
     /// Shared with `wasi:http`.
     pub(crate) http: Arc<http::RequestSender>,
-    /// What they have the host hold comes out of it.
     pub(crate) budget: ByteBudget,
 }
 
-/// A gate at work for a client, which was granted what it is about to do.
+/// Proof that a running gate has a grant.
 #[derive(Clone, Copy)]
 pub(crate) struct GrantedAccess<'a> {
     pub(crate) facts: &'a InstanceContext,
@@ -99,12 +92,11 @@ impl Capabilities {
         }
     }
 
-    /// What the instance works with.
     pub(crate) fn facts(&self) -> &InstanceContext {
         &self.facts
     }
 
-    /// The one way to what presets.toml grants; a gate that describes itself has none of it.
+    /// Checks a grant. Fails for a gate that describes itself.
     pub(crate) fn granted(
         &self,
         capability: Capability,
@@ -118,5 +110,5 @@ impl Capabilities {
 }
 
 fn describing(capability: Capability) -> Fault {
-    Fault::denied(format!("A gate that describes itself has no access to {capability}."))
+    Fault::denied(format!("a gate has no access to {capability} while it describes itself"))
 }

@@ -1,5 +1,5 @@
-//! `models`: the language model, the embedding model and token counts. GrantedAccess as `models`: each question may
-//! cost money, and what is in it leaves the host.
+//! `models`: the language model, the embedding model and token counts. Requests may cost money, and their content
+//! leaves the host.
 
 use std::{
     sync::{
@@ -26,48 +26,46 @@ use tokio::{sync::Semaphore, time::Instant};
 use super::{Capabilities, GrantedAccess};
 use crate::limits::{raise_hint, take_one};
 
-/// The most bytes of one question, its schema included: more than any model reads.
+/// Maximum bytes of a prompt with its schema; more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
 
-/// The most texts that are embedded or counted at once.
 const MAX_TEXTS: usize = 1_000;
 
-/// The most bytes of them, all together.
 const MAX_TEXT: usize = 4 << 20;
 
-/// Counting that goes on at the same time, over all gates. What a call began ends after the call did.
+/// Concurrent token counts, over all gates. A count continues after its call ends.
 static TURNS: Semaphore = Semaphore::const_new(2);
 
-/// Progress that comes faster than this is thinned out.
+/// Minimum time between progress messages about writing; earlier ones are dropped.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The most characters of what a search is for, as progress shows it.
+/// Maximum characters of a web search query in progress messages.
 const MAX_QUERY: usize = 200;
 
 impl Capabilities {
-    /// The models, through the grant.
     pub(crate) fn models(&self) -> Result<&crate::ModelPorts, Fault> {
         Ok(&self.granted(Capability::Models, AccessLevel::Full)?.facts.ports.models)
     }
 
-    /// The same, for a request to a model: there are only so many of them in a call.
+    /// Checks the grant and counts a request to a model.
     fn model_request(&self) -> Result<GrantedAccess<'_>, Fault> {
         let granted = self.granted(Capability::Models, AccessLevel::Full)?;
         self.count_model_request()?;
         Ok(granted)
     }
 
-    /// Counts a request to a model, the client's own included.
     pub(super) fn count_model_request(&self) -> Result<(), Fault> {
         if !take_one(&self.model_requests_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
-            return Err(Fault::exhausted(format!("A call of gate '{gate}' may ask models {limit} times."))
-                .hint(raise_hint(gate, "model_calls")));
+            return Err(Fault::exhausted(format!(
+                "gate '{gate}' exceeded its limit of {limit} model requests in one call"
+            ))
+            .hint(raise_hint(gate, "model_calls")));
         }
         Ok(())
     }
 
-    /// Asks the language model. `schema` is JSON, and `prompt` gets it; within `time_ms`, where that is given.
+    /// Sends a prompt to the language model, with `schema` (JSON) added. `time_ms` can shorten the deadline.
     pub(crate) async fn complete(
         &self,
         mut prompt: ModelPrompt,
@@ -95,7 +93,7 @@ impl Capabilities {
         Ok(answer)
     }
 
-    /// Makes vectors; also says which model made them.
+    /// Embeds texts. Returns the model's name and the vectors.
     pub(crate) async fn embed(
         &self,
         texts: &[String],
@@ -104,14 +102,18 @@ impl Capabilities {
         let GrantedAccess { facts, call } = self.model_request()?;
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
-        let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");
+        let late = |_| {
+            Fault::new(
+                FaultKind::TimedOut,
+                "the embedding model did not finish before the deadline of the call",
+            )
+        };
         let vectors = tokio::time::timeout_at(call.deadline.instant(), embedder.embed(texts, purpose))
             .await
             .map_err(late)??;
         Ok((embedder.model().to_owned(), vectors))
     }
 
-    /// Counts tokens.
     pub(crate) async fn count_tokens(
         &self,
         texts: Vec<String>,
@@ -119,17 +121,17 @@ impl Capabilities {
     ) -> Result<Vec<u32>, Fault> {
         let tokens = Arc::clone(&self.models()?.tokens);
         bounded(&texts)?;
-        let closed = |_| Fault::unavailable("The token counter is closing.");
+        let closed = |_| Fault::unavailable("the token counter is closing");
         let turn = TURNS.acquire().await.map_err(closed)?;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             texts.iter().map(|text| tokens.count(text, encoding) as u32).collect()
         });
-        work.await.map_err(|_| Fault::internal("The token counter failed."))
+        work.await.map_err(|_| Fault::internal("the token counter failed"))
     }
 }
 
-/// Tells the client how far an answer is, not too often, with a number that only grows.
+/// Reports the progress of a completion to the client at a limited rate, with increasing numbers.
 struct ProgressReporter {
     sink: Option<Arc<dyn ProgressSink>>,
     steps: AtomicU64,
@@ -146,7 +148,7 @@ impl ProgressReporter {
         let now = Instant::now();
         {
             let mut last = gatehouse_core::lock(&self.last);
-            // A search is news; that there is more text is not, at this rate.
+            // Searches are always reported; written text only at the limited rate.
             let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
             if soon && matches!(step, CompletionProgress::Writing(_)) {
                 return;
@@ -166,30 +168,27 @@ impl ProgressReporter {
     }
 }
 
-/// Passes a question that a model can be asked, and reads the schema of its answer.
 fn checked(prompt: &ModelPrompt, schema: Option<&str>) -> Result<Option<Map<String, Value>>, Fault> {
     let optional = [prompt.system.as_deref(), schema].into_iter().flatten();
     let size = prompt.text.len() + optional.map(str::len).sum::<usize>();
     if size > MAX_QUESTION {
-        return Err(Fault::exhausted(format!(
-            "A question to a model may have {MAX_QUESTION} bytes; this one has {size}."
-        )));
+        return Err(Fault::exhausted(format!("prompt is {size} bytes; the limit is {MAX_QUESTION}")));
     }
     if prompt.text.trim().is_empty() {
-        return Err(Fault::invalid("The question to the model is empty."));
+        return Err(Fault::invalid("the prompt is empty"));
     }
     if let Some(temperature) = prompt.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
-        return Err(Fault::invalid(format!("A temperature is 0 to 2, not {temperature}.")));
+        return Err(Fault::invalid(format!("invalid temperature {temperature}: expected 0 to 2")));
     }
     match schema.map(json::parse) {
         None => Ok(None),
         Some(Ok(Value::Object(schema))) => Ok(Some(schema)),
-        Some(Ok(_)) => Err(Fault::invalid("The schema of the answer is not a JSON object.")),
-        Some(Err(why)) => Err(Fault::invalid(format!("The schema of the answer {why}."))),
+        Some(Ok(_)) => Err(Fault::invalid("response schema is not a JSON object")),
+        Some(Err(why)) => Err(Fault::invalid(format!("response schema {why}"))),
     }
 }
 
-/// When a question has to be over: with the call, or after the time that the gate gives it.
+/// Returns the earlier of the call's deadline and the gate's own time limit.
 fn sooner(deadline: Instant, time_ms: Option<u64>) -> Instant {
     let own = time_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
     own.map_or(deadline, |own| own.min(deadline))
@@ -199,7 +198,7 @@ fn bounded(texts: &[String]) -> Result<(), Fault> {
     let bytes: usize = texts.iter().map(String::len).sum();
     if texts.len() > MAX_TEXTS || bytes > MAX_TEXT {
         return Err(Fault::exhausted(format!(
-            "At most {MAX_TEXTS} texts of {MAX_TEXT} bytes in all at once; these are {} of {bytes}.",
+            "{} texts with {bytes} bytes given; the limit is {MAX_TEXTS} texts with {MAX_TEXT} bytes",
             texts.len()
         )));
     }

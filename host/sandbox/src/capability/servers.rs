@@ -1,5 +1,5 @@
-//! `servers`: the MCP servers behind this host, as far as the caller's preset lets its gates reach them. Granted as
-//! `servers`. Which servers and tools those are is the catalog's matter; a call of one is a call like any other.
+//! `servers`: the MCP servers behind this host, limited to those in the caller's preset. Calls pass the same pipeline
+//! as a client's.
 
 mod alternatives;
 mod isolation;
@@ -30,32 +30,28 @@ use super::{Capabilities, catalog::CallTarget};
 use crate::Ports;
 use unlisted::UnlistedTools;
 
-/// The most bytes of a question.
 const MAX_QUERY: usize = 64 << 10;
 
-/// How long a search waits for servers that were never listed.
+/// Maximum time that a search waits for servers without a listing.
 const MAX_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The servers that one call may reach.
 pub(crate) struct ServerAccess<'a> {
     ports: &'a Ports,
     catalog: &'a Catalog,
     deadline: Instant,
 }
 
-/// A tool with what the index knows of it.
 pub(crate) struct ServerTool {
     pub(crate) entry: Arc<ToolEntry>,
     pub(crate) known: Option<KnownTool>,
 }
 
-/// A server with the number of tools that may be called there; none where it is not known.
+/// A server and its number of callable tools. `None` if it has not listed them yet.
 pub(crate) struct ServerWithTools {
     pub(crate) status: ServerStatus,
     pub(crate) tool_count: Option<u32>,
 }
 
-/// What a search found, each hit as the preset shapes it.
 pub(crate) struct ServerToolMatches {
     pub(crate) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
     pub(crate) unmatched_terms: Vec<String>,
@@ -63,7 +59,6 @@ pub(crate) struct ServerToolMatches {
 }
 
 impl Capabilities {
-    /// What the call may reach, through the grant.
     pub(crate) fn server_access(&self) -> Result<ServerAccess<'_>, Fault> {
         let granted = self.granted(Capability::Servers, AccessLevel::Full)?;
         let running = granted.call;
@@ -74,7 +69,7 @@ impl Capabilities {
         })
     }
 
-    /// Calls a tool of a server; the arguments are JSON. Counted with the other calls of tools.
+    /// Calls a tool of a server; `arguments` is JSON. Counts toward the limit `calls`.
     pub(crate) async fn call_server_tool(
         &self,
         server: &str,
@@ -88,20 +83,19 @@ impl Capabilities {
 }
 
 impl<'a> ServerAccess<'a> {
-    /// Every server that may be reached, by name.
     fn statuses(&self) -> Vec<ServerStatus> {
         let all = self.ports.servers.as_ref().map(|servers| servers.status()).unwrap_or_default();
         all.into_iter().filter(|server| self.catalog.server_tools.allows_server(server)).collect()
     }
 
-    /// The servers, where this one may be reached.
+    /// Returns the registry, or a fault if the preset has no server of this name.
     fn servers_for(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
         let statuses = self.statuses();
         match &self.ports.servers {
             Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
             _ => {
                 let near = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
-                Err(Fault::not_found(format!("There is no server '{}'.{near}", names::quoted(server, 64))))
+                Err(Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(server, 64))))
             }
         }
     }
@@ -110,13 +104,13 @@ impl<'a> ServerAccess<'a> {
         self.ports
             .tools
             .as_deref()
-            .ok_or_else(|| Fault::unavailable("This host keeps no index of servers' tools."))
+            .ok_or_else(|| Fault::unavailable("this host has no index of server tools"))
     }
 
     fn ledger(&self) -> Result<&'a dyn CallLedger, Fault> {
         self.ports.ledger.as_deref().ok_or_else(|| {
-            Fault::unavailable("This host keeps no ledger of calls.")
-                .hint("To have one, set enabled = true under [ledger] in presets.toml.")
+            Fault::unavailable("this host does not record calls")
+                .hint("Set enabled = true under [ledger] in presets.toml.")
         })
     }
 
@@ -139,14 +133,14 @@ impl<'a> ServerAccess<'a> {
         self.catalog.server_tools.entry(&self.listing(server).await?, tool)
     }
 
-    /// A tool as the preset shapes it; none where it is held back or gone since it was found.
+    /// Returns a tool as the preset presents it. `None` if it is quarantined or no longer listed.
     async fn listed(&self, tool: &ToolId) -> Result<Option<Arc<ToolEntry>>, Fault> {
         let Some(servers) = &self.ports.servers else { return Ok(None) };
         let listed = servers.known(tool.source.name()).await?;
         Ok(listed.and_then(|listed| self.catalog.server_tools.entry(&listed, &tool.name).ok()))
     }
 
-    /// Every server with what is known of its tools. Starts none.
+    /// Lists servers and tool counts without starting any server.
     pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
         let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
         let mut all = Vec::new();
@@ -158,27 +152,25 @@ impl<'a> ServerAccess<'a> {
         Ok(all)
     }
 
-    /// The tools of one server, by name.
     pub(crate) async fn tools(&self, server: &str) -> Result<Vec<ServerTool>, Fault> {
         let entries = self.catalog.server_tools.entries(&self.listing(server).await?);
         let known = self.known(server).await?;
         Ok(entries.into_iter().map(|entry| with_known(entry, known.as_ref())).collect())
     }
 
-    /// One tool.
     pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<ServerTool, Fault> {
         let entry = self.entry(server, tool).await?;
         Ok(with_known(entry, self.known(server).await?.as_ref()))
     }
 
-    /// Searches the tools that may be called, and says which servers were never asked for theirs.
+    /// Searches the callable tools. The note names servers that have not listed theirs.
     pub(crate) async fn search(
         &self,
         question: ToolSearchRequest,
         server: Option<&str>,
     ) -> Result<ServerToolMatches, Fault> {
         if question.query.len() > MAX_QUERY {
-            return Err(Fault::exhausted(format!("A question has at most {MAX_QUERY} bytes.")));
+            return Err(Fault::exhausted(format!("query is too long; the limit is {MAX_QUERY} bytes")));
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &question, server);
@@ -198,14 +190,14 @@ impl<'a> ServerAccess<'a> {
             }
         }
         unasked.sort();
-        // What a server has never listed, no search finds.
+        // The index only has tools of servers that have listed them.
         let patience = self.deadline.saturating_duration_since(Instant::now()) / 2;
         let unlisted = match unasked.is_empty() {
             true => Vec::new(),
             false => servers.first_listings(&unasked, patience.min(MAX_PATIENCE)).await,
         };
         let limit = question.limit;
-        // The twin of a hit may be beyond the limit, and is the one to prefer.
+        // The preferred twin of a hit may be beyond the limit.
         let question = ToolSearchRequest { limit: limit + twins::EXTRA_HITS, ..question };
         let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
@@ -223,7 +215,6 @@ impl<'a> ServerAccess<'a> {
         Ok(ServerToolMatches { hits, unmatched_terms, note })
     }
 
-    /// How calls of tools went that may be called.
     pub(crate) async fn metrics(&self, filter: MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if let Some(SourceId::Server(server)) = &filter.source {
             self.servers_for(server)?;
@@ -236,7 +227,7 @@ impl<'a> ServerAccess<'a> {
         Ok(metrics)
     }
 
-    /// What is called after a tool, or beside it.
+    /// Returns tools that are often called after this one or in the same session.
     pub(crate) async fn related(
         &self,
         server: &str,
@@ -245,7 +236,7 @@ impl<'a> ServerAccess<'a> {
     ) -> Result<Vec<RelatedTool>, Fault> {
         let entry = self.entry(server, tool).await?;
         let names = self.names();
-        // What may not be called is taken away afterwards, so more is asked for.
+        // Filtering follows, so request more than `limit`.
         let mut related = self.ledger()?.related(&entry.id, limit * 4).await?;
         related.retain(|one| {
             self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
@@ -269,7 +260,7 @@ fn with_known(entry: Arc<ToolEntry>, known: Option<&KnownListing>) -> ServerTool
     ServerTool { entry, known }
 }
 
-/// What a server is asked for, unless the call is over before. The gate has a little time left to report that.
+/// Waits for a server until the deadline, which leaves the gate time to report a timeout.
 async fn in_time<T>(
     deadline: Instant,
     server: &str,
@@ -278,11 +269,9 @@ async fn in_time<T>(
     let late = |_| {
         Fault::new(
             FaultKind::TimedOut,
-            format!("Server '{server}' did not answer before the call runs out of time."),
+            format!("server '{server}' did not answer before the deadline of the call"),
         )
-        .hint(format!(
-            "`gatehouse servers status` reports how it does; its definition is [servers.{server}]."
-        ))
+        .hint(format!("Run `gatehouse servers status`, and check [servers.{server}] in the configuration."))
     };
     tokio::time::timeout_at(deadline, asked).await.map_err(late)?
 }

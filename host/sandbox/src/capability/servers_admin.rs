@@ -1,5 +1,5 @@
-//! `servers-admin`: changes to the MCP servers behind this host, for all presets. Granted as `servers-admin`: whoever has
-//! it can have the host run programs.
+//! `servers-admin`: changes to the MCP servers behind this host, for all presets. Grant it with care: adding a server
+//! can run any program on the host.
 
 use gatehouse_core::{
     Fault,
@@ -11,17 +11,16 @@ use serde_json::Value;
 
 use super::Capabilities;
 
-/// The most bytes of the name of a server.
 const MAX_NAME: usize = 64;
 
 impl Capabilities {
     fn servers_to_change(&self) -> Result<&dyn ServerRegistry, Fault> {
         let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
-        let none = || Fault::unavailable("This host has no servers behind it.");
+        let none = || Fault::unavailable("this host has no MCP servers");
         granted.facts.ports.servers.as_deref().ok_or_else(none)
     }
 
-    /// Adds or replaces a server; the definition is JSON. Inside, what became of connecting it.
+    /// Adds or replaces a server; `definition` is JSON. The inner result is the attempt to connect.
     pub(crate) async fn change_server(
         &self,
         name: &str,
@@ -29,7 +28,7 @@ impl Capabilities {
     ) -> Result<Result<ServerListing, Fault>, Fault> {
         let servers = self.servers_to_change()?;
         if name.is_empty() || name.len() > MAX_NAME {
-            return Err(Fault::invalid(format!("The name of a server has 1 to {MAX_NAME} characters.")));
+            return Err(Fault::invalid(format!("a server name must have 1 to {MAX_NAME} bytes")));
         }
         let mut reader = json::JsonReader::new(&self.budget);
         match reader.parse(definition) {
@@ -39,15 +38,14 @@ impl Capabilities {
         }
     }
 
-    /// Removes a server that was added.
     pub(crate) async fn remove_server(&self, name: &str) -> Result<bool, Fault> {
         self.servers_to_change()?.remove(name).await
     }
 
-    /// Forgets how calls went.
+    /// Deletes recorded call metrics and returns how many.
     pub(crate) async fn reset_metrics(&self, filter: &MetricsFilter) -> Result<u64, Fault> {
         let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
-        let none = || Fault::unavailable("This host keeps no ledger of calls.");
+        let none = || Fault::unavailable("this host does not record calls");
         let ledger: &dyn CallLedger = granted.facts.ports.ledger.as_deref().ok_or_else(none)?;
         ledger.reset(filter).await
     }

@@ -1,5 +1,4 @@
-//! `text`: the compressors that work without a language model. Always granted; CPU-bound, so work on longer texts
-//! runs beside the runtime and not on it.
+//! `text`: compressors that need no language model. Always granted. Longer texts are processed on a blocking thread.
 
 use std::sync::{
     Arc, LazyLock,
@@ -10,22 +9,22 @@ use gatehouse_core::{fair_semaphore::FairSemaphore, outcome, ports};
 
 use super::Capabilities;
 
-/// The most bytes of text that are worked on; more than any document a model is shown.
+/// Maximum bytes of text; more than any document that a model is shown.
 const MAX_TEXT: usize = 4 << 20;
 
-/// Text up to this size takes well under two milliseconds, which is how often a guest that computes lets others
-/// go on: less than it costs to wake another thread for it, several times a search.
+/// Maximum bytes to process on the async thread. They take well under the two milliseconds after which a guest yields,
+/// and less than waking another thread.
 const MAX_INLINE_BYTES: usize = 8 << 10;
 
-/// Longer work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
-/// then. What a call began ends after the call did.
+/// Concurrent work on longer texts: two of one gate and one of another. Work continues after its call ends.
 static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
 
-/// Whether any work was done yet. The first unpacks a vocabulary, which takes some 50 ms.
+/// True after the first work, which unpacks a vocabulary in about 50 ms.
 static WARM: AtomicBool = AtomicBool::new(false);
 
 impl Capabilities {
-    /// Works on text when it is the gate's turn; `who` is named in faults, `bytes` is the longest text it is given.
+    /// Runs `work` when it is the gate's turn. `who` names the compressor in faults; `bytes` is the length of the
+    /// longest text.
     pub(crate) async fn text<T: Send + 'static>(
         &self,
         who: &'static str,
@@ -33,7 +32,9 @@ impl Capabilities {
         work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, outcome::Fault> + Send + 'static,
     ) -> Result<T, outcome::Fault> {
         if bytes > MAX_TEXT {
-            return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
+            return Err(outcome::Fault::exhausted(format!(
+                "text is too long for the {who}; the limit is {MAX_TEXT} bytes"
+            )));
         }
         let port = Arc::clone(&self.facts.ports.text);
         if bytes <= MAX_INLINE_BYTES && WARM.load(Ordering::Relaxed) {
@@ -46,6 +47,6 @@ impl Capabilities {
             WARM.store(true, Ordering::Relaxed);
             done
         });
-        work.await.unwrap_or_else(|_| Err(outcome::Fault::internal(format!("The text {who} failed."))))
+        work.await.unwrap_or_else(|_| Err(outcome::Fault::internal(format!("the text {who} failed"))))
     }
 }

@@ -1,10 +1,10 @@
-//! Sizes and times as people write and read them.
+//! Parses and formats sizes and durations.
 
 use std::time::Duration;
 
 use super::LimitsError;
 
-/// Reads `64 MiB`, `512 KiB`, `1 GiB` or a plain number of bytes.
+/// Parses `64 MiB`, `512 KiB`, `1 GiB` or a plain number of bytes.
 pub fn parse_bytes(text: &str) -> Result<usize, LimitsError> {
     let (number, unit) = split_unit(text);
     let scale = match unit {
@@ -16,11 +16,11 @@ pub fn parse_bytes(text: &str) -> Result<usize, LimitsError> {
     };
     match number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)).filter(|_| scale > 0) {
         Some(bytes) => Ok(bytes),
-        None => Err(LimitsError(format!("'{text}' is not a size; write for example \"64 MiB\""))),
+        None => Err(LimitsError(format!("invalid size '{text}': expected for example \"64 MiB\""))),
     }
 }
 
-/// Reads `30 s`, `500 ms` or `2 min`.
+/// Parses `30 s`, `500 ms` or `2 min`.
 pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
     let (number, unit) = split_unit(text);
     let parsed = number.parse::<u64>().ok().and_then(|n| match unit {
@@ -29,10 +29,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
         "min" => Some(Duration::from_secs(n.checked_mul(60)?)),
         _ => None,
     });
-    parsed.ok_or_else(|| LimitsError(format!("'{text}' is not a time; write for example \"30 s\"")))
+    parsed.ok_or_else(|| LimitsError(format!("invalid duration '{text}': expected for example \"30 s\"")))
 }
 
-/// A size in the largest unit that shows it exactly.
+/// Formats a size in the largest unit that is exact.
 pub fn format_bytes(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| bytes >= 1 << shift && bytes.trailing_zeros() >= *shift) {

@@ -1,5 +1,5 @@
-//! The checksum at the end of each file of machine code. wasmtime checks a header alone, and what a damaged file holds
-//! would run outside of every check of the sandbox.
+//! Checksums of machine code files. wasmtime only validates the header, and damaged code would run outside every check
+//! of the sandbox.
 
 use std::{
     fs::File,
@@ -9,12 +9,12 @@ use std::{
 
 use crc32fast::Hasher;
 
-/// Bytes of a checksum: a CRC-32, least significant byte first.
+/// Bytes of the checksum: a little-endian CRC-32.
 const SIZE: usize = 4;
 
-/// Returns the file's content for the machine code of the component with this digest.
+/// Appends the checksum to machine code.
 ///
-/// The digest is part of the sum: a file under the name of another component does not pass.
+/// The checksum covers the component's digest, so code in a file named for another component fails the check.
 pub(super) fn with_checksum(digest: &str, mut code: Vec<u8>) -> Vec<u8> {
     let mut hasher = hasher(digest);
     hasher.update(&code);
@@ -22,9 +22,9 @@ pub(super) fn with_checksum(digest: &str, mut code: Vec<u8>) -> Vec<u8> {
     code
 }
 
-/// True if the file ends with the checksum of what is before it.
+/// Returns `true` if the file ends with the checksum of the bytes before it.
 ///
-/// It is read in pieces: the whole file goes through the page cache, which maps it next, and not through the heap.
+/// Reads in pieces, which fills the page cache for the mapping that follows but not the heap.
 pub(super) fn is_whole(digest: &str, path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let Some(mut left) = file.metadata()?.len().checked_sub(SIZE as u64) else { return Ok(false) };

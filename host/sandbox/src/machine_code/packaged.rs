@@ -1,5 +1,5 @@
-//! Machine code that packages bring along, so that a first start need not compile the shipped gates: for any processor of
-//! its kind, in a folder beside the program or in `../lib/gatehouse`.
+//! Machine code from packages, which saves the first start from compiling the standard gates. Compiled for any
+//! processor of its architecture.
 
 use std::{
     env, fs,
@@ -7,17 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder's name.
 const FOLDER: &str = "machine-code";
 
-/// The file for the component with this digest, by its name.
 pub(super) fn name(digest: &str) -> String {
     format!("{digest}.cwasm")
 }
 
-/// Folders whose machine code may be run: those that are there, and that only those can write who can write the program.
+/// Returns existing folders in `machine-code` next to the program and in `../lib/gatehouse` that only users who can
+/// write the program can write.
 pub(super) fn folders() -> Vec<PathBuf> {
-    // A link in `~/.local/bin` leads to the program of a package.
+    // The program in `~/.local/bin` may be a link into a package.
     let program = env::current_exe().and_then(|program| program.canonicalize());
     program.map(|program| beside(&program)).unwrap_or_default()
 }
@@ -28,7 +27,7 @@ fn beside(program: &Path) -> Vec<PathBuf> {
     folders.into_iter().filter(|folder| is_trusted(folder, program)).collect()
 }
 
-/// True if only those can write it who can write the program: its owner, the administrator, and whoever else may write both.
+/// Returns `true` if every user who can write `path` can write the program too, or is root.
 pub(super) fn is_trusted(path: &Path, program: &Path) -> bool {
     let (Ok(path), Ok(program)) = (fs::symlink_metadata(path), fs::metadata(program)) else { return false };
     let writers = |meta: &fs::Metadata| meta.mode() & 0o022;
@@ -63,7 +62,7 @@ mod tests {
         assert_eq!(beside(&program).len(), 2);
         mode(&place.path().join("lib/gatehouse/machine-code"), 0o777);
         assert_eq!(beside(&program), [place.path().join("bin/machine-code")]);
-        // Only the system's administrator can give a folder away.
+        // Only root can change a folder's owner.
         if std::os::unix::fs::chown(place.path().join("bin/machine-code"), Some(12_345), None).is_ok() {
             assert!(beside(&program).is_empty());
         }

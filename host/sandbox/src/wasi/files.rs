@@ -1,6 +1,5 @@
-//! `wasi:filesystem`, with a guard for what folders may hold and what a guest may make of them: nothing is opened
-//! but files and folders, folders do not lie in each other without end, what the host keeps is on the budget,
-//! and whatever blocks does so on the gate's own threads.
+//! `wasi:filesystem` with guards: opens only files and folders, limits nesting, charges host memory to the budget, and
+//! blocks only the gate's own threads.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,7 +19,6 @@ use super::{
     tree,
 };
 
-/// `wasi:filesystem` with its guard.
 pub(crate) struct GuardedFilesystem<'a> {
     pub(crate) inner: WasiFilesystemCtxView<'a>,
     pub(crate) guard: &'a mut FileGuard,
@@ -34,13 +32,11 @@ impl HasData for HasGuardedFilesystem {
     type Data<'a> = GuardedFilesystem<'a>;
 }
 
-/// What the guard knows about the gate.
 pub(crate) struct FileGuard {
     pub(crate) gate: Arc<str>,
     pub(crate) threads: Arc<FileThreads>,
-    /// Where its private folders are.
     pub(crate) roots: Vec<PathBuf>,
-    /// Whether the operator has been told of a refusal; once is enough.
+    /// True once a refusal has been logged.
     pub(crate) warned: bool,
 }
 
@@ -49,11 +45,10 @@ impl FileGuard {
         if !self.warned {
             self.warned = true;
             let path = gatehouse_core::names::quoted(path, 200);
-            tracing::warn!(target: "gate", gate = &*self.gate, path, "refused in a folder of the gate: {why}");
+            tracing::warn!(target: "gate", gate = &*self.gate, path, "refused an operation in a folder of the gate: {why}");
         }
     }
 
-    /// Runs blocking work on the gate's threads.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -74,7 +69,7 @@ fn reborrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
-/// Functions that are handed on as they are, on the gate's threads.
+/// Functions that are passed through, on the gate's threads.
 macro_rules! on_threads {
     ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
         $(async fn $name(&mut self, $($argument: $type),*) -> $out {
@@ -85,7 +80,6 @@ macro_rules! on_threads {
 }
 
 impl GuardedFilesystem<'_> {
-    /// An open folder's handle, for work of our own.
     fn folder(&self, fd: &Fd) -> FsResult<Arc<std::fs::File>> {
         match self.inner.table.get(fd)? {
             Descriptor::Dir(dir) => Ok(Arc::clone(&dir.dir)),
@@ -93,13 +87,13 @@ impl GuardedFilesystem<'_> {
         }
     }
 
-    /// Opens the folder that the last part of a path stands in, with that part.
+    /// Opens the parent folder of a path and returns it with the last component. `None` if there is only one component.
     async fn parent(&mut self, fd: &Fd, path: &str) -> FsResult<(Option<Fd>, String)> {
         let path = path.trim_end_matches('/');
         let Some((parent, name)) = path.rsplit_once('/') else { return Ok((None, path.to_owned())) };
         let (follow, folder) = (types::PathFlags::SYMLINK_FOLLOW, types::OpenFlags::DIRECTORY);
         let read = types::DescriptorFlags::READ;
-        // An absolute path is refused as it was, by what opens it.
+        // An absolute path stays absolute, so that opening it fails.
         let parent = if parent.is_empty() { "/" } else { parent };
         let opened =
             types::HostDescriptor::open_at(self, reborrow(fd), follow, parent.to_owned(), folder, read)
@@ -107,19 +101,19 @@ impl GuardedFilesystem<'_> {
         Ok((Some(opened), name.to_owned()))
     }
 
-    /// Refuses what would lie too deep: `below` levels of folders in a folder of this one.
+    /// Checks the depth of a new entry in this folder that has `below` levels of folders itself.
     async fn check_depth(&mut self, fd: &Fd, below: usize, path: &str) -> FsResult<()> {
         let (folder, roots) = (self.folder(fd)?, self.guard.roots.clone());
         let depth = self.guard.run(move || tree::depth(&folder, &roots)).await?;
         if depth + 1 + below > tree::MAX_DEPTH {
             let most = tree::MAX_DEPTH;
-            self.guard.refuse(path, &format!("folders lie at most {most} deep in each other"));
+            self.guard.refuse(path, &format!("folders can be nested at most {most} deep"));
             return Err(ErrorCode::NameTooLong.into());
         }
         Ok(())
     }
 
-    /// Levels of folders in what a path names, itself included; 0 where it is no folder.
+    /// Returns the levels of folders at a path, including itself; 0 if it is not a folder.
     async fn tree_height(&mut self, fd: &Fd, path: &str) -> FsResult<usize> {
         let as_it_is = types::PathFlags::empty();
         let stat = self.stat_at(reborrow(fd), as_it_is, path.to_owned()).await?;
@@ -141,7 +135,7 @@ impl GuardedFilesystem<'_> {
         Ok(())
     }
 
-    /// A stream on the gate's threads; `boxed` makes it what the table has.
+    /// Moves a stream to the gate's threads. `boxed` converts it to the table's type.
     fn on_threads<S: Send + 'static>(
         &mut self,
         stream: Resource<S>,
@@ -197,15 +191,15 @@ impl types::HostDescriptor for GuardedFilesystem<'_> {
         how: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
-        // To open a pipe waits for somebody at its other end, and to open a device does whatever the device
-        // does. Looked at first, because afterwards is too late; the gate itself can make neither.
+        // Opening a pipe blocks, and opening a device can have side effects, so check the type first. The gate itself
+        // can create neither.
         let stat = self.stat_at(reborrow(&fd), path_flags, path.clone()).await;
         let kind = stat.map_or(DescriptorType::RegularFile, |stat| stat.type_);
         if !matches!(
             kind,
             DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink
         ) {
-            self.guard.refuse(&path, "it is neither a file nor a folder");
+            self.guard.refuse(&path, "not a file or folder");
             return Err(ErrorCode::NotPermitted.into());
         }
         let threads = self.guard.threads.handle()?.clone();
@@ -254,7 +248,7 @@ impl types::HostDescriptor for GuardedFilesystem<'_> {
     }
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<DirectoryStream> {
-        // The whole listing is read at once, and kept until the guest drops it.
+        // wasmtime reads the whole listing into memory and holds it until the guest drops it.
         let (folder, most) = (self.folder(&fd)?, crate::limits::HOST_MEMORY);
         let bytes = self.guard.run(move || tree::listing(&folder, most)).await?;
         let mut held = self.ledger.reserve();

@@ -1,15 +1,14 @@
-//! What the objects that a guest has the host keep take of its budget, by their place in the resource table.
+//! Accounts for host memory of a guest's objects, by index in the resource table.
 
 use std::collections::HashMap;
 
 use gatehouse_core::budget::{ByteBudget, ByteReservation};
 
-/// The guest made the host hold more than it may.
 #[derive(Debug, thiserror::Error)]
-#[error("the host holds as much for this gate as it may")]
+#[error("the host memory budget of this gate is exhausted")]
 pub(crate) struct BudgetExceeded;
 
-/// Bytes by the table's index of the object. An object that is not in it takes next to nothing.
+/// Reserved bytes by table index. Objects that are not listed use next to nothing.
 pub(crate) struct ResourceLedger {
     budget: ByteBudget,
     held: HashMap<u32, ByteReservation>,
@@ -20,29 +19,26 @@ impl ResourceLedger {
         Self { budget, held: HashMap::new() }
     }
 
-    /// Begins to hold for an object that keeps what it takes by itself, or is still to be made.
+    /// Starts a reservation for an object that stores it itself or does not exist yet.
     pub(super) fn reserve(&self) -> ByteReservation {
         self.budget.reserve()
     }
 
-    /// The object takes so many bytes from now on.
     pub(super) fn charge(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.held.entry(object).or_insert_with(|| self.budget.reserve());
         if held.resize(bytes) { Ok(()) } else { Err(BudgetExceeded) }
     }
 
-    /// The object takes so many bytes more.
     pub(super) fn add(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.held.entry(object).or_insert_with(|| self.budget.reserve());
         if held.take(bytes) { Ok(()) } else { Err(BudgetExceeded) }
     }
 
-    /// The object is gone, or about to be; what it took goes back with the answer.
+    /// Removes an object. Its bytes are freed when the returned reservation is dropped.
     pub(super) fn release(&mut self, object: u32) -> Option<ByteReservation> {
         self.held.remove(&object)
     }
 
-    /// One object became another.
     pub(super) fn hand_over(&mut self, from: Option<ByteReservation>, to: u32) {
         if let Some(held) = from {
             self.held.insert(to, held);

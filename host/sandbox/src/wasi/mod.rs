@@ -1,8 +1,7 @@
-//! WASI as gates see it: wasmtime's own implementation, behind guards for what it leaves open. It bounds how many
-//! objects a guest has the host keep, but not their bytes; and it opens whatever a path leads to, on threads
-//! that everybody shares.
+//! WASI for gates: wasmtime's implementation with guards. wasmtime limits the number of host objects but not their
+//! bytes, and opens any type of file, on shared threads.
 //!
-//! [`http`] and [`files`] implement the interfaces by handing each function on, most of them as they are.
+//! [`http`] and [`files`] pass most functions through.
 
 pub(crate) mod files;
 pub(crate) mod http;
@@ -20,7 +19,6 @@ pub(crate) use ledger::{BudgetExceeded, ResourceLedger};
 use self::{files::HasGuardedFilesystem, http::HasGuardedHttp};
 use crate::state::State;
 
-/// Offers WASI 0.2 and `wasi:http`.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     linker.allow_shadowing(true);

@@ -1,4 +1,4 @@
-//! Streams of files, on the threads of the gate. What a stream keeps for the guest is one portion.
+//! File streams that run on the gate's threads and buffer at most one portion.
 
 use bytes::Bytes;
 use gatehouse_core::budget::ByteReservation;
@@ -9,14 +9,12 @@ use wasmtime_wasi::p2::{
 
 use super::{BudgetExceeded, threads::within};
 
-/// The most bytes that a stream takes at once; wasmtime says so and does not look.
+/// Maximum bytes per write. wasmtime announces this limit but does not enforce it.
 const MAX_PORTION: usize = 64 << 10;
 
-/// A stream whose blocking work goes to these threads.
 pub(super) struct ThreadedStream<S> {
     stream: S,
     threads: Handle,
-    /// What it keeps for the guest, at most.
     _held: ByteReservation,
 }
 

@@ -1,6 +1,5 @@
-//! Threads for a gate's files. A read from a dead network drive, or from whatever else a folder turns out to
-//! hold, blocks its thread for as long as the system likes, past every deadline. So each gate has a few threads
-//! of its own: it can lose those, and nobody else's.
+//! Threads for file operations. A read from a dead network drive can block past every deadline, so each gate has its
+//! own threads to lose.
 
 use std::{
     future::poll_fn,
@@ -11,18 +10,17 @@ use std::{
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads of one gate. They come when there is work and go when there is none.
+/// Maximum threads of one gate. They start on demand and end when idle.
 const THREADS: usize = 8;
 
-/// The threads of one gate, whatever version of it runs.
+/// Threads of one gate, shared by its versions.
 #[derive(Default)]
 pub(crate) struct FileThreads {
-    /// It runs nothing but blocking work: its own thread is never started.
+    /// Only runs blocking work; its own thread is never started.
     runtime: OnceLock<Runtime>,
 }
 
 impl FileThreads {
-    /// Where the gate's blocking work goes.
     pub(crate) fn handle(&self) -> io::Result<&Handle> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime.handle());
@@ -32,11 +30,10 @@ impl FileThreads {
         if let Err(second) = self.runtime.set(runtime) {
             second.shutdown_background();
         }
-        let gone = || io::Error::other("the threads for files are gone");
+        let gone = || io::Error::other("the file threads have shut down");
         self.runtime.get().map(Runtime::handle).ok_or_else(gone)
     }
 
-    /// Runs blocking work on them.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -47,14 +44,14 @@ impl FileThreads {
 
 impl Drop for FileThreads {
     fn drop(&mut self) {
-        // Not to be waited for: what hangs on them may never end.
+        // Do not wait: a blocked thread may never end.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Polls a future so that the blocking work it starts goes there, and everything else where it went before.
+/// Polls a future so that blocking work it starts runs on `threads`. Other work is unaffected.
 pub(super) async fn within<F: Future>(threads: &Handle, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -64,12 +61,10 @@ pub(super) async fn within<F: Future>(threads: &Handle, future: F) -> F::Output 
     .await
 }
 
-/// The threads of all gates, by name.
 #[derive(Default)]
 pub(crate) struct FileThreadPools(std::sync::Mutex<std::collections::HashMap<String, Arc<FileThreads>>>);
 
 impl FileThreadPools {
-    /// Those of this gate.
     pub(crate) fn for_gate(&self, gate: &str) -> Arc<FileThreads> {
         let mut all = gatehouse_core::lock(&self.0);
         Arc::clone(all.entry(gate.to_owned()).or_default())

@@ -1,5 +1,5 @@
-//! Folder trees that a guest may have made: counted without recursion and without paths, for either can be made
-//! too long for the system.
+//! Measures folder trees created by guests, without recursion or full paths, because either can exceed limits of the
+//! system.
 
 use std::{
     ffi::CString,
@@ -11,24 +11,21 @@ use std::{
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, open, openat, statat};
 
-/// How deep folders of a gate may lie in each other.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// Folders are opened for reading, and never through a link.
+/// Opens folders for reading, without following links.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// What a folder holds with all below it.
+/// Content of a folder, including all levels below.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeSize {
-    /// Of files, as they show it: a hole counts as if it were filled.
+    /// Apparent sizes of files; holes count as if filled.
     pub(crate) bytes: u64,
-    /// Files, folders, and whatever else there is.
     pub(crate) entries: usize,
-    /// Levels of folders below it.
     pub(crate) depth: usize,
 }
 
-/// Which folder it is, whatever it is called.
+/// Device and inode of a folder.
 type FolderIdentity = (u64, u64);
 
 #[allow(clippy::useless_conversion, reason = "the types of both differ between systems")]
@@ -36,23 +33,20 @@ fn identity(stat: &Stat) -> FolderIdentity {
     (u64::try_from(stat.st_dev).unwrap_or_default(), u64::try_from(stat.st_ino).unwrap_or_default())
 }
 
-/// The folder at this path, counted as far as it takes to know that it has more than `most` entries. Links are
-/// not followed. Blocking.
+/// Measures the folder at a path, up to more than `most` entries, without following links. Blocks.
 pub(crate) fn count(path: &Path, most: usize) -> io::Result<TreeSize> {
-    // The folder itself may be a link: presets.toml names it.
+    // Follow a link here: presets.toml names this path.
     let root = open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
     count_open(root, most)
 }
 
-/// The same of an open folder.
 pub(crate) fn count_in(folder: &File, most: usize) -> io::Result<TreeSize> {
     count_open(openat(folder, c".", FOLDER, Mode::empty())?, most)
 }
 
 fn count_open(root: OwnedFd, most: usize) -> io::Result<TreeSize> {
     let mut tree = TreeSize::default();
-    // Where it goes on is known by its name in the folder above, and the way back is `..`: only one folder is
-    // open at a time, however deep it lies.
+    // Only one folder is open at a time: children open by name, parents through `..`.
     let mut levels = vec![(identity(&fstat(&root)?), read_folder(root.as_fd(), &mut tree, most)?)];
     let mut here = root;
     while tree.entries <= most {
@@ -77,7 +71,7 @@ fn count_open(root: OwnedFd, most: usize) -> io::Result<TreeSize> {
     Ok(tree)
 }
 
-/// Adds what stands in a folder, and says which folders do.
+/// Adds the entries of a folder and returns the names of its subfolders.
 fn read_folder(folder: BorrowedFd<'_>, tree: &mut TreeSize, most: usize) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -100,7 +94,7 @@ fn read_folder(folder: BorrowedFd<'_>, tree: &mut TreeSize, most: usize) -> io::
     Ok(folders)
 }
 
-/// None where another call has removed or replaced it at this moment.
+/// Returns `None` if another call just removed or replaced the entry.
 fn ignore_missing<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T>> {
     use rustix::io::Errno;
     match found {
@@ -110,8 +104,8 @@ fn ignore_missing<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T
     }
 }
 
-/// Levels between a folder and the first of these that it lies in: 0 if it is one of them, and more than
-/// [`MAX_DEPTH`] if none is near. Blocking.
+/// Returns the levels between a folder and the nearest of `roots`: 0 if it is one of them, more than [`MAX_DEPTH`] if
+/// all are farther away. Blocks.
 pub(crate) fn depth(folder: &File, roots: &[std::path::PathBuf]) -> io::Result<usize> {
     let roots: Vec<FolderIdentity> =
         roots.iter().filter_map(|root| rustix::fs::stat(root).ok()).map(|stat| identity(&stat)).collect();
@@ -125,9 +119,9 @@ pub(crate) fn depth(folder: &File, roots: &[std::path::PathBuf]) -> io::Result<u
     Ok(MAX_DEPTH + 1)
 }
 
-/// Bytes that a listing of the folder takes, or more than `most` if it takes more. Blocking.
+/// Returns the bytes of a folder's listing. Stops above `most`. Blocks.
 pub(crate) fn listing(folder: &File, most: usize) -> io::Result<usize> {
-    /// What an entry takes beyond its name.
+    /// Bytes of an entry in addition to its name.
     const ENTRY: usize = 96;
     let mut bytes = 0;
     for entry in Dir::read_from(folder)? {
@@ -145,7 +139,6 @@ mod tests {
 
     use super::*;
 
-    /// Folders in each other.
     fn nest(at: &Path, name: &CStr, depth: usize) {
         let mut here = open(at, FOLDER, Mode::empty()).expect("a folder");
         for _ in 0..depth {

@@ -1,5 +1,4 @@
-//! The events of a message: blocks that begin, grow and end. They are kept as they come, because a model that
-//! paused in the middle of its searches goes on when it gets them back.
+//! Parses the events of a message. Stores blocks as received, because a paused model needs them back to continue.
 
 use serde_json::{Value, json};
 
@@ -8,36 +7,34 @@ use crate::{
     provider::{AttemptFailure, Provider},
 };
 
-/// How often a paused answer is taken up again.
+/// Maximum turns of a response, including continuations after a pause.
 const MAX_TURNS: usize = 5;
 
-/// The most blocks of an answer; a search and its result are two.
+/// Maximum blocks of a turn. A search and its result are two.
 const MAX_BLOCKS: usize = 512;
 
-/// The most bytes of a block's parts that are kept to be sent back.
+/// Maximum bytes of blocks that are stored to be sent back.
 const MAX_KEPT: usize = 8 << 20;
 
 pub(super) struct MessagesParser<'a> {
     provider: &'a Provider,
     body: &'a Value,
-    /// Of this turn.
     blocks: Vec<Value>,
-    /// Of the turns before, one after the other.
+    /// Blocks of earlier turns.
     before: Vec<Value>,
-    /// The arguments of the block that grows, as JSON in pieces.
+    /// Partial JSON arguments of the open block.
     arguments: String,
     kept: usize,
     turns: usize,
     paused: bool,
     input: u64,
-    /// Of the turns before.
+    /// Output tokens of earlier turns.
     output: u64,
-    /// Of this turn.
+    /// Output tokens of this turn.
     output_now: u64,
 }
 
 impl<'a> MessagesParser<'a> {
-    /// `body` is the first request.
     pub(super) fn new(provider: &'a Provider, body: &'a Value) -> Self {
         Self {
             provider,
@@ -61,7 +58,7 @@ impl<'a> MessagesParser<'a> {
     ) -> Result<StreamFlow, AttemptFailure> {
         self.kept += block.to_string().len();
         if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
-            return Err(AttemptFailure::internal(self.provider, "sends an answer of too many parts"));
+            return Err(AttemptFailure::internal(self.provider, "sent a response with too many parts"));
         }
         self.blocks.push(block.clone());
         self.arguments.clear();
@@ -80,7 +77,7 @@ impl<'a> MessagesParser<'a> {
     ) -> Result<StreamFlow, AttemptFailure> {
         self.kept += delta.to_string().len();
         if self.kept > MAX_KEPT {
-            return Err(AttemptFailure::internal(self.provider, "sends an answer of too many parts"));
+            return Err(AttemptFailure::internal(self.provider, "sent a response with too many parts"));
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(StreamFlow::More) };
         match delta["type"].as_str().unwrap_or_default() {
@@ -129,7 +126,7 @@ impl<'a> MessagesParser<'a> {
             }
             Some("max_tokens") => partial.out_of_tokens(),
             Some("model_context_window_exceeded") => {
-                partial.cut_short = Some("the model has no room for more".to_owned());
+                partial.cut_short = Some("the context of the model is full".to_owned());
             }
             Some("pause_turn") => self.paused = true,
             Some(_) => {}
@@ -149,7 +146,7 @@ impl ParseEvents for MessagesParser<'_> {
             "message_start" => {
                 partial.set_model(&event["message"]["model"]);
                 let usage = &event["message"]["usage"];
-                // What the cache served was read all the same.
+                // Cached tokens count as input.
                 let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
                 self.input += keys.iter().filter_map(|key| usage[*key].as_u64()).sum::<u64>();
             }
@@ -170,7 +167,7 @@ impl ParseEvents for MessagesParser<'_> {
         }
         self.turns += 1;
         self.output += std::mem::take(&mut self.output_now);
-        // The API takes no empty text back.
+        // The API rejects empty text blocks.
         self.blocks.retain(|block| block["type"] != "text" || block["text"] != "");
         self.before.append(&mut self.blocks);
         let mut body = self.body.clone();

@@ -1,4 +1,4 @@
-//! `POST /chat/completions`: the request, and the pieces of its stream.
+//! `POST /chat/completions`: requests and response events.
 
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(crate) struct ChatCompletions {
-    /// Whether this is OpenAI itself, where the limit of tokens got another name that few servers know.
+    /// True for OpenAI itself, where the token limit has a newer name that few other servers know.
     pub(crate) official: bool,
 }
 
@@ -70,7 +70,7 @@ impl ParseEvents for ChatParser<'_> {
         partial.record_usage(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
-        // A refusal comes in pieces, and the last one says that it is over.
+        // A refusal arrives in pieces, and the finish reason ends it.
         let piece = delta["refusal"].as_str().unwrap_or_default();
         if self.refusal.len() < 1000 {
             self.refusal.push_str(piece);
@@ -86,12 +86,12 @@ impl ParseEvents for ChatParser<'_> {
                 return Err(AttemptFailure::refused(self.provider, &self.refusal));
             }
             Some("content_filter") => {
-                return Err(AttemptFailure::refused(self.provider, "its filter struck"));
+                return Err(AttemptFailure::refused(self.provider, "blocked by its content filter"));
             }
             Some("length") => partial.out_of_tokens(),
             Some(_) => {}
         }
-        // The usage comes after it.
+        // Usage follows in a later event.
         partial.finished = true;
         Ok(StreamFlow::More)
     }

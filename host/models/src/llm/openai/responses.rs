@@ -1,4 +1,4 @@
-//! `POST /responses`: the request, and the events of its stream.
+//! `POST /responses`: requests and response events.
 
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
@@ -9,7 +9,6 @@ use crate::{
     provider::{AttemptFailure, Provider},
 };
 
-/// It takes no smaller limit.
 const MIN_TOKENS: u32 = 16;
 
 pub(crate) struct OpenAiResponses;
@@ -17,7 +16,7 @@ pub(crate) struct OpenAiResponses;
 impl LlmApi for OpenAiResponses {
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let effort = ReasoningEffort::from_prompt(prompt).word();
-        // What is asked is nobody's to keep.
+        // Do not let the provider store the prompt.
         let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });
         if let Some(system) = &prompt.system {
             body["instructions"] = json!(system);
@@ -73,7 +72,7 @@ impl ParseEvents for ResponsesParser<'_> {
             "response.failed" => {
                 return Err(AttemptFailure::from_error_body(self.provider, 0, &event["response"], None));
             }
-            // The event is the error itself, or wraps it, as other APIs do.
+            // The event is the error or contains it, depending on the server.
             "error" => return Err(AttemptFailure::from_error_body(self.provider, 0, event, None)),
             _ => {}
         }
@@ -90,12 +89,12 @@ impl ResponsesParser<'_> {
         partial.set_model(&response["model"]);
         let usage = &response["usage"];
         partial.record_usage(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
-        // Servers that send no items on the way have them here.
+        // Some servers send items only here.
         response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, partial));
         match response["incomplete_details"]["reason"].as_str() {
             None => {}
             Some("content_filter") => {
-                return Err(AttemptFailure::refused(self.provider, "its filter struck"));
+                return Err(AttemptFailure::refused(self.provider, "blocked by its content filter"));
             }
             Some("max_output_tokens") => partial.out_of_tokens(),
             Some(other) => partial.cut_short = Some(self.provider.quote(other)),
@@ -105,7 +104,7 @@ impl ResponsesParser<'_> {
     }
 }
 
-/// An item that is complete: a search, or a message with its citations.
+/// Reads a complete item: a search, or a message with citations.
 fn item(item: &Value, partial: &mut PartialCompletion<'_>) {
     let action = &item["action"];
     if item["type"] == "web_search_call" {

@@ -1,4 +1,4 @@
-//! Gates of two versions of the contract, served by one host.
+//! One host serves gates of two contract versions.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::Map;
 
 use crate::{GateSettings, ProbeOutcome, Sandbox, testing};
 
-/// The component under another version that is as long.
+/// Replaces the contract version of a component with one of the same length.
 fn under(version: &[u8; 6], component: &[u8]) -> Vec<u8> {
     let mut bytes = component.to_vec();
     let places = component.windows(version.len()).enumerate().filter(|(_, window)| window == b"@0.1.0");
@@ -30,16 +30,16 @@ async fn gates_of_two_versions_are_served_side_by_side() {
     let grants = Grants::parse(["kv"]).expect("a grant");
     let settings = GateSettings { grants, ..GateSettings::default() };
     let mut listings = Vec::new();
-    // The second is of the same version once it has grown, and the third of the copy.
+    // The second version is compatible with the first; the third is the copy.
     for (name, version) in [("first", b"@0.1.0"), ("grown", b"@0.1.1"), ("next", b"@0.2.0")] {
         let file = folder.path().join(format!("{name}.wasm"));
         fs::write(&file, under(version, &built)).expect("written");
         let gate = sandbox.gate(name, &file, settings.clone()).unwrap_or_else(|error| panic!("{error}"));
         listings.push(gate.list(&Map::new()).await.expect("a listing"));
-        // Its functions of the host are those of its version, behind the same checks.
+        // Host functions of each version pass the same checks.
         let outcome = gate.try_out("recall", r#"{"name": "x"}"#, "{}").await.outcome;
         let ProbeOutcome::Faulted(fault) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(fault.message, "A gate that describes itself has no access to kv.");
+        assert_eq!(fault.message, "a gate has no access to kv while it describes itself");
     }
     assert!(listings.windows(2).all(|two| two[0] == two[1]));
 }

@@ -1,4 +1,4 @@
-//! `artifacts`: texts that were too large to show, kept for whoever calls. Granted as `artifacts`.
+//! `artifacts`: stored texts that were too large to show, by caller. Requires the grant `artifacts`.
 
 use std::time::Duration;
 
@@ -7,10 +7,8 @@ use gatehouse_core::ports::artifacts as core;
 use super::gatehouse::gate::{artifacts as wit, types::Fault};
 use crate::{capability::Capabilities, state::State};
 
-/// The most artifacts one list may ask for.
 const MAX_LISTED: u32 = 100;
 
-/// The most hits one search may ask for.
 const MAX_HITS: u32 = 50;
 
 impl wit::Host for State {

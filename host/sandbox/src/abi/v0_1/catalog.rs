@@ -1,5 +1,4 @@
-//! `catalog`: the tools that the caller has. Granted as `catalog`; what a gate calls takes the same line as
-//! what a client calls, and may do no more than the calling tool promised.
+//! `catalog`: the caller's tools. Requires the grant `catalog`.
 
 use std::time::Duration;
 

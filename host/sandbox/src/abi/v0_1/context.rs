@@ -1,4 +1,4 @@
-//! `context`: facts about the running call, and the way to speak while it runs.
+//! `context`: facts about the running call, log lines, progress and messages.
 
 use gatehouse_core::ports::client::MessageLevel as Core;
 

@@ -1,4 +1,4 @@
-//! `documents`: repositories of documents, to search and to read. Granted as `documents`.
+//! `documents`: searches and reads document repositories. Requires the grant `documents`.
 
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
@@ -9,7 +9,6 @@ use gatehouse_core::{
 use super::gatehouse::gate::{documents as wit, types::Fault};
 use crate::state::State;
 
-/// The most hits one search may ask for.
 const MAX_HITS: u32 = 50;
 
 fn port(state: &State) -> Result<&dyn DocumentReader, outcome::Fault> {

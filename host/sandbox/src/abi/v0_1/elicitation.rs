@@ -1,4 +1,4 @@
-//! `elicitation`: questions to the person in front of the client. Granted as `elicitation`.
+//! `elicitation`: questions to the client's user. Requires the grant `elicitation`.
 
 use super::gatehouse::gate::{
     elicitation::{Answer, Consent, Host},

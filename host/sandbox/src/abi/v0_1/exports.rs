@@ -1,5 +1,4 @@
-//! What a component of this version exports: `tools`, and the others where it has them. One that it exports otherwise than
-//! the contract says is refused when it is loaded.
+//! Exports of a component: `tools` and optional interfaces. One that differs from the contract prevents loading.
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -25,13 +24,11 @@ use crate::{
     state::State,
 };
 
-/// A component, ready to be instantiated.
 pub(crate) struct GatePre {
     pre: InstancePre<State>,
     exports: ExportIndices,
 }
 
-/// Where its exports are.
 #[derive(Clone)]
 struct ExportIndices {
     tools: wit_tools::GuestIndices,
@@ -41,7 +38,6 @@ struct ExportIndices {
     resources: Option<resources::GuestIndices>,
 }
 
-/// An instance of it.
 pub(crate) struct InstanceExports {
     instance: Instance,
     exports: ExportIndices,
@@ -74,7 +70,6 @@ impl GatePre {
     }
 }
 
-/// Why an export cannot be called that was there when the component was loaded.
 fn missing_export(interface: &str) -> GuestError {
     GuestError::Broken(format!("has no export '{interface}'"))
 }

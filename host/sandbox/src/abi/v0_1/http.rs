@@ -1,4 +1,4 @@
-//! `http`: requests to the hosts that presets.toml names for the gate.
+//! `http`: requests to hosts that presets.toml allows.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl From<Request> for OutgoingRequest {
 
 impl From<HttpResponse> for Response {
     fn from(response: HttpResponse) -> Self {
-        // A value may be in any encoding; what is not UTF-8 is shown as well as it can be.
+        // Header values can have any encoding; invalid UTF-8 is replaced.
         let text = |value: Vec<u8>| match String::from_utf8(value) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

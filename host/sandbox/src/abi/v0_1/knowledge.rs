@@ -1,4 +1,5 @@
-//! `knowledge`: the knowledge graph. Granted as `knowledge`, or `knowledge:read` without what writes.
+//! `knowledge`: the knowledge graph. Requires the grant `knowledge`, or `knowledge:read` for functions that do not
+//! write.
 
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
@@ -9,7 +10,6 @@ use gatehouse_core::{
 use super::gatehouse::gate::{knowledge as wit, types::Fault};
 use crate::state::State;
 
-/// The most hits one search may ask for.
 const MAX_HITS: u32 = 100;
 
 fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, outcome::Fault> {
@@ -17,10 +17,9 @@ fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, out
     Ok(&*granted.facts.ports.knowledge)
 }
 
-/// Reports how many of how many files were read.
+/// Reports the files read and the total.
 type ProgressCallback<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
 
-/// The engine for reading a folder, and the client's progress of that.
 fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, ProgressCallback<'_>), outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
     let progress = Box::new(|done, total| {

@@ -1,4 +1,4 @@
-//! `kv`: the gate's own store of bytes under names. Granted as `kv`.
+//! `kv`: the gate's key-value store of bytes. Requires the grant `kv`.
 
 use super::gatehouse::gate::{
     kv::{Host, Scope},

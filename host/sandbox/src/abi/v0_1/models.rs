@@ -1,4 +1,4 @@
-//! `models`: the language model, the embedding model and token counts. Granted as `models`.
+//! `models`: the language model, the embedding model and token counts. Requires the grant `models`.
 
 use gatehouse_core::ports::{embed::EmbeddingPurpose, llm as core, text};
 use tokio::time::Instant;

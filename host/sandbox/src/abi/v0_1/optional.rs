@@ -1,4 +1,4 @@
-//! The nouns of what a gate may export besides `tools`: origins of replies, resources, prompts.
+//! Types of the optional exports: origins of replies, resources, prompts and completions.
 
 use gatehouse_core::{
     budget::ByteBudget,
@@ -18,7 +18,6 @@ use super::{
     tools,
 };
 
-/// Whose reply it is.
 pub(super) fn origin(entry: &ToolEntry) -> filter::Origin {
     filter::Origin {
         name: entry.name.to_string(),
@@ -28,7 +27,7 @@ pub(super) fn origin(entry: &ToolEntry) -> filter::Origin {
     }
 }
 
-/// The messages of a prompt. The error says which JSON text does not parse.
+/// Converts the messages of a prompt. The error names the JSON text that does not parse.
 pub(super) fn messages(
     messages: Vec<prompts::Message>,
     budget: &ByteBudget,

@@ -1,4 +1,4 @@
-//! `sampling`: questions to the client's model. Granted as `sampling`.
+//! `sampling`: questions to the client's model. Requires the grant `sampling`.
 
 use super::gatehouse::gate::{
     sampling::{Answer, Host, Question},

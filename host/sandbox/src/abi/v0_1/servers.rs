@@ -1,5 +1,5 @@
-//! `servers`: the MCP servers behind this host. Granted as `servers`; what the caller's preset does not let its gates reach
-//! is unknown here.
+//! `servers`: the MCP servers behind this host. Requires the grant `servers`. Servers and tools outside the preset are
+//! unknown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,10 +21,8 @@ use crate::{
     state::State,
 };
 
-/// The most hits one search may ask for, and the most alternatives and related tools.
 const MAX_HITS: u32 = 50;
 
-/// The category of a tool that the index does not know.
 const NO_CATEGORY: &str = "other";
 
 fn within(limit: u32) -> usize {

@@ -1,4 +1,4 @@
-//! `servers-admin`: changes to the MCP servers behind this host. Granted as `servers-admin`.
+//! `servers-admin`: changes to the MCP servers behind this host. Requires the grant `servers-admin`.
 
 use super::gatehouse::gate::{servers, servers_admin as wit, types::Fault};
 use crate::state::State;

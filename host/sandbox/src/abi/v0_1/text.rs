@@ -1,4 +1,4 @@
-//! `text`: the compressors that work without a language model. Always granted.
+//! `text`: compressors that need no language model. Always granted.
 
 use gatehouse_core::ports::{self, text};
 

@@ -1,4 +1,4 @@
-//! What every gate exports, and the nouns of all interfaces: calls, manifests, replies, faults.
+//! The required export `tools` and the shared types: calls, manifests, replies, faults.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl From<outcome::FaultKind> for types::FaultKind {
     }
 }
 
-/// A manifest as core knows it. The error says which JSON text does not parse.
+/// Converts a manifest. The error names the JSON text that does not parse.
 pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, String> {
     let mut reader = JsonReader::new(budget);
     let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
@@ -96,7 +96,7 @@ fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, Str
     }))
 }
 
-/// A reply as core knows it. The error says which JSON text does not parse.
+/// Converts a reply. The error names the JSON text that does not parse.
 pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
     let mut reader = JsonReader::new(budget);
     Ok(outcome::Reply {
@@ -114,7 +114,6 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
     })
 }
 
-/// A block of a reply, likewise.
 pub(super) fn content(
     reader: &mut JsonReader,
     content: types::Content,

@@ -1,5 +1,5 @@
-//! `wasi:http/outgoing-handler` for gates that were not written for Gatehouse: JavaScript's `fetch()`, and
-//! every library on WASI. A request is collected, goes through the sender, and its answer comes back whole.
+//! `wasi:http/outgoing-handler`, for JavaScript's `fetch()` and libraries for WASI. Collects the request, sends it with
+//! [`RequestSender`] and returns a complete response.
 
 use std::{future::Future, sync::Arc};
 
@@ -16,16 +16,16 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::{OutgoingRequest, RequestSender};
 
-/// What becomes of the connection afterwards; here nothing does.
+/// Drives the connection after the response; always ready here.
 type ConnectionFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
-/// The most bytes that a body takes at once. It keeps as much for the guest until the request is sent.
+/// Maximum bytes per write to a body. The stream buffers as much for the guest until the request is sent.
 pub(crate) const CHUNK: usize = 16 << 10;
 
-/// The sender as `wasi:http` sees it.
+/// Adapts [`RequestSender`] to `wasi:http`.
 pub(crate) struct OutgoingHandler {
     sender: Arc<RequestSender>,
-    /// What the request that is sent next takes of the budget.
+    /// Part of the budget that the next request uses.
     carried: Option<ByteReservation>,
 }
 
@@ -34,7 +34,6 @@ impl OutgoingHandler {
         Self { sender, carried: None }
     }
 
-    /// The next request takes so much of the budget until it is over.
     pub(crate) fn set_reservation(&mut self, held: Option<ByteReservation>) {
         self.carried = held;
     }
@@ -67,7 +66,7 @@ async fn send(
     options: Option<RequestOptions>,
 ) -> Result<HttpResponse, Fault> {
     let begun = Instant::now();
-    // The answer comes all at once, so its first byte is there when the last one is.
+    // The response arrives as a whole, so the timeout of its first byte limits all of it.
     let time = options.and_then(|options| options.first_byte_timeout);
     let (parts, body) = request.into_parts();
     sender.admit(&parts.uri.to_string())?;
@@ -75,14 +74,14 @@ async fn send(
     let headers = headers.collect();
     let mut held = sender.room.reserve();
     let collected = timeout_at(sender.deadline(begun, time), collect(body, &mut held)).await;
-    let too_late = "The body of the request was not finished in time.";
+    let too_late = "the request body was not finished in time";
     let body = collected.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, too_late)))?;
     let request = OutgoingRequest {
         method: parts.method.to_string(),
         url: parts.uri.to_string(),
         headers,
         body: Some(body),
-        // Who speaks wasi:http follows redirects itself; the next hop is a request like any other.
+        // Clients of `wasi:http` follow redirects themselves; each hop is a new request.
         redirects: RedirectMode::Return,
         begun: Some(begun),
         time,
@@ -90,18 +89,20 @@ async fn send(
     sender.send(request).await
 }
 
-/// The whole body. What is not sent yet takes up room as answers do.
+/// Reads the whole body. Its bytes count toward the same budget as responses.
 async fn collect(mut body: WasiBody, held: &mut ByteReservation) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Fault::invalid("The body of the request was not finished."))?;
+        let frame = frame.map_err(|_| Fault::invalid("the request body was not finished"))?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > MAX_REQUEST_BODY {
-            let message = format!("The body of the request has more than {MAX_REQUEST_BODY} bytes.");
+            let message = format!("request body is larger than {MAX_REQUEST_BODY} bytes");
             return Err(Fault::exhausted(message));
         }
         if !held.take(data.len()) {
-            return Err(Fault::exhausted("The bodies that this call holds are too large together."));
+            return Err(Fault::exhausted(
+                "the request and response bodies of this call exceed its memory budget",
+            ));
         }
         bytes.extend_from_slice(data);
     }
@@ -115,21 +116,19 @@ fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
         response = response.header(name, value);
     }
     let body = Full::new(Bytes::from(body)).map_err(Error::from).map_frame(move |frame| {
-        // What the guest has not read yet takes up room.
         let _ = &held;
         frame
     });
-    let broken = |error| Fault::internal(format!("The answer cannot be given to the gate: {error}."));
+    let broken = |error| Fault::internal(format!("cannot pass the response to the gate: {error}"));
     response.body(body.boxed_unsync()).map_err(broken)
 }
 
-/// The error that the interface has for a fault. It has no words for most of them, so what forbids a request
-/// is said to the operator.
+/// Maps a fault to an error code. No code has a reason for a denied request, so the reason is logged.
 fn error(sender: &RequestSender, fault: Fault) -> Error {
     match fault.kind {
         FaultKind::Denied => {
             let hint = fault.hint.unwrap_or_default();
-            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{} {hint}", fault.message);
+            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{}: {hint}", fault.message);
             Error::HttpRequestDenied
         }
         FaultKind::TimedOut => Error::HttpResponseTimeout,

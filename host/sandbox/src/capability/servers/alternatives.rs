@@ -1,4 +1,4 @@
-//! Tools to call instead of one that failed, as far as the call may reach them.
+//! Alternatives to a failed tool that the call has access to.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use gatehouse_core::{
 use super::ServerAccess;
 
 impl ServerAccess<'_> {
-    /// What may be called instead of a tool.
     pub(crate) async fn alternatives(
         &self,
         server: &str,
@@ -37,7 +36,7 @@ impl ServerAccess<'_> {
         let found = fallback::alternatives(candidates, &failed, now, limit).await?;
         let mut alternatives = Vec::new();
         for one in found {
-            // The server may list it otherwise than the index has it, and what it lists is what would be called.
+            // The server's current listing overrides the index, because a call would use it.
             let listed = self.listed(&one.id).await?;
             let fits = |now: &Arc<ToolEntry>| now.spec.effect <= entry.spec.effect;
             alternatives.extend(listed.filter(fits).map(|now| (one, now)));

@@ -1,4 +1,4 @@
-//! Calls that each have a connection of their own, and the advice when that is worth it.
+//! Calls over a connection of their own, and advice on when to use them.
 
 use std::time::Duration;
 
@@ -11,11 +11,9 @@ use gatehouse_core::{
 
 use super::{CallTarget, Capabilities, ServerAccess, in_time};
 
-/// Days of the ledger that the advice looks at.
 const DAYS: u32 = 7;
 
 impl Capabilities {
-    /// Calls a tool of a server that is started for it; the arguments are JSON.
     pub(crate) async fn call_server_tool_isolated(
         &self,
         server: &str,
@@ -31,13 +29,13 @@ impl Capabilities {
 }
 
 impl ServerAccess<'_> {
-    /// Has a server say what it lists, where that is not known, and leaves no connection behind.
+    /// Gets a server's listing if it is unknown, without leaving a connection open.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
         let servers = self.servers_for(server)?;
         in_time(self.deadline, server, servers.probe(server)).await
     }
 
-    /// How its calls had better be made. Where no ledger is kept, nothing was called as far as anybody knows.
+    /// Returns advice on calling a server. Without a ledger, it assumes no earlier calls.
     pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
         self.servers_for(server)?;
         let status = self.statuses().into_iter().find(|status| *status.name == *server);

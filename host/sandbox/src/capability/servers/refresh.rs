@@ -1,4 +1,4 @@
-//! Asking servers anew what they list, those that the call may reach.
+//! Refreshes the listings of servers that the call has access to.
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
@@ -8,11 +8,10 @@ use gatehouse_core::{
 
 use super::{ServerAccess, in_time};
 
-/// Servers that are asked at the same time.
 const MAX_CONCURRENT_REFRESHES: usize = 8;
 
 impl ServerAccess<'_> {
-    /// Asks servers anew what they list. Those that the preset does not reach are left alone.
+    /// Requests new listings from one server, or from all servers of the preset.
     pub(crate) async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
         if let Some(server) = server {
             let servers = self.servers_for(server)?;

@@ -1,4 +1,4 @@
-//! What a gate reaches of servers, under a preset that reaches one of two and denies and hides tools of it.
+//! Access to servers under a preset that includes some and hides or denies some of their tools.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -21,7 +21,6 @@ mod fallbacks;
 use super::*;
 use crate::testing;
 
-/// The tools that each server lists.
 const TOOLS: [&str; 4] = ["held", "hidden", "push", "status"];
 
 struct Git(SourceId);
@@ -60,7 +59,7 @@ fn spec(name: &str) -> Arc<ToolSpec> {
     })
 }
 
-/// The servers `git` and `web` with the same tools, and `new`, which was never asked.
+/// Servers `git` and `web` with the same tools, and `new`, which has not listed any.
 #[derive(Default)]
 struct Host {
     refreshed: Mutex<Vec<String>>,
@@ -112,7 +111,7 @@ impl ServerRegistry for Host {
         let server = server.unwrap_or("all").to_owned();
         gatehouse_core::lock(&self.refreshed).push(server.clone());
         if server == "new" {
-            return Err(Fault::unavailable("It does not start."));
+            return Err(Fault::unavailable("it does not start"));
         }
         Ok(RefreshReport { added: 4, ..RefreshReport::default() })
     }
@@ -130,7 +129,7 @@ fn every_tool() -> impl Iterator<Item = ToolId> {
     sources.flat_map(|source| TOOLS.map(|name| ToolId { source: source.clone(), name: name.into() }))
 }
 
-/// Finds every tool, and has a record of each; a gate is called as a server is.
+/// Finds every tool, including tools of a gate with a server's name, and has metrics for each.
 struct Everything;
 
 #[async_trait]
@@ -202,7 +201,7 @@ impl CallLedger for Everything {
     }
 }
 
-/// Reaches `git` and `new`; `push` is denied and `hidden` hidden, by the names that clients would see.
+/// Includes `git` and `new`. Denies `push` and hides `hidden`, by their exposed names.
 fn catalog() -> Catalog {
     let hidden = ToolOverride { hidden: true, ..ToolOverride::default() };
     let preset = Preset {
@@ -250,7 +249,7 @@ async fn what_the_preset_hides_leaves_no_trace() {
     let related = reach.related("git", "status", 9).await.expect("related");
     assert!(related.iter().all(|one| ["held", "status"].contains(&one.tool.as_str())), "{related:?}");
     let alternatives = reach.alternatives("git", "status", None, 9).await.expect("alternatives");
-    assert!(alternatives.is_empty(), "what is held back stands in for nothing");
+    assert!(alternatives.is_empty(), "a quarantined tool is not an alternative");
 }
 
 #[tokio::test]
@@ -259,7 +258,7 @@ async fn what_cannot_be_reached_is_as_unknown_as_what_does_not_exist() {
     let reach = reach(&ports, &catalog);
     for server in ["web", "zorp"] {
         let fault = reach.tools(server).await.err().expect("a fault");
-        assert_eq!(fault.message, format!("There is no server '{server}'."));
+        assert_eq!(fault.message, format!("unknown server '{server}'."));
         assert_eq!(fault.kind, FaultKind::NotFound);
     }
     for tool in ["push", "hidden", "nothing"] {
@@ -275,7 +274,7 @@ async fn a_server_that_does_not_answer_takes_no_longer_than_the_call_may() {
     let (ports, catalog) = (with_host(&Arc::default()), catalog());
     let reach = ServerAccess { deadline: Instant::now(), ..reach(&ports, &catalog) };
     let fault = reach.tools("new").await.err().expect("a fault");
-    assert_eq!(fault.message, "Server 'new' did not answer before the call runs out of time.");
+    assert_eq!(fault.message, "server 'new' did not answer before the deadline of the call");
 }
 
 #[tokio::test]
@@ -297,5 +296,5 @@ async fn a_host_without_servers_says_so() {
     let found = reach.search(ToolSearchRequest::default(), None).await.expect("nothing");
     assert_eq!((found.hits.len(), found.note.as_deref()), (0, Some("There are no servers.")));
     let fault = reach.metrics(MetricsFilter::default()).await.expect_err("no ledger");
-    assert_eq!(fault.message, "This host keeps no ledger of calls.");
+    assert_eq!(fault.message, "this host does not record calls");
 }

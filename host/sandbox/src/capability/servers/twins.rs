@@ -1,4 +1,4 @@
-//! Near-twins among what a search found: in one place, and in an order that does not follow from their own words.
+//! Groups near-identical tools in search results and orders them by call records.
 
 use std::sync::Arc;
 
@@ -11,17 +11,16 @@ use gatehouse_core::{
 
 use super::ServerAccess;
 
-/// Hits beyond the limit of a search that are looked through for twins.
+/// Hits beyond the limit that are also checked for twins.
 pub(super) const EXTRA_HITS: usize = 10;
 
 impl ServerAccess<'_> {
-    /// Place of each server in the configuration.
     pub(super) fn places(&self) -> ServerPositions {
         self.statuses().into_iter().map(|status| (status.name, status.place)).collect()
     }
 
-    /// Returns the first hits as the preset shapes them. Near-twins are where the first of them is, with its score and fit,
-    /// the one to prefer first. The ledger is read only if there are any; without it the configuration decides.
+    /// Returns the first `limit` hits. Twins follow the first of them, with its score and fit, in order of preference.
+    /// The ledger is only read if there are twins.
     pub(super) async fn with_twins(
         &self,
         found: Vec<ToolHit>,
@@ -37,7 +36,7 @@ impl ServerAccess<'_> {
         if groups.iter().any(|group| group.len() > 1) {
             let metrics = match &self.ports.ledger {
                 Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
-                    tracing::warn!("twins are ordered without their records: {}", fault.in_one_line());
+                    tracing::warn!("ordering twins without call metrics: {}", fault.in_one_line());
                     Vec::new()
                 }),
                 None => Vec::new(),

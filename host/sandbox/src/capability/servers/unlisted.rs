@@ -1,5 +1,5 @@
-//! Tools of gates that a preset has and does not list to clients: they are found and called like those of servers, so
-//! that an agent can use them though it cannot name them.
+//! Tools of gates that the preset includes but does not list to clients. Agents find and call them like tools of
+//! servers.
 
 use std::sync::Arc;
 
@@ -13,33 +13,30 @@ use gatehouse_core::{
     },
 };
 
-/// Returns the unlisted tools of gates.
 fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
     let of_gate = |entry: &&Arc<ToolEntry>| !entry.listed && matches!(entry.id.source, SourceId::Gate(_));
     catalog.entries().iter().filter(of_gate)
 }
 
-/// Whether a gate of this name has unlisted tools.
 pub(super) fn has_source(catalog: &Catalog, name: &str) -> bool {
     unlisted(catalog).any(|entry| **entry.id.source.name() == *name)
 }
 
-/// Returns the unlisted tool that a gate exposes or declares under this name.
+/// Finds an unlisted tool by its own or its exposed name.
 pub(super) fn find<'a>(catalog: &'a Catalog, gate: &str, tool: &str) -> Option<&'a Arc<ToolEntry>> {
     unlisted(catalog).find(|entry| {
         **entry.id.source.name() == *gate && (*entry.id.name == *tool || entry.name.as_str() == tool)
     })
 }
 
-/// What a search of the unlisted tools found.
 pub(super) struct UnlistedTools {
-    /// Those that are likely to do what is asked for, best first.
+    /// Likely matches, best first.
     pub(super) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
-    /// Words of the question that none of them has. `None` if there are no unlisted tools.
+    /// Query terms that no tool contains. `None` if there are no unlisted tools.
     pub(super) unmatched_terms: Option<Vec<String>>,
 }
 
-/// Searches the unlisted tools. They are few, so they are read for each search. `gate` limits the search to one gate.
+/// Searches the unlisted tools, optionally of one gate. They are few, so no index is stored.
 pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Option<&str>) -> UnlistedTools {
     let entries: Vec<&Arc<ToolEntry>> =
         unlisted(catalog).filter(|entry| gate.is_none_or(|gate| **entry.id.source.name() == *gate)).collect();
@@ -61,7 +58,7 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
         min_score: question.min_score,
     };
     let found = tools.search(&search);
-    // Among a few tools one word is no sign: most of the question has to be about them.
+    // With so few tools a single word means little: most of the query has to match.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
     let about_them = found.unmatched_terms.len() * 3 <= words;
     let hits = found.tools.into_iter().filter(|found| about_them && found.fit != MatchQuality::Weak);

@@ -1,8 +1,8 @@
-//! What a search says of servers that have listed nothing yet.
+//! The note about servers without a listing in search results.
 
 use gatehouse_core::{names, ports::servers::UnlistedServer};
 
-/// Names the servers that have listed nothing yet, those first that may soon.
+/// Names servers without a listing: those that are still starting, then those that failed.
 pub(super) fn note(servers: &[UnlistedServer]) -> String {
     const MAX_NAMED: usize = 20;
     const MAX_WHY: usize = 200;

@@ -1,5 +1,5 @@
-//! `wasi:http`, with every byte that a guest has the host keep on the budget: headers, bodies that are written
-//! and not sent, requests that nobody sends. Whether a request may be sent is for the capability `http` to say.
+//! `wasi:http` that charges headers, unsent bodies and unsent requests to the guest's budget. The capability `http`
+//! decides which requests can be sent.
 
 mod passthrough;
 
@@ -17,20 +17,17 @@ use wasmtime_wasi_http::{
 use super::{BudgetExceeded, ResourceLedger};
 use crate::capability::http::{CHUNK, OutgoingHandler};
 
-/// What a body keeps of what the guest wrote: a portion on its way, and one behind it.
+/// Maximum bytes that a body buffers: a chunk in transit and one waiting.
 const MAX_BODY_BUFFER: usize = 2 * CHUNK;
 
-/// The longest method and authority (host and port) that are taken; real ones are shorter.
 const MAX_METHOD: usize = 32;
 const MAX_AUTHORITY: usize = 1 << 10;
 
-/// What an object takes that holds nothing yet.
 const OBJECT_OVERHEAD: usize = 256;
 
-/// What a header takes beyond its letters: its entries in the map, which doubles when it is full.
+/// Bytes of a header in addition to its text: its entries in the map, which doubles when full.
 const HEADER_OVERHEAD: usize = 256;
 
-/// `wasi:http` with its guard.
 pub(crate) struct GuardedHttp<'a> {
     pub(crate) ctx: &'a mut WasiHttpCtx,
     pub(crate) table: &'a mut ResourceTable,
@@ -45,7 +42,6 @@ impl HasData for HasGuardedHttp {
     type Data<'a> = GuardedHttp<'a>;
 }
 
-/// What headers take.
 pub(crate) fn size(headers: &http::HeaderMap) -> usize {
     OBJECT_OVERHEAD
         + headers
@@ -54,7 +50,7 @@ pub(crate) fn size(headers: &http::HeaderMap) -> usize {
             .sum::<usize>()
 }
 
-/// Functions that are handed on as they are.
+/// Functions that are passed through.
 macro_rules! as_they_are {
     ($trait:ident: $($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
         $(fn $name(&mut self, $($argument: $type),*) -> $out {
@@ -63,7 +59,7 @@ macro_rules! as_they_are {
     };
 }
 
-/// Functions of a message, whose headers are weighed and which takes nothing once it is gone.
+/// Functions of a message, which measure its headers and release its bytes when it is dropped.
 macro_rules! message {
     ($trait:ident($message:ty)) => {
         fn headers(&mut self, message: Resource<$message>) -> Result<Resource<FieldMap>> {
@@ -78,7 +74,7 @@ macro_rules! message {
     };
 }
 
-/// The same of one that the guest makes, with a body that it writes.
+/// The same for messages that the guest creates and whose body it writes.
 macro_rules! outgoing {
     ($trait:ident($message:ty)) => {
         fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<$message>> {
@@ -90,7 +86,7 @@ macro_rules! outgoing {
         }
 
         fn body(&mut self, message: Resource<$message>) -> RefusableResult<Resource<types::OutgoingBody>> {
-            // What is written and not sent stays with the message, whatever becomes of the body.
+            // Unsent bytes stay with the message even if the body is dropped.
             let at = message.rep();
             let body = types::$trait::body(&mut self.inner(), message)?;
             if body.is_ok() {
@@ -106,7 +102,7 @@ macro_rules! outgoing {
 use as_they_are;
 
 type Result<T> = wasmtime::Result<T>;
-/// A function that may refuse, without saying why.
+/// The result of a function that can fail without a reason.
 type RefusableResult<T = ()> = wasmtime::Result<std::result::Result<T, ()>>;
 type IncomingResult = std::result::Result<Resource<types::IncomingResponse>, types::ErrorCode>;
 
@@ -115,7 +111,7 @@ impl GuardedHttp<'_> {
         WasiHttpCtxView { hooks: &mut *self.outgoing, table: &mut *self.table, ctx: &mut *self.ctx }
     }
 
-    /// Takes note of what these headers take now.
+    /// Records the current bytes of these headers.
     fn weigh(&mut self, fields: u32) -> std::result::Result<(), BudgetExceeded> {
         let fields_of = Resource::<FieldMap>::new_borrow(fields);
         let bytes = self.table.get(&fields_of).map_or(OBJECT_OVERHEAD, |fields| size(fields));
@@ -134,7 +130,7 @@ impl outgoing_handler::Host for GuardedHttp<'_> {
         request: Resource<types::OutgoingRequest>,
         options: Option<Resource<types::RequestOptions>>,
     ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
-        // What the request takes, its sending takes until it is over.
+        // The request's bytes stay reserved until it is finished.
         let held: Option<ByteReservation> = self.ledger.release(request.rep());
         self.outgoing.set_reservation(held);
         outgoing_handler::Host::handle(&mut self.inner(), request, options)

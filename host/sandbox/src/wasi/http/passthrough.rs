@@ -1,4 +1,4 @@
-//! The parts of `wasi:http` that keep nothing worth counting, and those that a gate never gets.
+//! Parts of `wasi:http` with negligible memory, and parts that gates never use.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable};
@@ -59,7 +59,7 @@ impl types::HostRequestOptions for GuardedHttp<'_> {
     }
 }
 
-// Nobody sends a gate requests, so these never exist.
+// Gates receive no requests, so these never exist.
 
 impl types::HostIncomingRequest for GuardedHttp<'_> {
     as_they_are! { HostIncomingRequest:

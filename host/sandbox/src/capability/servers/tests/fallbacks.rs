@@ -1,5 +1,5 @@
-//! What stands in for a tool that failed never leaves the preset and never does more than that tool, whatever the preset, the
-//! servers, the ledger and even the index say. What the preset lets through is computed here a second time, from its lines.
+//! Property test: an alternative to a failed tool is in the preset and never has a stronger effect. Access is computed
+//! from the preset's fields independently.
 
 use proptest::{collection::vec, option, prelude::*};
 
@@ -11,11 +11,10 @@ const GLOBS: [&str; 8] = ["s0__t1", "s1__*", "*__t2", "s2__t0", "*__t3", "rename
 const PROXIED: [&str; 7] = ["s0", "s1", "s2", "s*", "tag:work", "tag:play", "tag:none"];
 const REFUSED: [&str; 3] = ["DENIED", "INVALID_ARGUMENTS", "{\"error_code\":\"DENIED\"}"];
 
-/// What is true of one tool.
 #[derive(Debug, Clone)]
 struct Fact {
     effect: Effect,
-    /// As the index has it, which may be out of date.
+    /// Effect in the index, which may be outdated.
     indexed: Effect,
     listed: bool,
     held: bool,
@@ -24,7 +23,7 @@ struct Fact {
     failed: u64,
 }
 
-/// Servers, their index and the ledger; the index finds everything, more than once, and whatever it may find.
+/// Servers, their index and the ledger. The index returns every tool twice, and again under gates.
 #[derive(Debug)]
 struct World {
     facts: Vec<Fact>,
@@ -141,7 +140,7 @@ impl CallLedger for World {
     fn record(&self, _: CallSample) {}
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if self.ledger_is_gone {
-            return Err(Fault::unavailable("It is gone."));
+            return Err(Fault::unavailable("it is gone"));
         }
         let one = Everything.metrics(filter).await?.remove(0);
         let of = |(id, fact): (ToolId, &Fact)| ToolMetrics {
@@ -165,7 +164,7 @@ impl CallLedger for World {
     }
 }
 
-/// Whether a glob with at most one star, at an end, is this name.
+/// Returns `true` if a glob with at most one star, at an end, matches.
 fn is(glob: &str, name: &str) -> bool {
     match (glob.strip_prefix('*'), glob.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),
@@ -174,7 +173,6 @@ fn is(glob: &str, name: &str) -> bool {
     }
 }
 
-/// What the lines of both presets say together.
 fn in_reach(base: &Preset, top: &Preset, tool: &ToolId, fact: &Fact) -> bool {
     let SourceId::Server(server) = &tool.source else { return false };
     let tags = SERVERS.iter().find(|(name, _)| *name == &**server).map_or(&[][..], |(_, tags)| tags);
@@ -256,19 +254,19 @@ proptest! {
                 reach(&ports, &catalog).alternatives(server, tool, error, 50).await
             });
             if !in_reach(&base, &top, &failed, fact) {
-                prop_assert!(found.is_err(), "{failed:?} is none of the caller's");
+                prop_assert!(found.is_err(), "{failed:?} is outside the preset");
                 continue;
             }
             let found = found.expect("alternatives");
             prop_assert!(found.is_empty() || !error.is_some_and(|error| REFUSED.contains(&error)));
             for (one, entry) in &found {
                 let suggested = world.fact(&one.id);
-                prop_assert!(one.id != failed, "{failed:?} stands in for itself");
-                prop_assert!(in_reach(&base, &top, &one.id, suggested), "{:?} is out of reach", one.id);
+                prop_assert!(one.id != failed, "{failed:?} replaces itself");
+                prop_assert!(in_reach(&base, &top, &one.id, suggested), "{:?} is outside the preset", one.id);
                 prop_assert!(suggested.effect <= fact.effect && entry.spec.effect == suggested.effect, "{:?}", one.id);
                 prop_assert!((0.0..=1.0).contains(&one.score), "{one:?}");
             }
-            // None that may stand in is left out, so that an empty list would not pass for a right one.
+            // All permitted alternatives are present, so an empty list does not pass.
             let fits = |(id, other): (ToolId, &Fact)| {
                 id != failed && in_reach(&base, &top, &id, other) && other.effect.max(other.indexed) <= fact.effect
             };
