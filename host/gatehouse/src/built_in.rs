@@ -1,5 +1,4 @@
-//! The shipped gates, which travel in the binary. They are loaded from it and never written anywhere: a host needs no
-//! folder that it can write to serve them.
+//! The shipped gates, which are part of the binary. The host loads them from memory and never writes them to disk.
 
 use std::{
     io,
@@ -13,57 +12,49 @@ use crate::config::Config;
 
 include!(concat!(env!("OUT_DIR"), "/gates.rs"));
 
-/// A gate in the binary.
 struct BuiltIn {
-    /// Of its file.
     name: &'static str,
-    /// Bytes of its file.
+    /// Uncompressed size in bytes.
     size: u64,
 }
 
-/// The folder's name in a configuration, and its path: a folder of that name would be `./built-in`.
+/// Name and path of the built-in gates in a configuration. A directory with this name is written as `./built-in`.
 pub(crate) const NAME: &str = "built-in";
 
-/// The components in the binary, for the sandbox.
 pub(crate) const COMPONENTS: EmbeddedComponents = EmbeddedComponents { size, version: VERSION, read };
 
-/// The folders that a configuration names: this one by its name, others by their paths. The default has it, too.
+/// Returns the paths of the gate directories that a configuration names, or of the default ones: `gates` and
+/// `built-in`.
 pub(crate) fn folders(base: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {
     let of = |entry: String| if entry == NAME { NAME.into() } else { base.join(entry) };
     named.unwrap_or_else(|| vec!["gates".into(), NAME.into()]).into_iter().map(of).collect()
 }
 
-/// True if a path is that of one of them.
 pub(crate) fn is_built_in(file: &Path) -> bool {
     find(file).is_some()
 }
 
-/// True if this is the folder that is in the binary.
+/// Returns whether the path means the built-in gates instead of a directory.
 pub(crate) fn is_folder(folder: &Path) -> bool {
     folder.as_os_str() == NAME
 }
 
-/// True if a gate of this name is in the binary.
 pub(crate) fn is_shipped(name: &str) -> bool {
     names().any(|shipped| shipped == name)
 }
 
-/// Names of the gates in the binary.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     GATES.iter().filter_map(|gate| gate.name.strip_suffix(".wasm"))
 }
 
-/// True if they are among the folders that a configuration names.
 pub(crate) fn is_in_config(config: &Config) -> bool {
     config.gate_folders.iter().any(|folder| is_folder(folder))
 }
 
-/// Whether this binary was built with any.
 pub(crate) fn has_gates() -> bool {
     !GATES.is_empty()
 }
 
-/// Where a gate is among them.
 fn find(file: &Path) -> Option<usize> {
     let name = file.file_name().filter(|_| file.parent().is_some_and(is_folder))?;
     GATES.iter().position(|gate| name == gate.name)
@@ -73,7 +64,7 @@ fn size(file: &Path) -> Option<u64> {
     find(file).map(|place| GATES[place].size)
 }
 
-/// Returns the bytes of a gate. Gates are packed one behind the other, so all are unpacked for it.
+/// Returns the component of a gate. Gates are compressed as one block, so this decompresses all of them.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let place = find(file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let bytes = |gates: &[BuiltIn]| gates.iter().map(|gate| gate.size as usize).sum::<usize>();
@@ -82,22 +73,22 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     let begin = all.len().checked_sub(GATES[place].size as usize);
     begin
         .map(|begin| all.split_off(begin))
-        .ok_or_else(|| io::Error::other("the binary has fewer bytes of gates than it says"))
+        .ok_or_else(|| io::Error::other("the built-in gates are incomplete"))
 }
 
-/// The components of all gates.
 pub(crate) fn all() -> io::Result<Vec<Vec<u8>>> {
     GATES.iter().map(|gate| read(&Path::new(NAME).join(gate.name))).collect()
 }
 
-/// Makes the gate folder of the built-in configuration, for gates to be dropped in: the data folder around it is not
-/// watched, as databases are written there all the time. Nobody asked for it, so a host that cannot make it works on.
+/// Creates the gate directory of the built-in configuration, so that users can add gates to it. The host does not watch
+/// the data directory around it, because databases there change all the time. A failure is only logged: the user did
+/// not configure this directory.
 pub(crate) fn make_default_folder(config: &Config) {
     let unnamed = config.default_gate_folder.as_ref().filter(|_| config.file.is_none());
     if let Some(folder) = unnamed.filter(|folder| config.gate_folders.contains(folder))
         && let Err(error) = make_private(folder)
     {
-        tracing::debug!(folder = %folder.display(), %error, "the default folder of gates cannot be made");
+        tracing::debug!(folder = %folder.display(), %error, "cannot create the default gate directory");
     }
 }
 

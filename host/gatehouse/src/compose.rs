@@ -1,4 +1,4 @@
-//! The composition: crates that do not know each other are put together here, and nowhere else.
+//! Composition root: connects the crates, which do not depend on each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,10 +54,9 @@ pub(crate) use logins::logins;
 pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use servers::HostServers;
 
-/// How long a command waits for servers that were never listed.
+/// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
 
-/// The wall clock of this machine.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
@@ -66,48 +65,42 @@ impl Clock for SystemClock {
     }
 }
 
-/// A configuration at work: gates are loaded when a preset first needs them, each once. What is composed
-/// does not change; a reload composes anew and takes over what stays as it is.
+/// A running configuration.
+///
+/// Gates are loaded when a preset first needs them. A composition never changes; a reload creates a new one that reuses
+/// unchanged parts.
 pub(crate) struct Composition {
-    /// What was configured.
     pub(crate) config: Arc<Config>,
-    /// The knowledge graph as gates see it.
     pub(crate) knowledge: Arc<LazyGraph>,
-    /// The documents as gates see them.
     pub(crate) documents: Arc<LazyLibrary>,
-    /// The artifacts as gates see them.
     pub(crate) artifacts: Arc<LazyWorkspace>,
-    /// The models as gates see them.
     pub(crate) models: sandbox::ModelPorts,
-    /// What no model does.
+    /// Reasons why models are not available.
     pub(crate) missing: MissingModels,
-    /// Everything that keeps something.
     pub(crate) stores: HostStores,
-    /// The gates.
     pub(crate) gates: GateRegistry,
-    /// What sources listed that are slow or gone now.
+    /// Last listings of sources that are slow or unavailable now.
     last_listings: Arc<LastListings>,
 }
 
-/// What keeps things for gates, and has to be closed at the end.
+/// Stores and connections that must be closed at shutdown.
 #[derive(Clone)]
 pub(crate) struct HostStores {
     knowledge: Arc<LazyGraph>,
     documents: Arc<LazyLibrary>,
     artifacts: Arc<LazyWorkspace>,
     kv: Arc<SqliteKv>,
-    /// The MCP servers behind this host.
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
-    /// How calls went; none where it is switched off.
+    /// Call statistics. `None` if disabled.
     pub(crate) ledger: Option<Arc<SqliteLedger>>,
     logins: Arc<Logins>,
 }
 
 impl HostStores {
-    /// Closes all for good; each database is one whole file then.
+    /// Closes all stores permanently. Afterwards each database is a single file.
     pub(crate) async fn close(&self) {
-        // What servers say on their way out may still be written down.
+        // Servers may still write to the stores while they shut down, so close them first.
         self.servers.live.close().await;
         let (knowledge, documents) = (self.knowledge.close(), self.documents.close());
         let ledger = async {
@@ -122,14 +115,14 @@ impl HostStores {
 
 /// The presets of a composition, ready to be served.
 pub(crate) struct PresetViews {
-    /// The one for clients that name none.
+    /// View for clients that name no preset.
     pub(crate) default: PresetView,
-    /// Those that HTTP serves by name, or why they cannot be served.
+    /// Views that HTTP serves by name, or the reason they cannot be served.
     pub(crate) presets: BTreeMap<String, Result<PresetView, String>>,
 }
 
 impl PresetViews {
-    /// Presets that cannot be served, with the reason.
+    /// Returns the presets that cannot be served, with the reason.
     pub(crate) fn failing(&self) -> BTreeMap<String, String> {
         let failing = |(name, view): (&String, &Result<PresetView, String>)| {
             Some((name.clone(), view.as_ref().err()?.clone()))
@@ -138,7 +131,7 @@ impl PresetViews {
     }
 }
 
-/// The models of a configuration.
+/// Creates the models of a configuration.
 pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
     let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
     ConfiguredModels::new(&config.models, local)
@@ -202,8 +195,8 @@ impl Composition {
         })
     }
 
-    /// The same host under another configuration. Gates whose settings are the same stay loaded, but for
-    /// those in `reread`, whose files are read again; those in `withdrawn` have none any more.
+    /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
+    /// `reread`, which are loaded again. Gates in `withdrawn` no longer exist.
     pub(crate) async fn next(
         &self,
         config: Arc<Config>,
@@ -224,8 +217,8 @@ impl Composition {
         }
     }
 
-    /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,
-    /// which may say why it does not.
+    /// Builds the views to serve: the chosen preset, which must work, and, if `all` is set, every served preset by
+    /// name, which may fail.
     pub(crate) async fn views(&self, chosen: &CompiledPreset, all: bool) -> Result<PresetViews, String> {
         let default = self.view(chosen).await?;
         let mut presets = BTreeMap::new();
@@ -256,7 +249,7 @@ impl Composition {
         for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
             tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
         }
-        // A gate whose tools are all denied is not the client's business.
+        // Omit gates whose tools are all denied.
         let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
         let (mut gates, mut servers) = (Vec::new(), Vec::new());
         for (source, listing) in listings.iter().filter(|(source, _)| shown(source)) {
@@ -270,7 +263,7 @@ impl Composition {
         Ok(PresetView { catalog, instructions })
     }
 
-    /// Everything callable under one preset. The error names preset, gate and file.
+    /// Builds the catalog of one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, exposure: &CompiledPreset) -> Result<Catalog, String> {
         let offers = self.offers(exposure, COMMAND_WAIT).await?;
         self.check_changes(exposure, &offers)?;
@@ -288,7 +281,7 @@ impl Composition {
         Ok(catalog)
     }
 
-    /// Every preset that is served by name with its catalog, or with why it cannot be served.
+    /// Builds the catalog of every served preset. An entry is an error if that preset cannot be served.
     pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, String>)> {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {

@@ -1,20 +1,19 @@
-//! Examples, which the help of each command ends with. A test runs them through the parser, so none of them is a
-//! command that there is not.
+//! Examples at the end of each command's help. A test parses them, so they always match the commands.
 
 use clap::Command;
 
-/// Lines to type, each with what it does.
+/// Command lines, each with a description, which may be empty.
 pub(crate) type Examples = &'static [(&'static str, &'static str)];
 
-/// By the words of the command; none for `gatehouse` itself.
+/// Examples by command. The empty name is `gatehouse` itself.
 const EXAMPLES: &[(&str, Examples)] = &[
     (
         "",
         &[
             ("gatehouse serve --http 8642", "serve the presets to many clients"),
-            ("gatehouse presets list", "what there is to serve"),
+            ("gatehouse presets list", "list the presets"),
             ("gatehouse mcp-config full --client cursor", "connect a client"),
-            ("gatehouse doctor", "look for what is wrong"),
+            ("gatehouse doctor", "check for problems"),
         ],
     ),
     (
@@ -28,15 +27,15 @@ const EXAMPLES: &[(&str, Examples)] = &[
     (
         "map",
         &[
-            ("gatehouse map --html map.html", "every preset and all that it reaches, for a browser"),
-            ("gatehouse map --html map.html --wiki", "the links between pages, too"),
-            ("gatehouse map --dot --preset full", "one of them, for Graphviz"),
+            ("gatehouse map --html map.html", "all presets and their access, for a browser"),
+            ("gatehouse map --html map.html --wiki", "with the links between pages"),
+            ("gatehouse map --dot --preset full", "one preset, for Graphviz"),
         ],
     ),
     (
         "request",
         &[
-            ("gatehouse request --file r.json", "see docs/requests.md for what a request has"),
+            ("gatehouse request --file r.json", "see docs/requests.md for the format"),
             ("gatehouse request --preset gateway", "from standard input"),
         ],
     ),
@@ -47,26 +46,26 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("gatehouse agent-template git --strategy subprocess", "starts the server each time"),
         ],
     ),
-    ("scripts list", &[("gatehouse scripts list --preset reports", "of the clients of this machine")]),
-    ("scripts show", &[("gatehouse scripts show weekly_report", "the code, with what is said of it")]),
+    ("scripts list", &[("gatehouse scripts list --preset reports", "scripts of clients on this machine")]),
+    ("scripts show", &[("gatehouse scripts show weekly_report", "the code and its description")]),
     (
         "scripts run",
-        &[("gatehouse scripts run weekly_report '{\"week\": 12}'", "through the preset, as its caller")],
+        &[("gatehouse scripts run weekly_report '{\"week\": 12}'", "as a caller of the preset would")],
     ),
     (
         "scripts remove",
-        &[("gatehouse scripts remove weekly_report --caller token", "of a client with a token")],
+        &[("gatehouse scripts remove weekly_report --caller token", "a script of a client with a token")],
     ),
     (
         "scripts export",
         &[("gatehouse scripts export weekly_report --to scripts", "scripts/weekly_report.ts")],
     ),
-    ("gates list", &[("gatehouse gates list", "names, tools, and where each is from")]),
+    ("gates list", &[("gatehouse gates list", "names, tools, grants and files")]),
     (
         "gates inspect",
         &[
             ("gatehouse gates inspect kg", "a gate that is served"),
-            ("gatehouse gates inspect ./weather.wasm", "a file that nobody serves yet"),
+            ("gatehouse gates inspect ./weather.wasm", "a file that is not served"),
         ],
     ),
     (
@@ -74,13 +73,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[
             ("gatehouse gates add ./weather.wasm", "from a file"),
             ("gatehouse gates add oci://ghcr.io/acme/weather:1.2", "from a registry"),
-            ("gatehouse gates add", "what presets.toml names and is missing"),
+            ("gatehouse gates add", "all missing gates of presets.toml"),
         ],
     ),
     (
         "gates update",
         &[
-            ("gatehouse gates update", "all that were added by a tag"),
+            ("gatehouse gates update", "all gates that were added by a tag"),
             ("gatehouse gates update weather --tag 2.0", "to another tag"),
         ],
     ),
@@ -96,22 +95,22 @@ const EXAMPLES: &[(&str, Examples)] = &[
     (
         "gates build",
         &[
-            ("gatehouse gates build", "the project of this folder"),
-            ("gatehouse gates build weather >> presets.toml", "and let it be served"),
+            ("gatehouse gates build", "the project in this directory"),
+            ("gatehouse gates build weather >> presets.toml", "and add it to presets.toml"),
         ],
     ),
     ("gates check", &[("gatehouse gates check weather.wasm", "before you publish it")]),
     ("gates dev", &[("gatehouse gates dev weather", "until ctrl-c")]),
-    ("presets list", &[("gatehouse presets list", "names, gates, what each is for")]),
+    ("presets list", &[("gatehouse presets list", "names, gates and descriptions")]),
     ("presets show", &[("gatehouse presets show context", "gates, parameters and tools")]),
     ("presets check", &[("gatehouse presets check", "after an edit of presets.toml")]),
-    ("presets cost", &[("gatehouse presets cost", "what each preset takes of a context")]),
+    ("presets cost", &[("gatehouse presets cost", "tokens per preset and tool")]),
     ("allowed-tools", &[("gatehouse allowed-tools context", "for the settings of Claude Code")]),
     (
         "mcp-config",
         &[
             ("gatehouse mcp-config full", "Claude Code, which starts the host"),
-            ("gatehouse mcp-config full --http http://127.0.0.1:8642", "a host that runs already"),
+            ("gatehouse mcp-config full --http http://127.0.0.1:8642", "a running host"),
             ("gatehouse mcp-config full --client codex", "another client"),
         ],
     ),
@@ -119,46 +118,43 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "init",
         &[
             ("gatehouse init --preset context --dry-run", "show what would be written"),
-            ("gatehouse init --preset full --skill", "an agent skill, read when it is needed"),
+            ("gatehouse init --preset full --skill", "an agent skill, read only when needed"),
             ("gatehouse init --preset context --target agents-md", "AGENTS.md"),
-            ("gatehouse init --undo", "take it out again"),
+            ("gatehouse init --undo", "remove it"),
         ],
     ),
     ("explain", &[("gatehouse explain kg_edit --preset context", "why this preset does not show it")]),
     (
         "call",
-        &[(
-            "gatehouse call wiki_idea_search '{\"query\": \"retry\"}' --preset context",
-            "as a client of it would",
-        )],
+        &[("gatehouse call wiki_idea_search '{\"query\": \"retry\"}' --preset context", "as a client would")],
     ),
     (
         "kg index",
         &[
-            ("gatehouse kg index ~/wiki", "add and update the pages of a folder"),
-            ("gatehouse kg index ~/wiki --clear", "and forget all others"),
+            ("gatehouse kg index ~/wiki", "add and update the pages of a directory"),
+            ("gatehouse kg index ~/wiki --clear", "and remove all others"),
         ],
     ),
     ("kg search", &[("gatehouse kg search 'retry after failure' --top-k 3", "the best three pages")]),
-    ("kg get", &[("gatehouse kg get Principle/Retry_With_Backoff", "one page, whole")]),
+    ("kg get", &[("gatehouse kg get Principle/Retry_With_Backoff", "one full page")]),
     ("kg edit", &[("gatehouse kg edit Principle/Retry_With_Backoff --overview 'Try again later.'", "")]),
-    ("kg copy", &[("gatehouse kg copy --from sqlite --to postgres", "DATABASE_URL says where to")]),
+    ("kg copy", &[("gatehouse kg copy --from sqlite --to postgres", "DATABASE_URL selects the target")]),
     ("docs add", &[("gatehouse docs add ~/src/project --name project", "index a checkout")]),
-    ("docs refresh", &[("gatehouse docs refresh project", "what changed since")]),
+    ("docs refresh", &[("gatehouse docs refresh project", "index only changes")]),
     ("docs list", &[("gatehouse docs list", "repositories, documents, age")]),
     ("docs search", &[("gatehouse docs search project 'how are errors logged'", "by words and meaning")]),
     ("docs get", &[("gatehouse docs get project docs/logging.md", "one document")]),
-    ("docs guide", &[("gatehouse docs guide project", "what an agent reads first")]),
-    ("docs remove", &[("gatehouse docs remove project", "the folder stays")]),
-    ("servers list", &[("gatehouse servers list", "what presets.toml declares")]),
+    ("docs guide", &[("gatehouse docs guide project", "an overview for agents")]),
+    ("docs remove", &[("gatehouse docs remove project", "the directory stays")]),
+    ("servers list", &[("gatehouse servers list", "servers in presets.toml")]),
     ("servers status", &[("gatehouse servers status", "connected, logged in, last error")]),
-    ("servers refresh", &[("gatehouse servers refresh github", "after it got new tools")]),
+    ("servers refresh", &[("gatehouse servers refresh github", "after its tools changed")]),
     (
         "servers review",
         &[
-            ("gatehouse servers review", "what is held back, and what changed"),
-            ("gatehouse servers review github --approve search@4f1c5f4b", "serve it again"),
-            ("gatehouse servers review github --approve '*@9e107d9d'", "serve all that was shown"),
+            ("gatehouse servers review", "quarantined changes"),
+            ("gatehouse servers review github --approve search@4f1c5f4b", "approve one tool"),
+            ("gatehouse servers review github --approve '*@9e107d9d'", "approve all shown changes"),
         ],
     ),
     (
@@ -172,15 +168,15 @@ const EXAMPLES: &[(&str, Examples)] = &[
     (
         "servers import",
         &[
-            ("gatehouse servers import", "show what other clients have"),
+            ("gatehouse servers import", "show the servers of other clients"),
             ("gatehouse servers import --from claude-code --write", "write it into presets.toml"),
         ],
     ),
     ("servers login", &[("gatehouse servers login github", "in a browser")]),
     ("servers logout", &[("gatehouse servers logout github", "")]),
-    ("tools search", &[("gatehouse tools search 'open an issue' --top-k 3", "over all servers")]),
-    ("tools schema", &[("gatehouse tools schema github create_issue", "what it takes")]),
-    ("tools recommend", &[("gatehouse tools recommend 'report a bug'", "and why")]),
+    ("tools search", &[("gatehouse tools search 'open an issue' --top-k 3", "in all servers")]),
+    ("tools schema", &[("gatehouse tools schema github create_issue", "its arguments")]),
+    ("tools recommend", &[("gatehouse tools recommend 'report a bug'", "with reasons")]),
     ("tools call", &[("gatehouse tools call git git_status '{\"repo_path\": \".\"}'", "")]),
     ("tools metrics", &[("gatehouse tools metrics --days 7", "calls, failures, milliseconds")]),
     ("tools alternatives", &[("gatehouse tools alternatives github create_issue", "")]),
@@ -188,7 +184,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "status",
         &[
             ("gatehouse status --json", "for programs"),
-            ("gatehouse status --watch", "hosts, servers and calls, drawn anew every two seconds"),
+            ("gatehouse status --watch", "hosts, servers and calls, refreshed every two seconds"),
         ],
     ),
     ("cache size", &[("gatehouse cache size", "")]),
@@ -204,12 +200,12 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "trust",
         &[
             ("gatehouse trust", "./presets.toml, as it is now"),
-            ("gatehouse trust --list", "what is trusted"),
-            ("gatehouse trust --remove", "no more"),
+            ("gatehouse trust --list", "list trusted files"),
+            ("gatehouse trust --remove", "stop trusting it"),
         ],
     ),
     ("backup", &[("gatehouse backup gatehouse.tar.zst", "while hosts run")]),
-    ("restore", &[("gatehouse restore gatehouse.tar.zst", "in the place of what is there")]),
+    ("restore", &[("gatehouse restore gatehouse.tar.zst", "into an empty data directory")]),
     ("schema", &[("gatehouse schema > presets.schema.json", "for an editor")]),
     (
         "completions",
@@ -220,7 +216,6 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
 ];
 
-/// The command line with its examples.
 pub(crate) fn add_examples(root: Command) -> Command {
     EXAMPLES.iter().fold(root, |root, (path, examples)| {
         let words: Vec<&str> = path.split_whitespace().collect();
@@ -228,7 +223,6 @@ pub(crate) fn add_examples(root: Command) -> Command {
     })
 }
 
-/// The examples of a command, by its words.
 #[cfg(test)]
 pub(crate) fn for_command(path: &str) -> Examples {
     EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
@@ -245,7 +239,7 @@ fn text(examples: Examples) -> String {
     let width = examples.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
     let lines =
         examples.iter().map(|(line, what)| format!("\n  {line:<width$}  {what}").trim_end().to_owned());
-    // Trimming takes the line break of an empty line with it, of which there is none.
+    // clap trims the help, and would drop an empty first line.
     format!("Examples:{}", lines.collect::<Vec<_>>().concat())
 }
 
@@ -256,7 +250,6 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// The commands that do something, by their words.
     fn leaves(command: &Command, path: &str, into: &mut Vec<String>) {
         let below: Vec<&Command> = command
             .get_subcommands()
@@ -268,7 +261,7 @@ mod tests {
         below.iter().for_each(|below| leaves(below, format!("{path} {}", below.get_name()).trim(), into));
     }
 
-    /// The words of a line as a shell parts them; what goes into a file is left out.
+    /// Splits a line as a shell does, without the redirection.
     fn words(line: &str) -> Vec<String> {
         let line = line.split(" >").next().unwrap_or(line);
         let parts = line.split('\'').enumerate();

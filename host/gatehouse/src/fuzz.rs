@@ -1,4 +1,4 @@
-//! A presets.toml of a stranger, as any bytes. Not for cargo-fuzz, which wants a library.
+//! Fuzzing of `presets.toml`. It is a unit test, because cargo-fuzz needs a library.
 
 use gatehouse_mutate::Target;
 

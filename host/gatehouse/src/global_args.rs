@@ -1,4 +1,4 @@
-//! Where a command finds configuration and gates, and what it opened there.
+//! Options that select the configuration and gates of a command, and the stores that the command opened.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,17 +17,16 @@ use crate::{
     out,
 };
 
-/// Where configuration and gates are.
+/// Options that select configuration and gates.
 #[derive(Args)]
 pub(crate) struct GlobalArgs {
-    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml of
-    /// this folder or one above it, else the one in the XDG config home, else built-in]
+    /// Configuration file; `built-in` is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml in
+    /// this directory or above, else the one in the XDG config home, else built-in]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The folder with gates, instead of those that the configuration names
+    /// Directory with gates, in place of the configured ones
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) gates: Option<PathBuf>,
-    /// What was opened by this command, to be closed at its end.
     #[arg(skip)]
     stores: Mutex<Vec<HostStores>>,
 }
@@ -40,13 +39,13 @@ impl GlobalArgs {
     fn check(&self, found: LocatedConfig, env: &Env) -> Result<Config, ConfigError> {
         let mut config = Config::from_text(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
-        // What a restore that was killed left over is finished before anybody looks.
+        // Complete an interrupted restore before any code reads the data.
         archive::finish(&config.state)
             .map_err(|why| ConfigError { place: config.state.display().to_string(), message: why })?;
         Ok(config)
     }
 
-    /// The text of the configuration; says on standard error which file was passed over.
+    /// Finds and reads the configuration. Warns if a file was ignored.
     pub(crate) fn locate_config(&self, env: &Env) -> Result<LocatedConfig, ConfigError> {
         let found = locate::read(self.config.as_deref(), env)?;
         if let Some(ignored) = &found.choice.ignored {
@@ -59,7 +58,8 @@ impl GlobalArgs {
         self.composed(self.config(env)?, env)
     }
 
-    /// Composes from the file that is named, else from the presets.toml of a project, and never from another one.
+    /// Composes from the file that the user names, else from the `presets.toml` of the project. Ignores the user's own
+    /// configuration.
     pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
         let found = locate::read_for_project(self.config.as_deref(), folder, env)?;
         self.composed(self.check(found, env)?, env)
@@ -75,7 +75,6 @@ impl GlobalArgs {
         gatehouse_core::lock(&self.stores)
     }
 
-    /// Closes what was opened, so that each database is one whole file.
     pub(crate) async fn close(&self) {
         let open = std::mem::take(&mut *self.stores());
         for stores in open {

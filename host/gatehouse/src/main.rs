@@ -1,5 +1,6 @@
-//! Gatehouse: the binary. Reads the command line and the configuration, puts the crates together, and
-//! gives exit codes their meaning: 0 done, 1 the thing asked failed, 2 wrong usage or configuration.
+//! The `gatehouse` binary: reads the command line and the configuration, composes the crates and sets the exit code.
+//!
+//! Exit codes: 0 success, 1 the command failed, 2 wrong usage or configuration.
 
 mod archive;
 mod built_in;
@@ -50,21 +51,21 @@ fn main() -> ExitCode {
     out::set_options(out::OutputOptions { quiet: cli.is_quiet(), colors: env.colors() });
     let _log = telemetry::start(env.log(), cli.log());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // Guests that compute yield often; looking at timers and new work every few polls instead of
-    // every 61 keeps everybody else's latency in the milliseconds meanwhile.
+    // Guests that compute yield often. The default, a look at timers and new work every 61 polls, would delay all other
+    // tasks by more than a few milliseconds.
     runtime.enable_all().event_interval(4).global_queue_interval(4);
     if cli.serves_one_client() {
-        // A second thread would be woken for each line only to find the first one at work.
+        // With a second worker, each line would wake a thread that finds no work left.
         runtime.worker_threads(1);
     }
     let outcome = match runtime.build() {
         Ok(runtime) => {
             let outcome = runtime.block_on(cli::run(cli, &env));
-            // A blocking read of standard input may never come back.
+            // A blocking read of standard input may never return.
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(cli::CommandError::Failed(format!("the runtime cannot start: {error}"))),
+        Err(error) => Err(cli::CommandError::Failed(format!("cannot start the runtime: {error}"))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
-//! The only place that writes to the standard streams. A reader that stops reading (`| head`) ends the
-//! program quietly.
+//! Access to the standard streams; no other module writes to them. If the reader of a stream stops reading (`| head`),
+//! the program exits with 0.
 
 use std::{
     borrow::Cow,
@@ -13,23 +13,19 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::telemetry;
 
-/// The most bytes of an answer that are read.
+/// Maximum size of a typed answer, in bytes.
 const MAX_ANSWER: u64 = 1_024;
 
-/// How people are spoken to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OutputOptions {
-    /// Whether remarks are left out.
     pub(crate) quiet: bool,
-    /// Whether terminals are shown colours.
     pub(crate) colors: bool,
 }
 
 static OPTIONS: OnceLock<OutputOptions> = OnceLock::new();
 
-/// Says once, at the start, how people are spoken to.
+/// Sets the options. Only the first call has an effect.
 pub(crate) fn set_options(manners: OutputOptions) {
-    // A second one has nothing to say: there is one command line.
     let _ = OPTIONS.set(manners);
 }
 
@@ -37,7 +33,7 @@ fn options() -> OutputOptions {
     OPTIONS.get().copied().unwrap_or_default()
 }
 
-/// Colours, as terminals know them (ECMA-48, "select graphic rendition").
+/// Color codes of terminals (ECMA-48, "select graphic rendition").
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TerminalColor {
     Red = 31,
@@ -45,7 +41,7 @@ pub(crate) enum TerminalColor {
     Yellow = 33,
 }
 
-/// A word in a colour, where the stream is a terminal and colours are wanted.
+/// Returns the word in a color if the stream is a terminal and colors are enabled.
 fn colored(word: &str, colour: TerminalColor, stream: &impl IsTerminal) -> String {
     if options().colors && stream.is_terminal() {
         format!("\u{1b}[1;{}m{word}\u{1b}[0m", colour as u8)
@@ -54,42 +50,40 @@ fn colored(word: &str, colour: TerminalColor, stream: &impl IsTerminal) -> Strin
     }
 }
 
-/// Whether somebody sits at a terminal and reads remarks.
 pub(crate) fn is_read_by_a_person() -> bool {
     io::stderr().is_terminal() && !options().quiet && !telemetry::is_json()
 }
 
-/// Writes the help of a command, with the colours that it brings where terminals are shown any.
+/// Writes the help of a command. Uses the colored text only on a terminal.
 pub(crate) fn help(plain: &str, coloured: &str, colours: bool) {
     let stdout = io::stdout();
     write(stdout.lock(), if colours && stdout.is_terminal() { coloured } else { plain });
 }
 
-/// Writes a verdict and what it is about to standard output; the verdict in its colour.
+/// Writes a colored verdict and its subject to standard output.
 pub(crate) fn verdict(word: &str, colour: TerminalColor, about: &str) {
     let stdout = io::stdout();
     let word = colored(word, colour, &stdout);
     write(stdout.lock(), &format!("{word}{}", sanitized(about)));
 }
 
-/// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
     write(io::stdout().lock(), &sanitized(text.as_ref()));
 }
 
-/// Draws lines on a terminal in the place of what it shows.
 pub(crate) fn screen(lines: &[String]) {
-    // To the corner; each line as far as it goes, then nothing; then nothing below (ECMA-48, CUP, EL and ED).
+    // Moves to the corner (CUP), clears the rest of each line (EL) and everything below the last line (ED); see
+    // ECMA-48.
     let drawn: Vec<String> = lines.iter().map(|line| format!("{}\u{1b}[K\r\n", sanitized(line))).collect();
     write(io::stdout().lock(), &format!("\u{1b}[H{}\u{1b}[J", drawn.concat()));
 }
 
-/// True for what a terminal obeys, or what changes the order in which it shows its neighbors.
+/// Returns whether a character controls the terminal or reorders the characters around it.
 fn is_terminal_control(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t')) || hidden_chars::reorders_text(c)
 }
 
-/// The text without what a terminal would obey: it may hold names that a stranger's gate chose.
+/// Replaces control characters: the text may contain names from untrusted gates or servers.
 fn sanitized(text: &str) -> Cow<'_, str> {
     if text.contains(is_terminal_control) {
         text.replace(is_terminal_control, "\u{fffd}").into()
@@ -98,36 +92,33 @@ fn sanitized(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes a value as indented JSON to standard output.
 pub(crate) fn json(value: &impl Serialize) {
     let json = serde_json::to_string_pretty(value);
     line(escaped(json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
 }
 
-/// JSON with what a terminal would obey written as JSON may write it: programs read the same value.
+/// Escapes terminal control characters in JSON, which does not change its value.
 fn escaped(json: String) -> String {
     if !json.contains(is_terminal_control) {
         return json;
     }
     let mut text = String::with_capacity(json.len() + 16);
     for c in json.chars() {
-        // All of them have 16 bits.
         if is_terminal_control(c) { text += &format!("\\u{:04x}", u32::from(c)) } else { text.push(c) }
     }
     text
 }
 
-/// Writes what went wrong to standard error.
 pub(crate) fn error(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::error!("{}", sanitized(text.as_ref()));
     }
     let stderr = io::stderr();
-    let name = colored("gatehouse:", TerminalColor::Red, &stderr);
+    let name = colored("error:", TerminalColor::Red, &stderr);
     write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
 }
 
-/// Writes to standard error what may not be meant so, though nothing went wrong; `-q` silences it.
+/// Writes a warning to standard error, unless `-q` is set.
 pub(crate) fn warn(text: impl AsRef<str>) {
     if options().quiet {
         return;
@@ -136,18 +127,18 @@ pub(crate) fn warn(text: impl AsRef<str>) {
         return tracing::warn!("{}", sanitized(text.as_ref()));
     }
     let stderr = io::stderr();
-    let name = colored("gatehouse:", TerminalColor::Yellow, &stderr);
+    let name = colored("warning:", TerminalColor::Yellow, &stderr);
     write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
 }
 
-/// Writes a remark for people to standard error; `-q` silences it.
+/// Writes a note for users to standard error, unless `-q` is set.
 pub(crate) fn note(text: impl AsRef<str>) {
     if !options().quiet {
         notice(text);
     }
 }
 
-/// Writes to standard error what somebody needs in order to go on: `-q` does not silence it.
+/// Writes to standard error even with `-q`: the user needs this text to continue.
 pub(crate) fn notice(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::info!("{}", sanitized(text.as_ref()));
@@ -155,7 +146,7 @@ pub(crate) fn notice(text: impl AsRef<str>) {
     write(io::stderr().lock(), &sanitized(text.as_ref()));
 }
 
-/// Asks on standard error and gives the line that is typed; none where nobody sits at a terminal. Blocks.
+/// Prints a question to standard error and reads the answer. `None` if standard input is not a terminal. Blocks.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -175,17 +166,16 @@ fn write(mut stream: impl Write, text: &str) {
     }
 }
 
-/// A text with spaces behind it up to this width, in cells of a terminal: a letter may take two, or none.
+/// Pads a text with spaces to a width in terminal cells; a character takes up to two.
 pub(crate) fn padded(text: &str, width: usize) -> String {
     text.to_owned() + &" ".repeat(width.saturating_sub(text.width()))
 }
 
-/// Columns, each as wide as its widest cell.
+/// Prints a table with columns as wide as their widest cells.
 pub(crate) fn table(rows: &[Vec<String>]) {
     columns(rows).iter().for_each(line);
 }
 
-/// The lines of such a table.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();

@@ -1,4 +1,5 @@
-//! Calls of this program that mean the same from any directory and environment, for client configurations and scripts.
+//! Commands of this program that mean the same from any directory and environment, for client configurations and
+//! scripts.
 
 use std::path::PathBuf;
 
@@ -11,25 +12,20 @@ use crate::{
     out,
 };
 
-/// The parts that each pinned call shares.
 pub(crate) struct PinnedCommand {
     pub(crate) program: PathBuf,
-    /// `--config` and, if it was given, `--gates`.
+    /// `--config` and, if given, `--gates`.
     arguments: Vec<String>,
-    /// Variables that say where data is.
     environment: Vec<(&'static str, String)>,
 }
 
 impl PinnedCommand {
-    /// Pins calls to the configuration and data that this command uses.
     pub(crate) fn new(config: &Config, place: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(|error| CommandError::Failed(error.to_string()))?;
         let file =
             config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
         if config.choice.by_trust {
-            out::note(format!(
-                "{file} is named in it, so the client will serve what it says then, also after changes"
-            ));
+            out::note(format!("the client will use {file} even after it changes, because --config names it"));
         }
         let mut arguments = vec!["--config".into(), file];
         if place.gates.is_some() {
@@ -40,20 +36,18 @@ impl PinnedCommand {
         Ok(Self { program, arguments, environment: places.collect() })
     }
 
-    /// The arguments of a call.
     pub(crate) fn arguments(&self, command: &[&str], preset: &str) -> Vec<String> {
         let command = command.iter().copied().chain(["--preset", preset]).map(str::to_owned);
         command.chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// The environment of a call as a JSON object; `None` if it needs no variable.
+    /// Returns the environment as a JSON object. `None` if it is empty.
     pub(crate) fn environment(&self) -> Option<Value> {
         let variables: Map<String, Value> =
             self.environment.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         (!variables.is_empty()).then_some(Value::Object(variables))
     }
 
-    /// A call as a line of a POSIX shell.
     pub(crate) fn shell_line(&self, command: &[&str], preset: &str) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let program = self.program.display().to_string();
@@ -63,7 +57,6 @@ impl PinnedCommand {
     }
 }
 
-/// A word as a POSIX shell reads it back.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,5 +1,5 @@
-//! What running hosts say of themselves, so that `gatehouse status` can tell: a file each in the data
-//! folder, beside a lock that the system takes back when the host ends, however it ends.
+//! Files in the data directory that describe the running hosts, for `gatehouse status`: one JSON file per host and a
+//! lock file, whose lock the operating system releases when the host ends for any reason.
 
 use std::{
     fmt,
@@ -19,45 +19,37 @@ use tokio::sync::watch;
 
 use crate::{compose::HostServers, config::Config, reload::ReloadHealth};
 
-/// Changes are gathered for so long before they are written.
+/// Time in which changes are collected before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(200);
 
-/// How often it is looked how servers do.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a host is, from its start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HostFacts {
-    /// Its process.
     pub(crate) pid: u32,
-    /// When it was started, in milliseconds since 1970.
     pub(crate) started_at: u64,
-    /// Its version.
     pub(crate) version: String,
-    /// Its configuration; none for the built-in one.
+    /// `None` for the built-in configuration.
     pub(crate) config: Option<PathBuf>,
-    /// The preset it serves to clients that name none.
+    /// Preset for clients that name none.
     pub(crate) preset: String,
-    /// Where it listens; none for stdio.
+    /// `None` for stdio.
     pub(crate) address: Option<SocketAddr>,
     #[serde(skip)]
     folder: PathBuf,
 }
 
-/// A running host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunningHost {
     #[serde(flatten)]
     pub(crate) facts: HostFacts,
-    /// What is not as the files say.
     pub(crate) health: ReloadHealth,
-    /// Who is connected, where clients have sessions.
     pub(crate) clients: Vec<ClientInfo>,
-    /// How the servers behind it do, as it sees them.
+    /// State of the servers, as this host sees them.
     #[serde(default)]
     pub(crate) servers: Vec<Value>,
-    /// Whether it can write down how calls went.
+    /// State of the ledger.
     #[serde(default)]
     pub(crate) ledger: LedgerHealth,
 }
@@ -76,7 +68,6 @@ impl HostFacts {
     }
 }
 
-/// As `gatehouse status` shows it.
 impl fmt::Display for RunningHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostFacts { pid, preset, address, .. } = &self.facts;
@@ -84,7 +75,7 @@ impl fmt::Display for RunningHost {
         write!(f, "host       process {pid}: preset {preset} over {place}")?;
         let ReloadHealth { configuration, gates, restart, .. } = &self.health;
         if let Some(why) = configuration {
-            write!(f, "\n           the last edit of presets.toml is not in force: {why}")?;
+            write!(f, "\n           the last change of presets.toml is not applied: {why}")?;
         }
         if let Some(keys) = restart {
             write!(f, "\n           takes effect at the next start: {keys}")?;
@@ -96,16 +87,16 @@ impl fmt::Display for RunningHost {
             write!(f, "\n           server {}: {}", text("name"), text("last_error"))
         })?;
         if let Some(why) = &self.ledger.trouble {
-            write!(f, "\n           calls are not written down, and go on: {why}")?;
+            write!(f, "\n           calls are not recorded: {why}")?;
         }
         if self.ledger.lost > 0 {
-            write!(f, "\n           {} calls are missing in the ledger", self.ledger.lost)?;
+            write!(f, "\n           {} calls are missing from the ledger", self.ledger.lost)?;
         }
         self.clients.iter().try_for_each(|client| {
             let news = match (client.told_at, client.up_to_date) {
-                (None, _) => "knows the tools it was given",
-                (Some(_), true) => "was told of new tools and has listed since",
-                (Some(_), false) => "was told of new tools and has not listed since",
+                (None, _) => "has the tools that it listed",
+                (Some(_), true) => "was notified of new tools and listed them",
+                (Some(_), false) => "was notified of new tools and has not listed them",
             };
             let ClientInfo { name, version, protocol, .. } = client;
             write!(f, "\n  client   {name} {version} ({protocol}): {news}")
@@ -117,7 +108,7 @@ fn folder(state: &Path) -> PathBuf {
     state.join("hosts")
 }
 
-/// The two files of this process. Gone when it ends in peace; else whoever looks next takes them away.
+/// The two files of this process. They are removed when the process ends normally, else by the next reader.
 struct PresenceFiles {
     _lock: File,
     lock: PathBuf,
@@ -126,14 +117,14 @@ struct PresenceFiles {
 
 impl PresenceFiles {
     fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
-        // It may be the first of all that makes the data folder.
+        // This can be the first code that needs the data directory.
         make_private(folder)?;
-        // Hosts in containers may have the same number.
+        // Hosts in different containers can have the same process id, so the name also contains a random part.
         let (file, making) = tempfile::NamedTempFile::new_in(folder)?.keep()?;
         file.lock()?;
         let unique = making.file_name().unwrap_or_default().to_string_lossy().replace('.', "");
         let lock = folder.join(format!("{pid}-{unique}.lock"));
-        // It has its name only when it is locked, so nobody takes it for one that was left behind.
+        // The file gets its final name only when it is locked, so no reader takes it for a leftover.
         fs::rename(&making, &lock)?;
         Ok(Self { _lock: file, json: lock.with_extension("json"), lock })
     }
@@ -150,7 +141,6 @@ impl Drop for PresenceFiles {
     }
 }
 
-/// Keeps the file of this host up to date until the host ends.
 pub(crate) async fn announce(
     facts: HostFacts,
     presets: Arc<ServedPresets>,
@@ -196,7 +186,7 @@ pub(crate) async fn announce(
     }
 }
 
-/// Waits until servers do otherwise than they did. A host without servers looks as seldom as it can.
+/// Waits until the state of the servers differs from `before`. A host without servers polls rarely.
 async fn wait_for_change(servers: &HostServers, before: &[Value]) {
     loop {
         tokio::time::sleep(if before.is_empty() { IDLE_POLL_INTERVAL } else { POLL_INTERVAL }).await;
@@ -206,7 +196,7 @@ async fn wait_for_change(servers: &HostServers, before: &[Value]) {
     }
 }
 
-/// The hosts that run on this data folder, by process. Blocking.
+/// Returns the hosts that use this data directory, by process id. Blocks.
 pub(crate) fn running(state: &Path) -> Vec<RunningHost> {
     let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten().map(|entry| entry.path());
     let locks = entries.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
@@ -218,7 +208,7 @@ pub(crate) fn running(state: &Path) -> Vec<RunningHost> {
 fn running_host(lock: &Path) -> Option<RunningHost> {
     let file = lock.with_extension("json");
     if File::open(lock).ok()?.try_lock().is_ok() {
-        // Nobody holds it: a host that was killed left it.
+        // The lock is free, so a host that was killed left these files.
         let _ = fs::remove_file(&file);
         let _ = fs::remove_file(lock);
         return None;

@@ -1,5 +1,4 @@
-//! Says what takes its time: at once what begins, then now and then how long it has taken. On standard error, like all
-//! remarks; `-q` silences it.
+//! Progress notes on standard error for slow work: one at the start, then one every few seconds. `-q` silences them.
 
 use std::time::Duration;
 
@@ -7,19 +6,17 @@ use tokio::{task::JoinHandle, time::interval};
 
 use crate::out;
 
-/// Between two remarks.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Work that is under way until this is dropped.
 pub(crate) struct ProgressTicker(JoinHandle<()>);
 
 impl ProgressTicker {
-    /// `what` begins a line: `compiling weather.wasm`.
+    /// Prints `what`, for example `compiling weather.wasm`, and starts the ticker.
     pub(crate) fn start(what: String) -> Self {
         out::note(format!("{what} …"));
         Self(tokio::spawn(async move {
             let mut ticks = interval(REPORT_INTERVAL);
-            // The first tick comes at once, and what begins was just said.
+            // The first tick is immediate, and `what` is already printed.
             ticks.tick().await;
             let mut passed = Duration::ZERO;
             loop {

@@ -1,4 +1,4 @@
-//! docs/command-line.md: made from the commands themselves, so that it cannot say anything else than they do.
+//! Generates `docs/command-line.md` from the commands. The test fails if the page is stale.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -9,20 +9,18 @@ use crate::{cli::Cli, examples};
 const INTRODUCTION: &str = "\
 # Command line
 
-Every command, as its `--help` has it. This page is made from the program by a test; nobody edits it.
+Every command, with its `--help`. A test generates this page from the program; do not edit it.
 
-Where a command prints something for programs too, `--json` has it do so. Exit codes: 0 where it did what it was asked, 1
-where that failed, 2 where the command line or presets.toml is wrong. Results go to standard output, everything else to
-standard error.
+Most commands that print data have `--json`. Exit codes: 0 success, 1 the command failed, 2 wrong usage or
+configuration. Results go to standard output, everything else to standard error.
 
 ";
 
-/// The page.
 fn page() -> String {
     let root = examples::add_examples(Cli::command());
     let mut page = INTRODUCTION.to_owned();
     let global: Vec<&Arg> = root.get_arguments().filter(|one| one.is_global_set()).collect();
-    page.push_str("| everywhere | what |\n|---|---|\n");
+    page.push_str("| global option | description |\n|---|---|\n");
     global.iter().for_each(|one| row(&mut page, one));
     page.push('\n');
     let mut leaves = Vec::new();
@@ -39,13 +37,13 @@ fn page() -> String {
         }
         let _ = write!(page, "    {usage}\n\n");
         if own().any(|one| one.get_id() != "help") {
-            page.push_str("| argument | what |\n|---|---|\n");
+            page.push_str("| argument | description |\n|---|---|\n");
             own().filter(|one| one.get_id() != "help").for_each(|one| row(&mut page, one));
             page.push('\n');
         }
         let given = examples::for_command(name.strip_prefix("gatehouse ").unwrap_or_default());
         if !given.is_empty() {
-            page.push_str("| example | what it does |\n|---|---|\n");
+            page.push_str("| example | description |\n|---|---|\n");
             for (line, what) in given {
                 let _ = writeln!(page, "| `{}` | {} |", cell(line), cell(what));
             }
@@ -99,7 +97,7 @@ fn row(page: &mut String, one: &Arg) {
     let _ = writeln!(page, "| `{}` | {} |", cell(&shown), cell(&what));
 }
 
-/// The name of a value, as usage lines have it.
+/// Returns the placeholder of an argument, as usage lines show it.
 fn value(one: &Arg) -> String {
     let name = one
         .get_value_names()
@@ -112,7 +110,6 @@ fn value(one: &Arg) -> String {
     }
 }
 
-/// Text as it may stand in a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
 }

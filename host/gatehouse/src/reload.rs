@@ -1,6 +1,7 @@
-//! Hot reload: what is served follows presets.toml and the gates' files, and never gets worse by it.
-//! A change is composed aside, every gate described, every preset built; only then is it swapped in.
-//! What does not pass leaves everything as it was, and the reason is said once.
+//! Hot reload: applies changes of `presets.toml` and of gate files to the running host.
+//!
+//! Each change is composed separately, with every gate described and every preset built, and swapped in only if all of
+//! that succeeds. A change that fails has no effect, and its reason is logged once.
 
 mod change;
 mod idle;
@@ -29,58 +30,50 @@ use change::ChangeSet;
 use probation::{Probation, ProbationEnd, RolledBack};
 pub(crate) use report::{ReloadHealth, ReloadReporter, short_digest};
 
-/// Folders are looked at this often even where nothing tells of changes: mounted ones are silent.
+/// Interval of scans without change events, which mounted directories may not send.
 const RESCAN: Duration = Duration::from_secs(30);
 
-/// A file may be gone for so long before its gate goes too; some tools remove a file to write it anew.
+/// Time until a missing file withdraws its gate: some tools remove a file before they write it again.
 const REMOVAL_GRACE: Duration = Duration::from_millis(500);
 
-/// How the configuration was chosen; reading it again follows the same choice.
+/// Options that selected the configuration. A reload uses the same ones.
 pub(crate) struct ConfigOrigin {
-    /// `--gates`
     pub(crate) gates: Option<PathBuf>,
-    /// `--preset`
     pub(crate) preset: Option<String>,
-    /// The environment.
     pub(crate) env: Env,
-    /// Whether presets are served by name.
     pub(crate) all: bool,
-    /// Whether the configuration is in force because its content is trusted: another content is not.
+    /// True if the configuration is used because its content is trusted. Changed content must be trusted again.
     pub(crate) by_trust: bool,
 }
 
-/// Keeps what is served up to date with presets.toml and the files of gates.
 pub(crate) struct Reloader {
     origin: ConfigOrigin,
     presets: Arc<ServedPresets>,
     current: Composition,
     failing: BTreeSet<String>,
-    /// presets.toml as it was read last, good or not.
+    /// Content of `presets.toml` at the last read, valid or not.
     text: Option<String>,
-    /// What presets.toml asks for and does not get yet.
     wanted: Option<Arc<Config>>,
-    /// Files that were tried and refused; another configuration may make them fit.
+    /// Files that were refused. They are tried again with another configuration.
     refused: BTreeMap<String, FileStamp>,
-    /// Digests of versions that trapped again and again, by gate: they are not served again, whatever file
-    /// they come in.
+    /// Digests of versions that trapped repeatedly, by gate. They are refused in any file.
     unfit: BTreeMap<String, BTreeSet<String>>,
-    /// What gates were before their files went.
+    /// Gates whose files are missing, as they were served before.
     former: BTreeMap<String, Arc<Gate>>,
-    /// Gates whose files are gone, and since when.
+    /// Gates whose files are missing, with the time of that discovery.
     missing: BTreeMap<String, Instant>,
     probations: BTreeMap<String, Probation>,
     ended: (mpsc::Sender<ProbationEnd>, mpsc::Receiver<ProbationEnd>),
     report: ReloadReporter,
-    /// Gates in the folders that no preset has.
     idle: BTreeSet<String>,
-    /// When presets were last built anew because servers list other tools.
+    /// Time at which presets were last rebuilt because servers listed other tools.
     relisted: Instant,
-    /// Keeps servers being asked that were never listed.
+    /// Handles that make the host connect to servers that were never listed.
     wanted_listings: Vec<Arc<()>>,
 }
 
 impl Reloader {
-    /// `current` is what is served at first, with the views that could not be served.
+    /// Takes the composition that is served first, with the presets that cannot be served.
     pub(crate) fn new(
         origin: ConfigOrigin,
         presets: Arc<ServedPresets>,
@@ -108,12 +101,11 @@ impl Reloader {
         }
     }
 
-    /// Follows the files until the host ends.
     pub(crate) async fn run(mut self) {
         let mut watch = match DirectoryWatcher::new() {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(%error, "files cannot be watched; they are looked at every 30 s instead");
+                tracing::warn!(%error, "cannot watch files; checking them every 30 s instead");
                 None
             }
         };
@@ -130,9 +122,9 @@ impl Reloader {
             }
             tokio::task::block_in_place(|| self.current.stores.servers.refresh());
             if let Err(fault) = self.current.stores.servers.live.check_for_changes().await {
-                tracing::debug!("whether tools were approved is not known: {}", fault.in_one_line());
+                tracing::debug!("cannot check for approved tools: {}", fault.in_one_line());
             }
-            // Also at the start: files may have changed while the host came up.
+            // The first check is immediate: files can change while the host starts.
             self.check_files().await;
             self.ask_unlisted_servers().await;
             self.say_idle_gates().await;
@@ -152,7 +144,6 @@ impl Reloader {
         }
     }
 
-    /// Looks for changes and applies what passes.
     async fn check_files(&mut self) {
         self.read_configuration();
         let change = self.changes().await;
@@ -164,7 +155,6 @@ impl Reloader {
         if parts.len() == 1 {
             return self.refuse(&change, &why);
         }
-        // Together they do not work; each may do so alone.
         for part in parts {
             if let Err(why) = self.apply(&part).await {
                 self.refuse(&part, &why);
@@ -172,7 +162,7 @@ impl Reloader {
         }
     }
 
-    /// Reads presets.toml if it says something new.
+    /// Reads `presets.toml` and its file parameters, if they changed.
     fn read_configuration(&mut self) {
         let Some(file) = self.current.config.file.clone() else { return };
         let text = match std::fs::read_to_string(&file) {
@@ -188,30 +178,30 @@ impl Reloader {
             return;
         }
         if self.origin.by_trust && !trust::is_trusted(&file, &text) {
-            // Looked at again until it is trusted, or as it was.
+            // Read again next time, until the file is trusted or restored.
             (self.text, self.wanted) = (None, None);
             let file = file.display();
             let why = format!(
-                "{file}: it has changed since it was trusted; to put the change in force, run `gatehouse trust {file}`"
+                "{file}: it has changed since it was trusted; to apply the change, run `gatehouse trust {file}`"
             );
             return self.report.configuration_refused(&why);
         }
         self.text = Some(text.clone());
-        // What was refused may fit the new configuration.
+        // Refused files may work with the new configuration.
         self.refused.clear();
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
         match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
             Ok(config) => self.wanted = Some(Arc::new(config)),
             Err(error) => {
-                // A file that it names may come, or be mended.
+                // Read again next time: a file that it names may appear or be corrected.
                 (self.text, self.wanted) = (None, None);
                 self.report.configuration_refused(&error.to_string());
             }
         }
     }
 
-    /// Composes anew with the change and swaps it in, or says why not and changes nothing.
+    /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
     async fn apply(&mut self, change: &ChangeSet) -> Result<(), String> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
@@ -220,7 +210,7 @@ impl Reloader {
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
         let next = self.current.next(config, &reread, withdrawn).await;
         let put_back = self.keep_out_unfit(change, &next).await?;
-        // Presets show the servers that they will have; where they cannot be served, those before come back.
+        // The presets must see the new set of servers. If they cannot be served, the old set is restored.
         next.stores.servers.follow(&next.config);
         let views = match self.checked_views(&next).await {
             Ok(views) => views,
@@ -238,7 +228,7 @@ impl Reloader {
         Ok(())
     }
 
-    /// One pointer for each preset; the composition before is given back.
+    /// Swaps the pointer of each preset, and returns the previous composition.
     async fn swap(&mut self, next: Composition, views: PresetViews) -> Composition {
         self.report_unmatched_patterns(&next, &views).await;
         self.failing = views.failing().into_keys().collect();
@@ -247,7 +237,6 @@ impl Reloader {
         std::mem::replace(&mut self.current, next)
     }
 
-    /// Says what is in force now, and puts gates on probation that are others than before.
     async fn finish_change(&mut self, change: &ChangeSet, before: &Composition) {
         let (old, new) = (before.gates.loaded().await, self.current.gates.loaded().await);
         for name in change.withdraw.keys() {
@@ -268,7 +257,7 @@ impl Reloader {
             }
         }
         for (name, stamp) in &change.reread {
-            // A preset that was broken before may still be: its gate's file is not tried twice.
+            // A preset may still fail for another reason. Do not try the gate's file again.
             if new.contains_key(name) {
                 self.refused.remove(name);
             } else {

@@ -1,26 +1,26 @@
-//! Ctrl-c, SIGTERM and SIGHUP. The first asks the process to end; a second one ends a host at once. They are heard on
-//! a thread of their own: a host whose other threads are all stuck still ends when it is told to.
+//! Ctrl-C, SIGTERM and SIGHUP. The first signal requests the end of the process; a second one ends a host immediately.
+//!
+//! A separate thread receives the signals, so a host ends even if all its other threads are blocked.
 
 use std::{process::exit, thread, time::Duration};
 
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// How long a host may take to end after the time that it gives to calls. It has little else to do.
+/// Time for a host to end after its time for active calls.
 const MAX_SHUTDOWN: Duration = Duration::from_secs(10);
 
-/// Exit codes of programs that a signal ended, as shells have them.
+/// Exit codes of a process that a signal ended, as shells report them.
 const HUNG_UP: i32 = 129;
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-/// Cancelled by the first signal.
 pub(crate) fn stop() -> CancellationToken {
     start(None)
 }
 
-/// The same for a host, which the second signal ends at once. It ends by itself within seconds of the time that it gives
-/// to calls.
+/// Returns a token that the first signal cancels, for a host. The second signal exits, as does the end of `drain` plus
+/// [`MAX_SHUTDOWN`].
 pub(crate) fn stop_the_host(drain: Duration) -> CancellationToken {
     start(Some(drain))
 }
@@ -28,7 +28,7 @@ pub(crate) fn stop_the_host(drain: Duration) -> CancellationToken {
 fn start(host: Option<Duration>) -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
-    // Heard from here on: who is told that a host serves may end it at once.
+    // Installed before the host reports that it is ready: a client may end it right after that.
     let started = open_signals().and_then(|(runtime, signals)| {
         let listen = move || runtime.block_on(listen(signals, &cancel, host));
         thread::Builder::new().name("signals".into()).spawn(listen)
@@ -39,7 +39,6 @@ fn start(host: Option<Duration>) -> CancellationToken {
     stop
 }
 
-/// Signals, and what they come through.
 fn open_signals() -> std::io::Result<(Runtime, Signals)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
@@ -49,7 +48,7 @@ fn open_signals() -> std::io::Result<(Runtime, Signals)> {
     match signals {
         Ok(signals) => Ok((runtime, signals)),
         Err(error) => {
-            // May be among tasks of another runtime, where none may be waited for.
+            // The caller may be in another runtime, in which a blocking shutdown panics.
             runtime.shutdown_background();
             Err(error)
         }
@@ -57,7 +56,7 @@ fn open_signals() -> std::io::Result<(Runtime, Signals)> {
 }
 
 fn warn_unhandled(error: &std::io::Error) {
-    tracing::warn!(%error, "signals end this process at once, and calls with it");
+    tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
 }
 
 async fn listen(mut signals: Signals, stop: &CancellationToken, host: Option<Duration>) {
@@ -76,7 +75,7 @@ async fn listen(mut signals: Signals, stop: &CancellationToken, host: Option<Dur
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// `None` if the process was started to outlive its terminal, as by `nohup`.
+    /// `None` if the process ignores SIGHUP, as with `nohup`.
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
@@ -92,7 +91,6 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one, and gives the exit code that it stands for.
     async fn next(&mut self) -> i32 {
         tokio::select! {
             _ = self.interrupt.recv() => INTERRUPTED,
@@ -110,13 +108,13 @@ async fn recv_hang_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Optio
     }
 }
 
-/// Whether SIGHUP is ignored. Only Linux says so without a call that may change it.
+/// Returns whether SIGHUP is ignored. Other systems than Linux show that only through a call that can change it.
 #[cfg(unix)]
 fn ignores_hang_up() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, 1))
 }
 
-/// Whether a signal is in the set of ignored ones, of which each has a bit.
+/// Returns whether a signal is in `SigIgn`, a bit set with the first signal in the lowest bit.
 #[cfg(unix)]
 fn ignores(status: &str, signal: u32) -> bool {
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! How much memory and address space the system lets this process have, read once at the start.
+//! Limits that the system sets for memory and address space, read once at the start.
 
 use std::{
     fs,
@@ -9,39 +9,38 @@ use gatehouse_sandbox::{SystemLimits, format_bytes};
 
 use crate::cli::CommandError;
 
-/// Bytes of memory that a host needs.
 const MIN_MEMORY: u64 = 128 << 20;
 
-/// What control groups write if they limit nothing, or more than any machine has.
+/// Smallest value that means "no limit"; version 1 reports a huge number.
 const UNLIMITED: u64 = 1 << 60;
 
-/// Where Linux mounts its control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// The limits of this process.
 pub(crate) fn read() -> SystemLimits {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
     SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space }
 }
 
-/// Refuses to serve with so little memory that the first calls would end the host.
+/// Refuses to serve if the first calls would exhaust the memory.
 pub(crate) fn check(limits: SystemLimits) -> Result<(), CommandError> {
     let Some(memory) = limits.memory else { return Ok(()) };
     let shown = format_bytes(memory);
     if memory < MIN_MEMORY {
         return Err(CommandError::Failed(format!(
-            "the memory of this process is limited to {shown} (by its control group, as containers are), and a host needs {}. \
-             Raise the limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
+            "the memory of this process is limited to {shown} (by its control group), and a host needs {}. Raise the \
+            limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
             format_bytes(MIN_MEMORY)
         )));
     }
-    tracing::info!("memory is limited to {shown}: calls and gates share what that leaves");
+    tracing::info!("memory is limited to {shown}: gates and calls share it");
     Ok(())
 }
 
-/// The lowest limit of the process's control group and of those around it. `groups` is what `/proc/self/cgroup` says: a line
-/// for each hierarchy, `number:controllers:path`, where the one of version 2 has no controllers.
+/// Returns the lowest memory limit of the process's control group and its ancestors.
+///
+/// `groups` is the content of `/proc/self/cgroup`: a line `number:controllers:path` per hierarchy. The controllers are
+/// empty for version 2.
 fn memory(root: &Path, groups: &str) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -53,7 +52,7 @@ fn memory(root: &Path, groups: &str) -> Option<u64> {
             }
             _ => return Vec::new(),
         };
-        // In a container the path may be that of the machine, of which only the container's own part is there.
+        // In a container, the path may be relative to the machine, and only the container's own part exists.
         let around = Path::new(path.trim_start_matches('/')).ancestors();
         let files = around.map(|group| hierarchy.join(group).join(file));
         files.filter_map(|file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()).collect()
@@ -65,7 +64,6 @@ fn memory(root: &Path, groups: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A folder with these files.
     fn groups(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a folder");
         for (file, content) in files {

@@ -1,6 +1,7 @@
-//! The log: on standard error, for people. Standard output belongs to the protocol. A thread of its own
-//! writes, so that a client that does not read its host's log does not stop the host; lines that it
-//! leaves waiting too long are dropped.
+//! The log, on standard error. Standard output belongs to the protocol.
+//!
+//! A separate thread writes it, so that a client that stops reading its host's log does not block the host. Lines are
+//! dropped when the queue is full.
 
 use std::{
     io::{self, Write},
@@ -12,47 +13,42 @@ use gatehouse_core::{hidden_chars::is_hidden, pipeline::CALL_LOG_TARGET};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// What is logged where nobody says otherwise.
 const DEFAULT_FILTER: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
 
-/// Lines that may wait to be written.
 const MAX_BUFFERED_LINES: usize = 1_024;
 
-/// The protocol library logs whole messages, arguments included; that happens only to those who ask for
-/// it by name. For its service a client that leaves is an error, a line for each reply that finds nobody.
+/// Silences `rmcp` unless the filter names it: it logs complete messages with their arguments. Its service logs an
+/// error when a client disconnects, and a line for each reply without a receiver.
 fn quiet_rmcp(filter: &str) -> String {
     if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error,rmcp::service=off") }
 }
 
-/// What a line of the log looks like.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// For people
     #[default]
     Text,
-    /// A JSON object a line, for programs.
+    /// One JSON object per line, for programs
     Json,
 }
 
 static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 
-/// Whether everything on standard error is to be JSON.
+/// Returns whether all output on standard error must be JSON.
 pub(crate) fn is_json() -> bool {
     FORMAT.get() == Some(&LogFormat::Json)
 }
 
-/// How the log is kept.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Options {
     pub(crate) format: LogFormat,
-    /// Whether each call gets a line, whatever the filter says.
+    /// True if every call is logged, independent of the filter.
     pub(crate) calls: bool,
-    /// What is logged, whatever the environment says.
     pub(crate) filter: Option<&'static str>,
 }
 
-/// Writer of whole lines that replaces characters no reader sees: names and messages of servers and gates reach the log, and
-/// U+202E would turn around what follows it.
+/// Line writer that replaces hidden characters. Log lines contain text from servers and gates, in which U+202E would
+/// reverse the rest of the line.
 struct VisibleWriter<W>(W);
 
 impl<W: Write> Write for VisibleWriter<W> {
@@ -71,8 +67,8 @@ impl<W: Write> Write for VisibleWriter<W> {
     }
 }
 
-/// Starts the log with this filter; a filter that does not parse is said and the default taken.
-/// Lines are written as long as what it returns is kept.
+/// Starts the log. Falls back to the default filter, with a warning, if `filter` does not parse. The log ends when the
+/// returned guard is dropped.
 pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
     let completed = |filter: &str| {
         let quiet = quiet_rmcp(filter);
@@ -90,12 +86,12 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         ),
         None => (EnvFilter::new(completed(DEFAULT_FILTER)), None),
     };
-    // The default waits for 128,000 lines, in memory that is laid out at the start.
+    // The default is 128,000 lines, whose memory is allocated at the start.
     let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_BUFFERED_LINES);
     let (writer, guard) = queue.finish(io::stderr());
     let writer = move || VisibleWriter(writer.clone());
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
-    // Fails only where a log was started before, which is then the log.
+    // Fails only if a log is already started, which then stays in use.
     let _ = match options.format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().flatten_event(true).with_current_span(false).try_init(),

@@ -1,5 +1,5 @@
-//! Says that something changed in some folders. Folders are watched, not files: editors and build tools
-//! put new files in the place of old ones, and a watch on a file would stay with the old one.
+//! Watches directories for changes. It does not watch files, because editors and build tools replace files, and a watch
+//! on a file would stay with the old one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,27 +13,25 @@ use notify::{
 };
 use tokio::sync::mpsc;
 
-/// Nothing may have changed for so long before a change counts: one save is several events.
+/// Time without events before a change counts. One save causes several events.
 const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
-/// The same where the last event was the end of a save: a file closed, or moved to its place.
+/// Same, if the last event ended a save: a file was closed or moved.
 const SAVED_QUIET_PERIOD: Duration = Duration::from_millis(10);
 
-/// A folder that changes all the time is looked at after so long all the same.
+/// Maximum wait for a quiet period, for directories that change all the time.
 const MAX_QUIET_WAIT: Duration = Duration::from_millis(200);
 
-/// Watched folders.
 pub(crate) struct DirectoryWatcher {
     watcher: RecommendedWatcher,
     events: mpsc::UnboundedReceiver<Duration>,
-    /// By path, each with what tells it from another folder of that path.
+    /// By path, with the identity of the watched directory.
     folders: BTreeMap<PathBuf, Option<DirectoryId>>,
-    /// Folders of which it was said that they cannot be watched.
     complained: BTreeSet<PathBuf>,
 }
 
 impl DirectoryWatcher {
-    /// Watches nothing yet. Fails where the system has no more watches to give.
+    /// Fails if the system has no more watches.
     pub(crate) fn new() -> notify::Result<Self> {
         let (sender, events) = mpsc::unbounded_channel();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -44,10 +42,10 @@ impl DirectoryWatcher {
         Ok(Self { watcher, events, folders: BTreeMap::new(), complained: BTreeSet::new() })
     }
 
-    /// Watches these folders and no others. One that cannot be watched, or is not there yet, is said once
-    /// and tried again next time.
+    /// Watches exactly these directories. A directory that is missing or cannot be watched is logged once and tried
+    /// again at the next call.
     pub(crate) fn watch_only(&mut self, wanted: &BTreeSet<PathBuf>) {
-        // A folder that was put in the place of another, or made again, is not the one that is watched.
+        // A directory that was replaced or created again needs a new watch.
         let stays = |(folder, known): (&PathBuf, &Option<DirectoryId>)| {
             wanted.contains(folder) && known.is_some() && identity(folder) == *known
         };
@@ -64,17 +62,17 @@ impl DirectoryWatcher {
                     self.folders.insert(folder.clone(), identity(folder));
                 }
                 Err(error) if self.complained.insert(folder.clone()) => {
-                    tracing::warn!(folder = %folder.display(), %error, "cannot be watched; it is looked at every 30 s instead");
+                    tracing::warn!(folder = %folder.display(), %error, "cannot watch directory; checking it every 30 \
+                    s instead");
                 }
                 Err(_) => {}
             }
         }
     }
 
-    /// Waits until something changed and then was quiet for a moment.
     pub(crate) async fn next_change(&mut self) {
         let Some(mut quiet) = self.events.recv().await else {
-            // The watcher is gone; only the clock is left.
+            // The watcher ended; the caller's timer still works.
             return std::future::pending().await;
         };
         let restless = tokio::time::Instant::now() + MAX_QUIET_WAIT;
@@ -87,7 +85,6 @@ impl DirectoryWatcher {
     }
 }
 
-/// Device and inode.
 type DirectoryId = (u64, u64);
 
 fn identity(folder: &Path) -> Option<DirectoryId> {
@@ -101,8 +98,7 @@ fn identity(folder: &Path) -> Option<DirectoryId> {
     Some((0, u64::from(meta.is_dir())))
 }
 
-/// How long to wait after an event; none for what is not a change. That a file was read is none, by us least of
-/// all.
+/// Returns the quiet period after an event. `None` if it is not a change, such as a read, which this host also causes.
 fn quiet_period(kind: EventKind) -> Option<Duration> {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(SAVED_QUIET_PERIOD),

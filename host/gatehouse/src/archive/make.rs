@@ -1,4 +1,4 @@
-//! Makes an archive. It has its name only when it is complete; whatever fails before leaves nothing behind.
+//! Creates archives. The target file appears only when it is complete.
 
 use std::{
     collections::BTreeMap,
@@ -16,51 +16,48 @@ use tar::{Builder, EntryType, Header};
 
 use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, tree};
 
-/// What was made.
 pub(crate) struct ArchiveSummary {
     pub(crate) manifest: ArchiveManifest,
-    /// Bytes of the archive.
     pub(crate) bytes: u64,
 }
 
-/// An archive that is being written.
 pub(super) struct ArchiveWriter {
     tar: Builder<File>,
     pub(super) files: BTreeMap<String, Kind>,
     pub(super) left_out: Vec<String>,
-    /// Holds one file at a time: its size stands before it, and files change while they are read.
+    /// Buffer for one entry: tar stores the size first, and files can change while they are read.
     scratch: File,
 }
 
-/// Makes an archive of a data folder. Blocking.
+/// Creates an archive of a data directory. Blocking.
 pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSummary, String> {
     if !force && target.symlink_metadata().is_ok() {
-        return Err(format!("{} is there already; name another file, or add --force", target.display()));
+        return Err(format!("{} already exists; name another file, or add --force", target.display()));
     }
     if !DataFile::ALL.iter().any(|kept| state.join(kept.file()).exists())
         && !FOLDERS.iter().any(|folder| state.join(folder).exists())
     {
-        return Err(format!("there is nothing to keep in {}", state.display()));
+        return Err(format!("there is nothing to back up in {}", state.display()));
     }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |error: io::Error| io_message("written", target, error) + "; nothing was left there";
-    // A restore stays out until this is done.
+    let failed = |error: io::Error| io_message("written", target, error) + "; no file was written";
+    // Shared locks keep a restore out until this is done.
     let _locks = DataFile::ALL
         .map(|kept| DatabaseLock::lock_shared(kept, &state.join(kept.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .map_err(|fault| fault.in_one_line())?;
-    // Everything is in there until it is complete, for this user alone. Killed backups left theirs.
+    // Work in a private directory. First remove those of killed backups.
     sweep(folder);
     let work = ScratchFolder::new_in(folder).map_err(failed)?;
     let databases = gatehouse_stores::copy(state, work.path()).map_err(|fault| {
         format!(
-            "{}: the databases cannot be copied: {}; nothing was left there",
+            "{}: the databases cannot be copied: {}; no file was written",
             target.display(),
             fault.in_one_line()
         )
     })?;
-    // Its mode is 0600: it holds what gates keep.
+    // The file has mode 0600, because it contains private data of gates.
     let archive = tempfile::NamedTempFile::new_in(work.path()).map_err(failed)?;
     let scratch = tempfile::tempfile_in(work.path()).map_err(failed)?;
     let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
@@ -84,7 +81,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
 }
 
 impl ArchiveWriter {
-    /// Adds a file as it is when it is read, with its digest.
+    /// Adds the current content of a file, with its digest.
     pub(super) fn file(&mut self, path: &str, mode: u32, mut file: impl Read) -> io::Result<()> {
         self.scratch.set_len(0)?;
         self.scratch.rewind()?;
@@ -131,7 +128,7 @@ impl ArchiveWriter {
     }
 }
 
-/// Owners and times of this machine mean nothing on another one.
+/// Creates a header without owner and time, which mean nothing on another machine.
 fn header(kind: EntryType, mode: u32) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -141,7 +138,6 @@ fn header(kind: EntryType, mode: u32) -> Header {
     header
 }
 
-/// A writer that takes the digest of what passes.
 pub(super) struct DigestWriter<W> {
     pub(super) inner: W,
     pub(super) digest: Sha256,

@@ -1,9 +1,10 @@
-//! The data folder as one file: made while hosts run, checked, and put back whole or not at all.
+//! The data directory as one file: created while hosts run, checked, and restored completely or not at all.
 //!
-//! It is a tar: the databases as copies that are whole, what gates keep in private folders, the components that
-//! came from registries, and at its end `manifest.json` with the digest of each file, without which it is not an archive.
-//! Left out is what is made again (`cache`), what only lives while hosts run (`hosts`), and what is the
-//! operator's own (presets.toml, the list of trusted files, wiki folders).
+//! The format is tar: consistent copies of the databases, private directories of gates, components from registries, and
+//! at the end `manifest.json` with the digest of each file. An archive without a manifest is refused.
+//!
+//! Not included: files that can be rebuilt (`cache`), runtime files of hosts (`hosts`), and files of the user
+//! (`presets.toml`, the list of trusted files, wiki directories).
 
 mod make;
 mod swap;
@@ -18,42 +19,35 @@ use serde::{Deserialize, Serialize};
 pub(crate) use make::make;
 pub(crate) use swap::{finish, restore_archive};
 
-/// The version of the layout.
 const FORMAT: u32 = 1;
 
-/// The last file of an archive.
 const MANIFEST: &str = "manifest.json";
 
-/// Folders of a data folder that are kept with all below them.
+/// Subdirectories of a data directory that are archived with all content.
 const FOLDERS: [&str; 2] = ["components", "gates"];
 
-/// What an archive holds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ArchiveManifest {
-    /// [`FORMAT`] of whoever made it.
+    /// [`FORMAT`] at the time of creation.
     pub(crate) format: u32,
-    /// Version of the gatehouse that made it.
     pub(crate) gatehouse: String,
-    /// When, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub(crate) created_at: u64,
-    /// Each file's size and SHA-256, by its path.
     pub(crate) files: BTreeMap<String, Kind>,
-    /// Version of each database's schema.
+    /// Schema version of each database.
     pub(crate) databases: BTreeMap<String, i64>,
-    /// What could not be copied, with the reason.
+    /// Paths that could not be copied, with the reason.
     pub(crate) left_out: Vec<String>,
 }
 
-/// What a path of an archive is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// Size and SHA-256.
     File(u64, String),
-    /// Where the link leads.
     Link(String),
 }
 
-/// Everything that a data folder may hold of an archive.
+/// Returns the names in a data directory that an archive can contain.
 fn names() -> impl Iterator<Item = &'static str> {
     DataFile::ALL.map(DataFile::file).into_iter().chain(FOLDERS)
 }

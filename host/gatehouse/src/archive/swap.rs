@@ -1,8 +1,8 @@
-//! Puts what was unpacked in the place of what is there: all of it or nothing, whenever the process dies.
+//! Replaces the data directory with unpacked data, completely or not at all, even if the process is killed.
 //!
-//! The archive is unpacked and checked in a temporary folder of the data folder, which the next command removes if this
-//! one is killed. It counts from the moment that it is named `restore/`; `restore/ready` names the parts. From then on
-//! each part is moved, one after the other, and a later command that finds `restore/ready` goes on where this one ended.
+//! The archive is unpacked and checked in a temporary directory, which the next command removes if this one is killed.
+//! Renaming it to `restore/` commits the restore; `restore/ready` lists the parts. Then each part is moved in turn. A
+//! later command that finds `restore/ready` resumes the moves.
 
 use std::{
     fs::{self, File},
@@ -17,15 +17,14 @@ use gatehouse_stores::{DataFile, DatabaseLock};
 use super::{ArchiveManifest, io_message, names, unpack::unpack};
 use crate::presence;
 
-/// Where it happens, below the data folder.
 const WORK_FOLDER: &str = "restore";
 
-/// Restores a data folder from an archive. Blocking.
+/// Restores a data directory from an archive. Blocking.
 pub(crate) fn restore_archive(archive: &Path, state: &Path, force: bool) -> Result<ArchiveManifest, String> {
     let there: Vec<&str> = names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
     if !force && !there.is_empty() {
         return Err(format!(
-            "{} holds {} already; `gatehouse backup` keeps that, and --force puts the backup in its place",
+            "{} already contains {}; save that with `gatehouse backup`, and add --force to replace it",
             state.display(),
             there.join(", ")
         ));
@@ -40,23 +39,22 @@ pub(crate) fn restore_archive(archive: &Path, state: &Path, force: bool) -> Resu
     let manifest = unpack(archive, &new)?;
     sync(&new).and_then(|()| commit(work, &new, state)).map_err(failed)?;
     resume_swap(state).map_err(|error| {
-        io_message("written", state, error) + "; the next command that uses it goes on with the restore"
+        io_message("written", state, error) + "; the next command that uses it resumes the restore"
     })?;
     Ok(manifest)
 }
 
-/// Goes on with a restore that was killed, or removes what it left if it did not count yet. Costs one look at the
-/// data folder if there is none.
+/// Resumes a committed restore, or removes an uncommitted one. Costs one directory lookup if there is none.
 pub(crate) fn finish(state: &Path) -> Result<(), String> {
     sweep(state);
     if !state.join(WORK_FOLDER).join("ready").exists() {
         return Ok(());
     }
     let _locks = lock_exclusively(state)?;
-    resume_swap(state).map_err(|error| io_message("written", state, error) + "; a restore is not at its end")
+    resume_swap(state).map_err(|error| io_message("written", state, error) + "; a restore is incomplete")
 }
 
-/// The right to replace everything: no host runs on the data folder, and nobody has a database open.
+/// Acquires the right to replace all data: no host runs on the data directory, and no process has a database open.
 fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
     let hosts = presence::running(state);
     if !hosts.is_empty() {
@@ -67,14 +65,17 @@ fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
                 None => format!("process {} over stdio", host.facts.pid),
             })
             .collect();
-        return Err(format!("hosts run on {}: {}. End them first", state.display(), each.join(", ")));
+        return Err(format!(
+            "hosts are running on {}: {}. Stop them first",
+            state.display(),
+            each.join(", ")
+        ));
     }
     let locks =
         DataFile::ALL.iter().map(|kept| DatabaseLock::lock_exclusive(*kept, &state.join(kept.file())));
     locks.collect::<Result<_, _>>().map_err(|fault| fault.in_one_line())
 }
 
-/// From here on the restore counts.
 fn commit(work: ScratchFolder, new: &Path, state: &Path) -> io::Result<()> {
     let parts: Vec<&str> = names().filter(|name| new.join(name).exists()).collect();
     write_atomic(&work.path().join("ready"), &serde_json::to_vec(&parts)?)?;
@@ -82,7 +83,7 @@ fn commit(work: ScratchFolder, new: &Path, state: &Path) -> io::Result<()> {
     File::open(state)?.sync_all()
 }
 
-/// Moves what is there away and what is new to its place, part by part; safe to be done again.
+/// Moves old parts away and new ones into place. Can be repeated.
 fn resume_swap(state: &Path) -> io::Result<()> {
     let work = state.join(WORK_FOLDER);
     let (new, old) = (work.join("new"), work.join("old"));
@@ -91,11 +92,11 @@ fn resume_swap(state: &Path) -> io::Result<()> {
     for name in names() {
         let (here, fresh, moved) = (state.join(name), new.join(name), old.join(name));
         let comes = parts.iter().any(|part| part == name);
-        // A part that came has left `new`; one that the backup does not have only goes.
+        // If a new part is not in `new`, it was already moved. A part that is not in the backup only moves away.
         if comes && fresh.symlink_metadata().is_err() {
             continue;
         }
-        // What SQLite wrote beside a database belongs to the old one.
+        // SQLite's auxiliary files belong to the old database.
         for beside in ["-wal", "-shm"] {
             rename(&with_suffix(&here, beside), &with_suffix(&moved, beside))?;
         }
@@ -107,7 +108,7 @@ fn resume_swap(state: &Path) -> io::Result<()> {
         }
     }
     File::open(state)?.sync_all()?;
-    // First what says that there is more to do, then the rest.
+    // Remove the marker first, then the rest.
     fs::remove_file(work.join("ready"))?;
     File::open(&work)?.sync_all()?;
     remove(&work)
@@ -119,7 +120,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Moves what is there.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -127,7 +127,7 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Folders, after their files: names are on the disk only then.
+/// Syncs all directories below `folder`, so that file names are durable.
 fn sync(folder: &Path) -> io::Result<()> {
     let mut open = vec![folder.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -142,7 +142,6 @@ fn sync(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file or a folder with all in it, if it is there.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_dir() => fs::remove_dir_all(path),

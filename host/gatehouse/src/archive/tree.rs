@@ -1,6 +1,7 @@
-//! Walks folders that gates write to while they are walked. No link is followed, not even one that took the place
-//! of a folder a moment ago, and nothing but regular files is opened; what cannot be kept is told and left out,
-//! so that no gate keeps the others from being backed up.
+//! Walks directories that gates may write to at the same time.
+//!
+//! Follows no links and opens only regular files, even if entries are replaced during the walk. Anything else is
+//! skipped and reported, so that no gate can block the backup.
 
 use std::{
     ffi::CStr,
@@ -17,10 +18,10 @@ use rustix::{
 
 use super::make::ArchiveWriter;
 
-/// Folders within each other that are kept; each is open while what is in it is read.
+/// Maximum depth of nested directories. Each level holds an open file descriptor.
 const MAX_DEPTH: usize = 64;
 
-/// Adds a folder of the data folder, if it is there, as `name`.
+/// Adds a directory as `name`, if it exists.
 pub(super) fn add(writer: &mut ArchiveWriter, folder: &Path, name: &str) -> io::Result<()> {
     match open(CWD, folder, OFlags::DIRECTORY) {
         Ok(folder) => below(writer, &folder, name, MAX_DEPTH),
@@ -47,7 +48,7 @@ fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize)
         let path = format!("{name}/{shown}");
         match one(writer, folder, &entry, &path, depth) {
             Ok(()) => {}
-            // Gone since the folder was read.
+            // Removed since the directory was read.
             Err(CopyError::Source(Errno::NOENT)) => {}
             Err(CopyError::Source(error)) => writer.leave_out(&path, error),
             Err(CopyError::Target(error)) => return Err(error),
@@ -56,7 +57,6 @@ fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize)
     Ok(())
 }
 
-/// Whose failure it was: one of the file that is copied, or one of the archive.
 enum CopyError {
     Source(Errno),
     Target(io::Error),
@@ -78,7 +78,7 @@ fn one(
     let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(about.st_mode) {
         FileType::Directory if depth == 0 => {
-            writer.leave_out(path, format!("more than {MAX_DEPTH} folders lie in each other"));
+            writer.leave_out(path, format!("more than {MAX_DEPTH} nested directories"));
             Ok(())
         }
         FileType::Directory => {
@@ -86,14 +86,14 @@ fn one(
             below(writer, &inner, path, depth - 1).map_err(CopyError::Target)
         }
         FileType::RegularFile => {
-            // Should it be a pipe by now, opening it does not wait.
+            // If it became a pipe since `statat`, opening it must not block.
             let file = open(folder, entry, OFlags::NONBLOCK)?;
             let about = fstat(&file)?;
             if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
                 writer.leave_out(path, "it is not a regular file");
                 return Ok(());
             }
-            // One that grows while it is read is kept as long as it was.
+            // If a file grows while it is read, copy only its initial size.
             let content = File::from(file).take(u64::try_from(about.st_size).unwrap_or(0));
             writer.file(path, about.st_mode & 0o777, content).map_err(CopyError::Target)
         }
@@ -102,7 +102,7 @@ fn one(
             match target.to_str() {
                 Ok(target) => writer.link(path, target).map_err(CopyError::Target),
                 Err(_) => {
-                    writer.leave_out(path, "it leads to a name that is not UTF-8");
+                    writer.leave_out(path, "its target is not UTF-8");
                     Ok(())
                 }
             }

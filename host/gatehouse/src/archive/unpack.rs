@@ -1,5 +1,7 @@
-//! Unpacks an archive into an empty folder and checks all of it. Nothing of it is believed: a path leads nowhere
-//! but below that folder, and what the manifest does not say with this digest is refused.
+//! Unpacks an archive into an empty directory and checks it.
+//!
+//! The archive is untrusted: paths cannot leave the directory, and files that do not match the digests in the manifest
+//! are refused.
 
 use std::{
     collections::BTreeMap,
@@ -16,13 +18,12 @@ use tar::{Archive, EntryType};
 
 use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, make::DigestWriter};
 
-/// The longest manifest: some ten thousand files of each of some hundred gates.
+/// Maximum size of the manifest: about ten thousand files for each of a hundred gates.
 const MAX_MANIFEST: u64 = 256 << 20;
 
-/// The longest path.
 const MAX_PATH: usize = 16 << 10;
 
-/// Unpacks and checks; what is in `folder` afterwards is what the manifest says. Blocking.
+/// Unpacks and checks an archive. Afterwards `folder` matches the manifest. Blocking.
 pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, String> {
     let file = File::open(archive).map_err(|error| io_message("read", archive, error))?;
     let wrong = |why: String| format!("{} is not a backup that can be restored: {why}", archive.display());
@@ -32,7 +33,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
     for entry in entries {
         let entry = entry.map_err(|error| wrong(error.to_string()))?;
         if unpacked.manifest.is_some() {
-            return Err(wrong("something follows its manifest".to_owned()));
+            return Err(wrong("data follows its manifest".to_owned()));
         }
         unpacked.unpack_entry(entry).map_err(|failed| match failed {
             UnpackError::Archive(why) => wrong(why),
@@ -40,13 +41,13 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
         })?;
     }
     let manifest =
-        unpacked.manifest.ok_or_else(|| wrong("it has no manifest, so its end is missing".into()))?;
+        unpacked.manifest.ok_or_else(|| wrong("it has no manifest, so it is incomplete".into()))?;
     let differs = manifest.files.iter().find(|(path, kind)| unpacked.found.get(*path) != Some(*kind));
     if let Some((path, _)) = differs {
-        return Err(wrong(format!("'{path}' is missing in it, or is not what the manifest says")));
+        return Err(wrong(format!("'{path}' is missing or does not match the manifest")));
     }
     if unpacked.found.len() != manifest.files.len() {
-        return Err(wrong("it holds files that its manifest does not name".to_owned()));
+        return Err(wrong("it contains files that its manifest does not list".to_owned()));
     }
     for kept in DataFile::ALL {
         let path = folder.join(kept.file());
@@ -54,7 +55,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
             check(kept, &path).map_err(|fault| wrong(fault.in_one_line()))?;
         }
     }
-    // Last, so that nothing was written through one.
+    // Create links last, so that nothing is written through them.
     for (path, kind) in &manifest.files {
         if let Kind::Link(target) = kind {
             symlink(target, folder.join(path)).map_err(|error| io_message("written", folder, error))?;
@@ -92,10 +93,7 @@ impl ArchiveUnpacker<'_> {
             return Ok(());
         }
         if !allowed(&path) {
-            return Err(bad(format!(
-                "'{}' does not belong there",
-                gatehouse_core::names::quoted(&path, 100)
-            )));
+            return Err(bad(format!("unexpected path '{}'", gatehouse_core::names::quoted(&path, 100))));
         }
         let target = self.folder.join(&path);
         if let Some(parent) = target.parent() {
@@ -114,18 +112,18 @@ impl ArchiveUnpacker<'_> {
             }
             EntryType::Symlink => {
                 let to = entry.link_name_bytes().and_then(|to| String::from_utf8(to.into_owned()).ok());
-                Kind::Link(to.ok_or_else(|| bad(format!("'{path}' leads nowhere")))?)
+                Kind::Link(to.ok_or_else(|| bad(format!("the link '{path}' has no valid target")))?)
             }
-            _ => return Err(bad(format!("'{path}' is neither a file nor a folder"))),
+            _ => return Err(bad(format!("'{path}' is neither a file nor a directory"))),
         };
         match self.found.insert(path.clone(), found) {
             None => Ok(()),
-            Some(_) => Err(bad(format!("'{path}' comes twice"))),
+            Some(_) => Err(bad(format!("duplicate path '{path}'"))),
         }
     }
 }
 
-/// As `io::copy`, but tells an archive that ends early from a disk that is full.
+/// Copies like `io::copy`, but distinguishes read errors of the archive from write errors of the disk.
 fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, UnpackError> {
     let (mut buffer, mut size) = (vec![0; 64 << 10], 0);
     loop {
@@ -146,15 +144,15 @@ fn manifest(entry: &mut impl Read) -> Result<ArchiveManifest, String> {
         Some(format) => {
             let by = value["gatehouse"].as_str().unwrap_or("unknown");
             return Err(format!(
-                "it has layout {format}, of gatehouse {by}, and this one knows {FORMAT}; update gatehouse"
+                "it has layout {format} of gatehouse {by}, and this version supports {FORMAT}; update gatehouse"
             ));
         }
-        None => return Err("its manifest names no layout".into()),
+        None => return Err("its manifest has no layout version".into()),
     }
     serde_json::from_value(value).map_err(|error| format!("its manifest is damaged: {error}"))
 }
 
-/// A database, or something below one of the folders; plain names only.
+/// Returns whether a path is a database or below one of the archived directories, with plain names only.
 fn allowed(path: &str) -> bool {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     let mut parts = Path::new(path).components();

@@ -1,8 +1,7 @@
-//! Values that match a JSON Schema and are meant to trip whoever reads them: the least and the most of
-//! everything, and text that only looks harmless.
+//! Values that match a JSON Schema and are likely to break a tool: minimal, maximal and unusual ones.
 //!
-//! It knows the keywords that schemas of tools are made of. What it makes is checked against the schema, so
-//! a keyword that it does not know costs it values, and never makes it give a wrong one.
+//! Every value is checked against the schema, so an unsupported keyword reduces coverage but never yields an invalid
+//! value.
 
 mod leaves;
 
@@ -11,20 +10,19 @@ use std::sync::Arc;
 use gatehouse_core::schema::Schema;
 use serde_json::{Map, Value};
 
-/// The most instances of one schema.
 const MAX_INSTANCES: usize = 96;
 
-/// Deeper than any schema that people read.
+/// Real schemas are not nested this deeply.
 const MAX_DEPTH: usize = 8;
 
-/// Arguments, and what is special about them.
+/// Arguments of a call, with a description for reports.
 #[derive(Debug)]
 pub(super) struct SchemaInstance {
     pub(super) label: String,
     pub(super) value: Value,
 }
 
-/// Instances of an object schema, the plain ones first. None where it cannot make a single one.
+/// Generates instances of an object schema, plain ones first. The result is empty if no valid one is found.
 pub(super) fn generate(schema: &Arc<Map<String, Value>>) -> Vec<SchemaInstance> {
     let root = Value::Object((**schema).clone());
     let judge = Schema::new(Arc::clone(schema));
@@ -32,10 +30,10 @@ pub(super) fn generate(schema: &Arc<Map<String, Value>>) -> Vec<SchemaInstance> 
     let most = generator.value(&root, OptionalProperties::Included, 0);
     let mut made = vec![
         SchemaInstance {
-            label: "with the least that it takes".into(),
+            label: "with only required arguments".into(),
             value: generator.value(&root, OptionalProperties::Omitted, 0),
         },
-        SchemaInstance { label: "with everything set".into(), value: most.clone() },
+        SchemaInstance { label: "with all arguments".into(), value: most.clone() },
     ];
     let mut places = Vec::new();
     generator.places(&root, &most, String::new(), 0, &mut places);
@@ -59,20 +57,20 @@ pub(super) fn generate(schema: &Arc<Map<String, Value>>) -> Vec<SchemaInstance> 
     kept
 }
 
-/// How much of what may be left out is there.
+/// Inclusion of optional properties.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum OptionalProperties {
     Omitted,
     Included,
 }
 
-/// Makes values; `root` is where references start.
+/// Generates values. `root` is the schema that references resolve in.
 struct ValueGenerator<'a> {
     root: &'a Value,
 }
 
 impl<'a> ValueGenerator<'a> {
-    /// The schema that a schema stands for: its reference, or the first way to match it that is not null.
+    /// Follows references, and takes the first alternative that is not null.
     fn resolve(&self, schema: &'a Value) -> &'a Value {
         let mut schema = schema;
         for _ in 0..MAX_DEPTH {
@@ -133,7 +131,7 @@ impl<'a> ValueGenerator<'a> {
         Value::Array(vec![item; count as usize])
     }
 
-    /// Every place of a value that may hold something else, with its schema.
+    /// Collects every JSON pointer in `value` that can be replaced, with its schema.
     fn places(
         &self,
         schema: &'a Value,
@@ -165,7 +163,6 @@ impl<'a> ValueGenerator<'a> {
         }
     }
 
-    /// What to put in a place, each with a word on it.
     fn hostile(&self, schema: &'a Value) -> Vec<(String, Value)> {
         let choices = schema["enum"].as_array().into_iter().flatten().take(16);
         let mut hostile: Vec<(String, Value)> =
@@ -195,7 +192,7 @@ impl<'a> ValueGenerator<'a> {
     }
 }
 
-/// The type of what matches a schema; where it allows several, the first that is not null.
+/// Returns the first type that a schema allows and that is not null.
 fn kind(schema: &Value) -> &str {
     let named = match &schema["type"] {
         Value::String(one) => Some(one.as_str()),

@@ -1,7 +1,6 @@
-//! Conformance of a gate: what it declares, and how it takes whatever its own schemas let through.
+//! Conformance checks of a gate: its declarations, and its replies to any arguments that its schemas allow.
 //!
-//! Calls are made without grants, so nothing outside changes. A gate passes when it always answers, with a
-//! reply or with a fault in its own words; one that traps or runs into a limit does not.
+//! Calls are made without grants, so nothing outside the sandbox changes. Traps and exceeded limits are failures.
 
 mod instances;
 pub(crate) mod providers;
@@ -12,27 +11,22 @@ use gatehouse_sandbox::Gate;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What one check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CheckStatus {
-    /// As it must be.
     Ok,
-    /// Not as it must be.
     Failed,
-    /// As it must be, and yet it will not work everywhere.
+    /// Passed, but the gate will not work with every client.
     Warning,
-    /// It could not be tried.
+    /// The check could not run.
     Skipped,
 }
 
-/// One check.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckLine {
-    /// What was checked.
     pub(crate) check: String,
     pub(crate) verdict: CheckStatus,
-    /// What was found; empty where there is nothing to say.
+    /// Details, or an empty text.
     pub(crate) said: String,
 }
 
@@ -61,10 +55,9 @@ impl CheckLine {
     }
 }
 
-/// The first check of all; the others need a gate.
+/// The first check. All others need a loaded gate.
 pub(crate) const IS_A_GATE: &str = "is a component of the contract gatehouse:gate@0.1.0";
 
-/// Makes every check of a gate that could be loaded.
 pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
     let mut lines = vec![CheckLine::ok(IS_A_GATE, "")];
     let listing = match gate.describe(&Map::new()).await {
@@ -81,9 +74,9 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
         "names, schemas and sizes are valid",
         sound.map(|()| tool_summary(&listing)),
     ));
-    lines.push(CheckLine::from_result("describe says the same again", describe_again(gate, &listing).await));
+    lines.push(CheckLine::from_result("describe is repeatable", describe_again(gate, &listing).await));
     lines.push(CheckLine::from_result(
-        "every parameter has a default, and that is what it means",
+        "every parameter has a default that matches its omission",
         defaults(gate, &listing).await,
     ));
     lines.push(CheckLine::from_result("an unknown parameter is refused", unknown_parameter(gate).await));
@@ -97,10 +90,7 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
         lines.extend(providers_take(tool));
         lines.push(tools::check(gate, tool, &params, &mut peak).await);
     }
-    lines.push(CheckLine::from_result(
-        "a tool that it does not have is not found",
-        tools::unknown(gate, &params).await,
-    ));
+    lines.push(CheckLine::from_result("an unknown tool is not found", tools::unknown(gate, &params).await));
     let most = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
     lines.push(CheckLine::ok(
@@ -115,13 +105,13 @@ fn tool_summary(listing: &Listing) -> String {
     format!("{} tool{}: {}", names.len(), if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
-/// A line where some provider of models would refuse the tool.
+/// Returns a warning if a model provider would refuse the tool.
 fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
     let found: Vec<String> = providers::refused_name(&tool.name)
         .into_iter()
         .chain(providers::refused_keywords(&tool.input_schema))
         .collect();
-    let what = format!("tool '{}' is taken by every model provider", tool.name);
+    let what = format!("tool '{}' is accepted by every model provider", tool.name);
     (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
 }
 
@@ -129,15 +119,15 @@ async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, String> 
     match gate.describe(&Map::new()).await {
         Ok(again) if again == *first => Ok(String::new()),
         Ok(_) => {
-            Err("asked twice under the same parameters, it says two things; nothing in describe may come \
-                      from the time, from chance or from the order of a hash table"
+            Err("two calls with the same parameters returned different results; describe must not depend on time, \
+            randomness or hash order"
                 .into())
         }
         Err(fault) => Err(format!("the second time: {}", fault.in_one_line())),
     }
 }
 
-/// A preset that writes the defaults out means the same as one that leaves them out.
+/// Checks that explicit default parameters mean the same as omitted ones.
 async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
     let properties = listing.params_schema.get("properties").and_then(Value::as_object);
     let without = properties.into_iter().flatten().find(|(_, member)| member.get("default").is_none());
@@ -145,11 +135,11 @@ async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
         return Err(format!("parameter '{}' has no default in the params-schema", quoted(name, 64)));
     }
     let written = schema::with_defaults(&listing.params_schema, &Map::new());
-    // Through the host's own door: it refuses defaults that the schema does not allow.
+    // `list` also validates the parameters, so it refuses defaults that the schema does not allow.
     gate.list(&written).await.map_err(|fault| format!("its own defaults: {}", fault.in_one_line()))?;
     match gate.describe(&written).await {
         Ok(same) if same == *listing => Ok(Value::Object(written).to_string()),
-        Ok(_) => Err("with the defaults written out it says something else than without them".into()),
+        Ok(_) => Err("describe returns different results if the defaults are written out".into()),
         Err(fault) => Err(format!("its own defaults: {}", fault.in_one_line())),
     }
 }
@@ -159,6 +149,6 @@ async fn unknown_parameter(gate: &Gate) -> Result<String, String> {
     match gate.list(&given).await {
         Err(fault) if fault.kind == FaultKind::InvalidArguments => Ok(quoted(&fault.message, 120)),
         Err(fault) => Err(format!("but not as an invalid argument: {}", fault.in_one_line())),
-        Ok(_) => Err("it is taken; write \"additionalProperties\": false into the params-schema".into()),
+        Ok(_) => Err("it is accepted; add \"additionalProperties\": false to the params-schema".into()),
     }
 }

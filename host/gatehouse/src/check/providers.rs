@@ -1,15 +1,14 @@
-//! What model providers refuse of a tool, though MCP allows it: one such tool, and a request to that provider
-//! fails with all tools that go along.
+//! Tool definitions that model providers refuse although MCP allows them. One such tool makes a request fail, together
+//! with all other tools in it.
 
 use serde_json::{Map, Value};
 
-/// The most findings that are told of one schema.
 const MAX_FOUND: usize = 8;
 
-/// The most characters of a tool's name that every provider takes.
+/// Maximum length of a tool name that every provider accepts.
 const MAX_NAME: usize = 64;
 
-/// What may stand beside `type` at the top of a tool's schema for nobody to mind.
+/// Keywords next to `type` at the top of a tool's schema, and the providers that refuse them.
 const TOP_LEVEL_KEYWORDS: [(&str, &str); 5] = [
     ("oneOf", "Anthropic, OpenAI and Gemini"),
     ("anyOf", "Anthropic and OpenAI"),
@@ -25,8 +24,7 @@ const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems
 const SCHEMA_MAP_KEYWORDS: [&str; 5] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// What providers refuse of the schema of a tool's arguments, each with its place as a JSON pointer and with
-/// who refuses it.
+/// Returns the refused parts of an argument schema, each with its JSON pointer and the providers.
 pub(crate) fn refused_keywords(schema: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, who) in TOP_LEVEL_KEYWORDS {
@@ -59,7 +57,7 @@ fn walk(schema: &Map<String, Value>, place: &str, found: &mut Vec<String>) {
                 all.iter().for_each(|(name, one)| visit(one, &format!("{below}/{}", step(name)), found));
             }
             one if SCHEMA_KEYWORDS.contains(&keyword.as_str()) => visit(one, &below, found),
-            // Everybody takes true and false here.
+            // All providers accept true and false here.
             Value::Object(one) if keyword == "additionalProperties" => walk(one, &below, found),
             _ => {}
         }
@@ -78,18 +76,19 @@ fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A name as a step of a JSON pointer, in as much as is shown.
+/// Formats a name as a step of a JSON pointer, shortened for messages.
 fn step(name: &str) -> String {
     gatehouse_core::names::quoted(&name.replace('~', "~0").replace('/', "~1"), 64)
 }
 
-/// Why providers refuse a tool of this name, if they do.
+/// Returns the reason that providers refuse a tool name. `None` if all accept it.
 pub(crate) fn refused_name(name: &str) -> Option<String> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     let short = (1..=MAX_NAME).contains(&name.len());
     (!short || !name.chars().all(letters)).then(|| {
         format!(
-            "'{name}' is no name for Anthropic, OpenAI and Gemini, which take at most {MAX_NAME} of A-Z a-z 0-9 _ -"
+            "the name '{name}' is refused by Anthropic, OpenAI and Gemini, which accept at most {MAX_NAME} of A-Z \
+            a-z 0-9 _ -"
         )
     })
 }

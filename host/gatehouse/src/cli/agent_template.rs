@@ -1,5 +1,5 @@
-//! `gatehouse agent-template`: a subagent for one server, so that its tools and what they answer stay out of the context of
-//! whoever asks it.
+//! `gatehouse agent-template`: a subagent for one server, which keeps its tools and their results out of the caller's
+//! context.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -13,27 +13,26 @@ use serde_json::json;
 use super::{CommandError, GlobalArgs, presets, request};
 use crate::{compose::Composition, config::Env, out, pinned_command::PinnedCommand};
 
-/// Tools that are named in the text; of more the model finds the others itself.
+/// Maximum number of tools in the text. The model can find the others.
 const MAX_NAMED_TOOLS: usize = 40;
 
-/// Days of the ledger that are looked at.
 const LEDGER_DAYS: u32 = 7;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The server
+    /// Name of the server
     server: String,
-    /// How the subagent reaches it: by tools of the gateway (agent), or by requests that start the server each time
+    /// Access to the server: by tools of the gateway (agent), or by requests that start the server each time
     /// (subprocess)
     #[arg(long, value_enum, default_value = "auto")]
     strategy: AgentStrategy,
-    /// The preset that the client has [default: the one that serve would choose]
+    /// Preset of the client [default: the one that `serve` would choose]
     #[arg(long)]
     preset: Option<String>,
-    /// The name that the client gives this gateway
+    /// Name that the client gives this gateway
     #[arg(long, default_value = "gatehouse")]
     name: String,
-    /// Write a file; for Claude Code .claude/agents/SERVER-gateway.md
+    /// File to write; for Claude Code .claude/agents/SERVER-gateway.md
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -42,7 +41,7 @@ pub(super) struct Arguments {
 enum AgentStrategy {
     Agent,
     Subprocess,
-    /// What the server's tools cost, how often they are called and how long it takes to start decides
+    /// Decide by the cost of the server's tools, the number of calls and the start time
     Auto,
 }
 
@@ -54,9 +53,9 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
     if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
         let (server, preset) = (&arguments.server, &exposure.preset);
-        return Err(CommandError::Usage(format!("preset '{preset}' does not reach server '{server}'")));
+        return Err(CommandError::Usage(format!("preset '{preset}' has no access to server '{server}'")));
     }
-    // One that was never asked is asked, and ended again.
+    // Starts the server for a moment if it was never listed.
     servers.probe(&arguments.server).await?;
     let listed = servers.listing(&arguments.server).await?;
     let tools = catalog.server_tools.entries(&listed);
@@ -71,8 +70,8 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let facts = facts(&composition, &arguments.server, program, schema_tokens).await?;
     let advice = isolation::advise(&facts);
     let (apart, why) = match arguments.strategy {
-        AgentStrategy::Agent => (false, "as was asked".into()),
-        AgentStrategy::Subprocess => (true, "as was asked".into()),
+        AgentStrategy::Agent => (false, "as requested".into()),
+        AgentStrategy::Subprocess => (true, "as requested".into()),
         AgentStrategy::Auto => (advice.isolated, advice.reason),
     };
     let taker =
@@ -81,7 +80,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         (false, _) => (None, why),
         (true, Some(preset)) => (Some((PinnedCommand::new(&composition.config, place, env)?, preset)), why),
         (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
-            (None, "no preset that reaches it has the tool `request`".to_owned())
+            (None, "no preset with access to it has the tool `request`".to_owned())
         }
         (true, None) => return Err(no_request_preset(&arguments.server)),
     };
@@ -99,15 +98,10 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     gatehouse_files::write_atomic(file, text.as_bytes()).map_err(failed)?;
-    out::line(format!(
-        "Written to {} ({}: {why}).",
-        file.display(),
-        if apart { "subprocess" } else { "agent" }
-    ));
+    out::line(format!("wrote {} ({}: {why})", file.display(), if apart { "subprocess" } else { "agent" }));
     Ok(())
 }
 
-/// What the ledger has of a server that is not running in this process.
 async fn facts(
     composition: &Composition,
     server: &str,
@@ -129,7 +123,7 @@ async fn facts(
     Ok(facts)
 }
 
-/// A preset that takes requests for this server: the chosen one if it does, else `gateway`, else the first by name.
+/// Returns a preset that takes requests for this server: the chosen one, else `gateway`, else the first by name.
 async fn request_preset(
     composition: &Composition,
     chosen: &str,
@@ -150,23 +144,22 @@ async fn request_preset(
 
 fn no_request_preset(server: &str) -> CommandError {
     CommandError::Usage(format!(
-        "no preset that reaches server '{server}' has the tool `request`, which --strategy subprocess needs; write \
-         `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
+        "no preset with access to server '{server}' has the tool `request`, which --strategy subprocess needs; write \
+        `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
     ))
 }
 
-/// A tool's name by its letters, digits and marks that join them: a server may write anything into it.
+/// Replaces unusual characters in a tool's name, which the server chooses freely.
 fn plain(name: &str) -> String {
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     name.chars().take(64).map(|c| if letter(c) { c } else { '_' }).collect()
 }
 
-/// What is written.
 struct TemplateContext<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
     tools: &'a [std::sync::Arc<ToolEntry>],
-    /// How requests are sent from a shell, and the preset that takes them. `None` if the subagent has tools instead.
+    /// Command for requests in a shell, and the preset that takes them. `None` if the subagent has tools instead.
     requests: Option<(PinnedCommand, String)>,
 }
 
@@ -174,7 +167,7 @@ impl TemplateContext<'_> {
     fn text(&self, why: &str) -> Result<String, CommandError> {
         let server = &self.arguments.server;
         let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
-        // Names alone: what a server says of its tools would be an instruction to whoever has a shell.
+        // Only names: descriptions from the server could act as instructions to an agent with a shell.
         let name = |entry: &std::sync::Arc<ToolEntry>| plain(&entry.id.name);
         let about: Vec<String> = self.tools.iter().take(6).map(name).collect();
         let about =
@@ -184,18 +177,19 @@ impl TemplateContext<'_> {
             None => self.by_tools()?,
         };
         let mut text = format!(
-            "---\nname: {server}-gateway\ndescription: \"Does whatever needs the MCP server {server}, and answers with what came of \
-             it. {about}\"\ntools: {allowed}\nmodel: inherit\n---\n\n\
-             <!-- strategy: {strategy} ({why}). Made by: gatehouse agent-template {server} -->\n\n\
-             You do work for another agent with the tools of the server `{server}`, so that neither their definitions nor their \
-             raw results fill that agent's context.\n\n{way}\n\n\
-             1. Activate the context: find out which project, account or folder is meant before the first call; ask back where \
-             the task does not say.\n\
-             2. Validate first: read a tool's arguments before you call it, and see that what you are to change exists.\n\
-             3. Assess the impact: before anything is changed, say what will be, and make a rehearsal where the tool has one. \
-             Do not change what was not asked for.\n\
-             4. One complete answer: end with the result, what was changed, and what could not be done, with the reason. No raw \
-             output; name the artifact where a result was kept whole.\n\nTools of `{server}`:\n"
+            "---\nname: {server}-gateway\ndescription: \"Does tasks that need the MCP server {server}, and reports \
+            the result. {about}\"\ntools: {allowed}\n\
+            model: inherit\n---\n\n<!-- strategy: {strategy} ({why}). Made by: gatehouse agent-template {server} \
+            -->\n\nYou do work for another agent with the tools of the server `{server}`, so that neither their \
+            definitions nor their raw results fill that agent's context.\n\n\
+            {way}\n\n1. Activate the context: find out which project, account or directory is meant before the first \
+            call; ask if the task does not say.\n2. Validate first: read a tool's arguments before you call it, and \
+            see that what you are to change exists.\n\
+            3. Assess the impact: before you change anything, say what will change, and use a dry run if the tool \
+            has one. Change only what was requested.\n\
+            4. One complete answer: end with the result, what was changed, and what could not be done, with the \
+            reason. No raw output; name the artifact if a full result was stored.\n\n\
+            Tools of `{server}`:\n"
         );
         for entry in self.tools.iter().take(MAX_NAMED_TOOLS) {
             let _ = writeln!(text, "- `{}`", plain(&entry.id.name));
@@ -206,7 +200,8 @@ impl TemplateContext<'_> {
         Ok(text)
     }
 
-    /// By tools that the preset has: those of the server, else the ones that find and call them.
+    /// Returns the tools and instructions for a subagent that uses tools: the server's own, if the preset lists them,
+    /// else those of the proxy gate.
     fn by_tools(&self) -> Result<(String, String), CommandError> {
         let (client, server) = (&self.arguments.name, &self.arguments.server);
         let listed = || self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
@@ -231,27 +226,30 @@ impl TemplateContext<'_> {
         if proxy.is_empty() {
             let preset = &self.catalog.preset;
             return Err(CommandError::Usage(format!(
-                "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use --strategy subprocess"
+                "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use \
+                --strategy subprocess"
             )));
         }
         let way = format!(
-            "`search_tools` with `server: \"{server}\"` finds its tools, `get_tool_schema` has their arguments, `call_tool` calls \
-             them."
+            "`search_tools` with `server: \"{server}\"` finds its tools, `get_tool_schema` has their arguments, \
+            `call_tool` calls them."
         );
         Ok((named(proxy), way))
     }
 
-    /// By requests from a shell, each of which starts the server and ends it.
+    /// Returns the tools and instructions for a subagent that sends requests from a shell. Each request starts and ends
+    /// the server.
     fn by_requests(&self, pinned: &PinnedCommand, preset: &str) -> (String, String) {
         let server = &self.arguments.server;
         let request = pinned.shell_line(&["request"], preset);
         let schema = pinned.shell_line(&["tools", "schema", server, "TOOL"], preset);
         let way = format!(
-            "Each call is one request, for which the server is started and ended again:\n\n```bash\n\
-             {request} <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \
-             \"constraints\": {{\"isolation\": \"subprocess\"}}}}\nEOF\n```\n\n\
-             `intent` is QUERY for what only reads, MODIFY for what changes something, EXECUTE for the rest. The answer is one \
-             JSON object; where `ok` is false, `error` says what to do. This prints a tool's arguments:\n\n```bash\n{schema}\n```"
+            "Each call is one request, which starts and ends the server:\n\n\
+            ```bash\n{request} <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \
+            \"constraints\": {{\"isolation\": \"subprocess\"}}}}\n\
+            EOF\n```\n\n`intent` is QUERY for reads, MODIFY for changes, EXECUTE for anything else. The answer is \
+            one JSON object; if `ok` is false, `error` names the next step. This prints a tool's arguments:\n\n\
+            ```bash\n{schema}\n```"
         );
         ("Bash".into(), way)
     }

@@ -1,21 +1,20 @@
-//! `gatehouse allowed-tools`
+//! `gatehouse allowed-tools`: prints the tools of a preset for a client's allow-list.
 
 use clap::Args;
 
 use super::{CommandError, GlobalArgs, exposure};
 use crate::{config::Env, out};
 
-/// What agents that work on files use besides Gatehouse.
 const BASE: [&str; 3] = ["Read", "Write", "Bash"];
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The preset
+    /// Name of the preset
     preset: String,
-    /// The name the client gives this server
+    /// Name that the client gives this server
     #[arg(long, default_value = "gatehouse")]
     server: String,
-    /// Allow Read, Write and Bash too, which are the client's own tools
+    /// Also allow Read, Write and Bash, the client's own tools
     #[arg(long)]
     base: bool,
 }

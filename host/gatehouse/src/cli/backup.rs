@@ -1,4 +1,4 @@
-//! `gatehouse backup`
+//! `gatehouse backup`: copies the data directory into one file.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The file to make
+    /// File to create
     file: PathBuf,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
     /// Print JSON
@@ -57,11 +57,10 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
     Ok(())
 }
 
-/// What is not in the data folder, and where it is.
 fn external_data(config: &Config) -> Vec<String> {
     let pages = config.knowledge.index_file.as_ref().map(|index| {
         let index = index.display();
-        format!("KG_INDEX_PATH: where {index} says that the pages are is not part of this")
+        format!("KG_INDEX_PATH: the backup does not contain the pages that {index} names")
     });
     let server = match config.knowledge.engine {
         KnowledgeEngine::Sqlite => None,
@@ -69,7 +68,7 @@ fn external_data(config: &Config) -> Vec<String> {
         KnowledgeEngine::WeaviateNeo4j => Some("Neo4j"),
     };
     let not_here = |what: &str, server: &str| {
-        format!("the {what} are in {server} and not part of this; use its own backup")
+        format!("the {what} are in {server} and not part of the backup; use the backup of {server}")
     };
     let pages = pages.or_else(|| Some(not_here("pages", server?)));
     let documents =

@@ -1,4 +1,4 @@
-//! `gatehouse cache size|clean`: the folder of what can be made again.
+//! `gatehouse cache`: the directory of compiled gates, which can be built again.
 
 use std::{
     fmt, fs, io,
@@ -22,15 +22,15 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Show how much is kept of compiled gates, and how much may be
+    /// Show the size of the cache and its limit
     Size {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Remove all of it; gates are compiled again when they are needed next
+    /// Remove all compiled gates; they are compiled again when needed
     Clean,
-    /// Compile the shipped gates for a package, into this folder: for every processor of this kind
+    /// Compile the shipped gates into this directory for a package, for every processor of this kind
     #[command(hide = true)]
     Precompile { folder: PathBuf },
 }
@@ -63,7 +63,6 @@ pub(super) fn run(command: &Command, place: &GlobalArgs, env: &Env) -> Result<()
     Ok(())
 }
 
-/// What is kept, and how much may be.
 #[derive(Serialize)]
 pub(super) struct CacheUsage<'a> {
     folder: &'a Path,

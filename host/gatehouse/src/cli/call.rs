@@ -1,4 +1,4 @@
-//! `gatehouse call`: one call of any tool of a preset, through the same stages as a client's.
+//! `gatehouse call`: calls a tool of a preset, through the same pipeline as a client's call.
 
 use std::{
     io::{self, Read as _},
@@ -17,20 +17,19 @@ use crate::{
     out,
 };
 
-/// The most bytes of arguments that are read from standard input.
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The tool, by the name that clients of the preset see
+    /// Name of the tool, as clients of the preset see it
     tool: String,
-    /// Its arguments, a JSON object; - reads them from standard input
+    /// Arguments of the tool, a JSON object; - reads standard input
     #[arg(default_value = "{}", value_name = "JSON")]
     arguments: String,
-    /// The preset [default: the one that serve would choose]
+    /// Preset [default: the one that `serve` would choose]
     #[arg(long)]
     preset: Option<String>,
-    /// Print the result as a client gets it, as JSON
+    /// Print the result as JSON, as a client gets it
     #[arg(long)]
     json: bool,
 }
@@ -43,13 +42,12 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     call(&composition, catalog, &arguments.tool, given, arguments.json).await
 }
 
-/// Arguments as they were typed, or read from standard input.
+/// Parses arguments from the command line, or from standard input for `-`.
 pub(super) fn arguments(given: &str) -> Result<Value, CommandError> {
     serde_json::from_str(&read(given)?)
         .map_err(|error| CommandError::Usage(format!("the arguments are not JSON: {error}")))
 }
 
-/// Calls a tool by the name that clients see, and prints what comes of it.
 pub(super) async fn call(
     composition: &Composition,
     catalog: Arc<Catalog>,
@@ -97,12 +95,12 @@ fn print_outcome(tool: &str, outcome: Outcome) -> Result<(), CommandError> {
         out::line(match block {
             ContentPart::Text(text) => text,
             ContentPart::Image(media) | ContentPart::Audio(media) => {
-                format!("[{}, {bytes} bytes; --json has it]", media.mime_type)
+                format!("[{}, {bytes} bytes; --json prints it]", media.mime_type)
             }
             ContentPart::Link(link) => format!("[{}]", link.uri),
-            ContentPart::Embedded(resource) => format!("[{}, {bytes} bytes; --json has it]", resource.uri),
+            ContentPart::Embedded(resource) => format!("[{}, {bytes} bytes; --json prints it]", resource.uri),
             ContentPart::Other(block) => Value::Object(block).to_string(),
         });
     }
-    if is_error { Err(CommandError::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+    if is_error { Err(CommandError::Failed(format!("{tool} reported an error"))) } else { Ok(()) }
 }

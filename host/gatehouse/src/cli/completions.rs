@@ -1,5 +1,6 @@
-//! `gatehouse completions`: scripts by which a shell asks this program how a line may go on. The program answers from
-//! its command line, and with the names of the presets, gates and servers of the configuration that is found there.
+//! `gatehouse completions`: scripts with which a shell requests completions from this program.
+//!
+//! The program completes commands and options, and the names of presets, gates and servers in the configuration.
 
 use std::ffi::OsStr;
 
@@ -20,15 +21,13 @@ use crate::{
     out,
 };
 
-/// By this variable the script of a shell asks.
 const COMPLETE_VARIABLE: &str = "GATEHOUSE_COMPLETE";
 
-/// What the shell calls.
 const PROGRAM: &str = "gatehouse";
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
@@ -37,25 +36,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let shell = arguments.shell.to_string();
     let failed = |why: String| CommandError::Failed(format!("no script for {shell}: {why}"));
     let shells = Shells::builtins();
-    let completer = shells.completer(&shell).ok_or_else(|| failed("it is not known".into()))?;
+    let completer = shells.completer(&shell).ok_or_else(|| failed("unknown shell".into()))?;
     let written = completer.write_registration(COMPLETE_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
     written.map_err(|error| failed(error.to_string()))?;
     out::line(String::from_utf8_lossy(&script).trim());
     Ok(())
 }
 
-/// Answers a shell that asks, and ends the program; comes back where nobody asks.
+/// Prints completions and exits if a shell requests them. Returns otherwise.
 pub(super) fn answer() {
     CompleteEnv::with_factory(|| with_names(Cli::command())).var(COMPLETE_VARIABLE).complete();
 }
 
-/// The configuration that a command without options would have. What is wrong with it is told by commands.
+/// Returns the configuration of a command without options. Ignores errors, which other commands report.
 fn config() -> Option<Config> {
     let env = Env::read();
     Config::from_text(&locate::read(None, &env).ok()?.text, None, None, &env).ok()
 }
 
-/// What a terminal would obey stays out of a shell's line.
+/// Omits names that could control the terminal.
 fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
     names
         .into_iter()
@@ -64,7 +63,7 @@ fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidat
         .collect()
 }
 
-/// The command line, with names for the arguments that are called after what they name.
+/// Adds completions to the arguments `preset`, `gate` and `server`.
 fn with_names(root: Command) -> Command {
     let named = |arg: Arg| match arg.get_id().as_str() {
         "preset" => arg.add(ArgValueCandidates::new(presets)),
@@ -76,7 +75,7 @@ fn with_names(root: Command) -> Command {
         _ => named(arg),
     };
     root.mut_subcommands(|command| {
-        // Elsewhere `--server` is what a client calls this host.
+        // In other commands, `--server` is the name that a client gives this host.
         let about_servers = matches!(command.get_name(), "servers" | "tools");
         command.mut_args(named).mut_subcommands(|below| {
             if about_servers { below.mut_args(servers_too) } else { below.mut_args(named) }
@@ -92,7 +91,6 @@ fn servers() -> Vec<CompletionCandidate> {
     candidates(config().into_iter().flat_map(|config| config.servers.declared.into_keys()))
 }
 
-/// Names of gates, and components in files.
 fn gates_and_files(begun: &OsStr) -> Vec<CompletionCandidate> {
     let names = config().map(|config| GateRegistry::names_in(&config)).unwrap_or_default();
     let begin = begun.to_string_lossy();

@@ -1,5 +1,4 @@
-//! `gatehouse docs add|refresh|list|search|get|guide|remove`: the operator's way to the document repositories. Gates
-//! search and read them; only this writes.
+//! `gatehouse docs`: manages the document repositories. Gates only search and read them.
 
 mod add;
 
@@ -17,11 +16,11 @@ use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Index a folder or git checkout, so that its documents can be searched and read
+    /// Index a directory or git checkout, so that its documents can be searched and read
     Add(AddRepositoryArgs),
-    /// Index repositories again: what changed, and nothing else
+    /// Index the changes of repositories
     Refresh {
-        /// Their names [default: all]
+        /// Names of repositories [default: all]
         repositories: Vec<String>,
         /// Print JSON
         #[arg(long)]
@@ -29,19 +28,19 @@ pub(super) enum Command {
     },
     /// List repositories
     List {
-        /// Print JSON, navigation guides included
+        /// Print JSON, including navigation guides
         #[arg(long)]
         json: bool,
     },
     /// Search a repository
     Search(SearchDocsArgs),
-    /// Print a document, or lines of it
+    /// Print a document, or some of its lines
     Get {
         /// Name of the repository
         repository: String,
         /// Path of the document in it
         path: String,
-        /// These lines only, as 10-20 or 10
+        /// Only these lines, as 10-20 or 10
         #[arg(long, value_parser = lines, value_name = "LINES")]
         lines: Option<LineRange>,
         /// Print JSON
@@ -52,11 +51,11 @@ pub(super) enum Command {
     Guide {
         /// Name of the repository
         repository: String,
-        /// Write it anew first
+        /// Write the guide again first
         #[arg(long)]
         renew: bool,
     },
-    /// Remove a repository with all that is kept of it; the folder itself stays as it is
+    /// Remove a repository and its stored documents; the directory itself is not changed
     Remove {
         /// Name of the repository
         repository: String,
@@ -65,12 +64,12 @@ pub(super) enum Command {
 
 #[derive(Args)]
 pub(super) struct AddRepositoryArgs {
-    /// The folder
+    /// Directory to index
     dir: PathBuf,
-    /// What tools call it [default: the name of the folder]
+    /// Name for tools [default: the name of the directory]
     #[arg(long)]
     name: Option<String>,
-    /// Where it comes from [default: the remote of the checkout]
+    /// URL of the repository [default: the remote of the checkout]
     #[arg(long)]
     url: Option<String>,
     /// Print JSON
@@ -82,12 +81,12 @@ pub(super) struct AddRepositoryArgs {
 pub(super) struct SearchDocsArgs {
     /// Name of the repository
     repository: String,
-    /// Any text
+    /// Search text
     query: String,
-    /// By the words of the query alone, or by its meaning as well
+    /// Search by words only, or also by meaning
     #[arg(long, value_enum, default_value_t)]
     mode: SearchModeArg,
-    /// How many documents at most
+    /// Maximum number of documents
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
     top_k: u16,
     /// Print JSON
@@ -111,7 +110,7 @@ impl From<SearchModeArg> for SearchMode {
     }
 }
 
-/// How long vectors are waited for; whoever opens the documents next makes up for the rest.
+/// Maximum wait for vectors. The next process that opens the store computes the rest.
 const MAX_VECTOR_WAIT: Duration = Duration::from_secs(600);
 
 fn lines(text: &str) -> Result<LineRange, String> {
@@ -142,7 +141,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
     done
 }
 
-/// The repository of this name; the failure names those that there are.
+/// Finds a repository by name. The error lists the existing ones.
 async fn find_repository(
     library: &DocumentLibrary,
     name: &str,
@@ -154,10 +153,10 @@ async fn find_repository(
     }
     let names: Vec<&str> = all.iter().map(|repository| repository.name.as_str()).collect();
     let known = match names.as_slice() {
-        [] => "There is none yet; add one with `gatehouse docs add <folder>`.".into(),
+        [] => "Add one with `gatehouse docs add <folder>`.".into(),
         names => format!("There are: {}.", names.join(", ")),
     };
-    Err(CommandError::Usage(format!("There is no repository '{name}'. {known}")))
+    Err(CommandError::Usage(format!("there is no repository '{name}'. {known}")))
 }
 
 async fn list(library: &DocumentLibrary, json: bool) -> Result<(), CommandError> {
@@ -167,7 +166,7 @@ async fn list(library: &DocumentLibrary, json: bool) -> Result<(), CommandError>
         return Ok(());
     }
     if repositories.is_empty() {
-        out::line("No repository yet. `gatehouse docs add <folder>` adds one.");
+        out::line("No repositories yet. Add one with `gatehouse docs add <folder>`.");
     }
     let row = |repository: &Repository| {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -192,7 +191,7 @@ async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> Result<
     }
     match result.hits.first() {
         None => out::line(format!("Nothing found for \"{query}\".")),
-        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; these come nearest:"),
+        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("No good match; nearest documents:"),
         Some(_) => {}
     }
     for (place, hit) in result.hits.iter().enumerate() {
@@ -227,7 +226,7 @@ async fn get(
         out::note(format!("lines {}-{} of {total_lines}", lines.first, lines.last));
     }
     if let Some(format) = made_from {
-        out::note(format!("the text of {format}"));
+        out::note(format!("text extracted from {format}"));
     }
     Ok(())
 }

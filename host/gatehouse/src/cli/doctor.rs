@@ -1,4 +1,4 @@
-//! `gatehouse doctor`
+//! `gatehouse doctor`: checks the configuration and everything that it uses.
 
 mod servers;
 
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 struct DoctorCheck {
     what: String,
     result: Result<String, String>,
-    /// Something to look at, though nothing is broken.
+    /// True if the user should look at it, although it works.
     warning: bool,
 }
 
@@ -46,7 +46,6 @@ impl DoctorCheck {
     }
 }
 
-/// Runs the checks. With `verbose` the environment is shown too.
 pub(super) async fn run(
     arguments: &Arguments,
     verbose: bool,
@@ -78,7 +77,7 @@ pub(super) async fn run(
     }
 }
 
-/// Prints what is as it should be, and below it, where it is seen, what is not.
+/// Prints successful checks first, then warnings and failures, which stay visible at the end.
 fn print(checks: &[DoctorCheck], environment: Option<&Env>) {
     if let Some(env) = environment {
         out::line("environment");
@@ -114,7 +113,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
     let mut checks = vec![
         DoctorCheck::new("configuration", Ok(file)),
-        DoctorCheck::new("data folder", writable(&config.state)),
+        DoctorCheck::new("data directory", writable(&config.state)),
     ];
     if let Some(ignored) = &config.choice.ignored {
         checks.push(DoctorCheck::warning("configuration", ignored.to_string()));
@@ -158,7 +157,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
     if let Some(why) = failing {
         checks.push(DoctorCheck::warning(
             "knowledge by meaning",
-            format!("{why}; words alone find pages until then"),
+            format!("{why}; until then, search uses only words"),
         ));
     }
     let result =
@@ -181,7 +180,6 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
     Ok(checks)
 }
 
-/// Each database of the data folder, whichever engines are configured.
 async fn databases(state: &Path) -> Vec<DoctorCheck> {
     let state = state.to_owned();
     let checked = tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await;
@@ -195,7 +193,6 @@ async fn databases(state: &Path) -> Vec<DoctorCheck> {
     }
 }
 
-/// What was too large to show: where it is kept, and what keeps it from being found by meaning.
 async fn artifacts(composition: &Composition) -> Vec<DoctorCheck> {
     let health = composition.artifacts.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
@@ -207,7 +204,6 @@ async fn artifacts(composition: &Composition) -> Vec<DoctorCheck> {
     failing.map(|why| DoctorCheck::warning("artifacts by meaning", why)).into_iter().chain([result]).collect()
 }
 
-/// Providers that get no key, though the environment has one.
 fn keyless(config: &Config, env: &Env) -> Vec<DoctorCheck> {
     let kept = ProviderName::ALL
         .into_iter()
@@ -215,14 +211,15 @@ fn keyless(config: &Config, env: &Env) -> Vec<DoctorCheck> {
     let told = kept.map(|name| {
         let (block, variable) = (name.id(), name.variable());
         let why = format!(
-            "no key is sent there, because base_url stands in the file and api_key does not; if {variable} is meant for it, write api_key = \"${{{variable}}}\""
+            "no key is sent, because the file has base_url but no api_key; to send {variable}, write api_key = \
+            \"${{{variable}}}\""
         );
         DoctorCheck::warning(format!("[models.{block}]"), why)
     });
     told.collect()
 }
 
-/// Headers for which a variable is not set: requests to that host fail until it is.
+/// Finds headers that use an unset variable. Requests with such a header fail.
 fn missing_variables(config: &Config) -> Vec<DoctorCheck> {
     let rules = config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
     let complaints = rules.flat_map(|rules| {
@@ -232,7 +229,6 @@ fn missing_variables(config: &Config) -> Vec<DoctorCheck> {
     complaints.collect()
 }
 
-/// Folders that gates are to read and that are not there: every call of such a gate fails until they are.
 fn missing_folders(config: &Config) -> Vec<DoctorCheck> {
     let folders = config
         .gates
@@ -241,21 +237,22 @@ fn missing_folders(config: &Config) -> Vec<DoctorCheck> {
     folders
         .filter(|(_, folder)| !folder.private && !folder.host.is_dir())
         .map(|(gate, folder)| {
-            let found =
-                format!("{} is not a folder; calls of the gate fail until it is one", folder.host.display());
+            let found = format!(
+                "{} is not a directory; calls of the gate fail until it exists",
+                folder.host.display()
+            );
             DoctorCheck::warning(format!("gate {gate}, folder {}", folder.guest), found)
         })
         .collect()
 }
 
-/// Whether the folder can be written, or the nearest one that exists, in which it would be made. Changes
-/// nothing.
+/// Returns whether the directory can be written, or the nearest existing ancestor, without changing either.
 fn writable(folder: &Path) -> Result<String, String> {
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
     let shown = folder.display().to_string();
     match tempfile::NamedTempFile::new_in(existing) {
         Ok(_) if existing == folder => Ok(shown),
-        Ok(_) => Ok(format!("{shown} (made on first use)")),
+        Ok(_) => Ok(format!("{shown} (created on first use)")),
         Err(error) => Err(format!("{shown} cannot be written: {error}")),
     }
 }

@@ -1,4 +1,4 @@
-//! `gatehouse explain`
+//! `gatehouse explain`: the reason why a preset exposes a tool, or does not.
 
 mod servers;
 
@@ -15,9 +15,9 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The tool
+    /// Name of the tool
     tool: String,
-    /// The preset [default: the one that serve would choose]
+    /// Preset [default: the one that `serve` would choose]
     #[arg(long)]
     preset: Option<String>,
     /// Print JSON
@@ -44,11 +44,10 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     Ok(())
 }
 
-/// The reason why clients of a preset have a tool, or have not.
 struct Explanation {
-    /// True if the preset lists it, or would if it did not keep its list short.
+    /// True if the preset lists the tool, or would list it with a longer limit.
     exposed: bool,
-    /// The tool by which clients call it, if it is a server's and the preset does not show it.
+    /// Tool through which clients call it, if it is a server's tool that the preset does not list.
     through: Option<String>,
     why: String,
 }
@@ -59,10 +58,8 @@ impl Explanation {
     }
 }
 
-/// The most characters of parameters that are shown.
 const MAX_PARAMS_CHARS: usize = 600;
 
-/// What steps of workflows ask of calls.
 fn steps(steps: &[&workflow::WorkflowStep]) -> String {
     let steps = steps.iter().map(|step| {
         let requires = match step.requires.as_slice() {
@@ -105,10 +102,10 @@ async fn explain(
             [] => String::new(),
             some => format!("; its replies are filtered by {}", some.join(", then ")),
         };
-        // What may destroy something is approved for the same arguments alone.
+        // Approval of a destructive tool covers only the same arguments.
         let approved = entry.approval().map(|often| {
-            let same = if entry.declared.is_destructive() { ", for the same arguments alone" } else { "" };
-            format!("; a person approves {often}{same}, by [presets.{preset}.approve]")
+            let same = if entry.declared.is_destructive() { ", only for the same arguments" } else { "" };
+            format!("; a user approves {often}{same}, by [presets.{preset}.approve]")
         });
         let approved = approved.unwrap_or_default();
         let steps = if workflow::takes_requests(entry) {
@@ -145,7 +142,7 @@ async fn explain(
         )));
     }
     let servers = composition.known_servers().await?;
-    // A preset that cannot be served exposes nothing, and `presets check` says why.
+    // Skip presets that cannot be served: they expose nothing, and `presets check` reports them.
     let presets = composition.catalogs().await;
     let unasked = match servers::explain(composition, exposure, (&catalog, &presets), &servers, tool).await {
         Ok(answer) => return Ok(answer),

@@ -1,5 +1,6 @@
-//! `gatehouse init`: tells the agents of a project how to use this gateway, in the files that they read. It shows the
-//! change before it makes it, and takes out what it wrote.
+//! `gatehouse init`: writes instructions for using this gateway into the files that a project's agents read.
+//!
+//! It shows the change before it writes, and can remove what it wrote.
 
 mod file;
 mod lessons;
@@ -21,19 +22,19 @@ use crate::{config::Env, out};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The preset that the agent uses [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
+    /// Preset that the agent uses [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
-    /// Whose files: .claude/CLAUDE.md and the command /gateway-init, AGENTS.md, or .cursor/rules/gatehouse.mdc
+    /// Client to write for: .claude/CLAUDE.md and the command /gateway-init, AGENTS.md, or .cursor/rules/gatehouse.mdc
     #[arg(long, value_enum, default_value_t = InitTarget::Claude)]
     target: InitTarget,
     /// Write an agent skill instead, .claude/skills/gatehouse/SKILL.md, which costs tokens only when it is opened
     #[arg(long, conflicts_with = "target")]
     skill: bool,
-    /// The name the client gives this server
+    /// Name that the client gives this server
     #[arg(long, default_value = "gatehouse")]
     server: String,
-    /// The folder of the project
+    /// Directory of the project
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     /// Write without asking
@@ -42,7 +43,7 @@ pub(super) struct Arguments {
     /// Show the change and write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Take out what this command wrote, and nothing else
+    /// Remove only what this command wrote
     #[arg(long)]
     undo: bool,
 }
@@ -54,20 +55,16 @@ enum InitTarget {
     Cursor,
 }
 
-/// A file that is written for a target.
 struct TargetFile {
     name: &'static str,
-    /// What a new file begins with.
+    /// Start of a new file.
     head: &'static str,
-    /// Whether people write there, too; any other is ours whole.
+    /// True if users also write in this file. Any other file belongs to this command.
     shared: bool,
     body: fn(&SectionContext) -> String,
 }
 
-const COMMAND: &str = "---\n\
-    description: What the Gatehouse tools are for, and which of them help with a task\n\
-    argument-hint: \"[task]\"\n\
-    ---\n\n";
+const COMMAND: &str = "---\ndescription: Explain the Gatehouse tools, and find those that help with a task\nargument-hint: \"[task]\"\n---\n\n";
 
 const RULE: &str = "---\n\
     description: How to use the tools of the Gatehouse gateway\n\
@@ -105,9 +102,10 @@ impl InitTarget {
 
 pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let folder = &arguments.folder;
-    let root = folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-        CommandError::Usage(format!("--folder {}: there is no such folder", folder.display()))
-    })?;
+    let root =
+        folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
+            CommandError::Usage(format!("--folder {}: no such directory", folder.display()))
+        })?;
     let changes = if arguments.undo {
         plan_removal(&arguments, &root)?
     } else {
@@ -115,7 +113,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     };
     let changes: Vec<FileChange> = changes.into_iter().filter(FileChange::is_one).collect();
     if changes.is_empty() {
-        out::line(if arguments.undo { "there is nothing to take out" } else { "everything is up to date" });
+        out::line(if arguments.undo { "nothing to remove" } else { "everything is up to date" });
         return Ok(());
     }
     for change in &changes {
@@ -130,15 +128,14 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     for change in &changes {
         change.make().map_err(|why| match done.as_slice() {
             [] => CommandError::Failed(why),
-            done => CommandError::Failed(format!("{why} ({} is written already)", done.join(", "))),
+            done => CommandError::Failed(format!("{why} ({} is already written)", done.join(", "))),
         })?;
         done.push(change.file.name);
     }
-    out::note(format!("{} {}", if arguments.undo { "taken out of" } else { "written:" }, done.join(", ")));
+    out::note(format!("{} {}", if arguments.undo { "removed from" } else { "written:" }, done.join(", ")));
     Ok(())
 }
 
-/// Asks on the terminal, unless that was answered on the command line.
 async fn confirm(yes: bool) -> Result<bool, CommandError> {
     if yes {
         return Ok(true);
@@ -147,7 +144,7 @@ async fn confirm(yes: bool) -> Result<bool, CommandError> {
     match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
         None => Err(CommandError::Usage(
-            "nobody is there to ask, so nothing was written; add --yes to write this, or --dry-run".into(),
+            "no terminal to ask for confirmation, so nothing was written; add --yes to write this, or --dry-run".into(),
         )),
     }
 }
@@ -174,7 +171,7 @@ async fn plan_sections(
         let text = match &file.text {
             None => managed_section::new_file(written.head, &body, file.missing_folders),
             Some(text) if !written.shared && !managed_section::has_section(text).map_err(wrong)? => {
-                let why = "is there and was not written by `gatehouse init`; move it away first";
+                let why = "exists and was not written by `gatehouse init`; move it first";
                 return Err(wrong(why.into()));
             }
             Some(text) => managed_section::put_section(text, &body).map_err(wrong)?,
@@ -184,7 +181,7 @@ async fn plan_sections(
     arguments.files().into_iter().map(change).collect::<Result<_, String>>().map_err(CommandError::Failed)
 }
 
-/// The last file first, so that folders are empty when it is their turn.
+/// In reverse order, so that directories are empty when they are removed.
 fn plan_removal(arguments: &Arguments, root: &Path) -> Result<Vec<FileChange>, CommandError> {
     let mut changes = Vec::new();
     for written in arguments.files().into_iter().rev() {

@@ -1,5 +1,5 @@
-//! `gatehouse kg index|search|get|edit|copy`: the operator's way to the knowledge graph. It may read any
-//! folder; what gates may touch is `knowledge.wiki_roots`.
+//! `gatehouse kg`: manages the knowledge graph. The user may index any directory; `knowledge.wiki_roots` only restricts
+//! gates.
 
 mod copy;
 mod edit;
@@ -23,11 +23,11 @@ use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Make the stored pages of a wiki folder equal to the folder
+    /// Synchronize the stored pages with a wiki directory
     Index(IndexWikiArgs),
     /// Search pages
     Search(SearchPagesArgs),
-    /// Print a page, by id (Type/Name) or title
+    /// Print a page by id (Type/Name) or title
     Get {
         /// Id or title
         page: String,
@@ -35,20 +35,20 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Change a page, and the file it came from
+    /// Change a page and its source file
     Edit(EditPageArgs),
-    /// Copy every page from one engine to another, all or none
+    /// Copy all pages from one engine to another, or none on failure
     Copy(copy::CopyPagesArgs),
 }
 
 #[derive(Args)]
 pub(super) struct IndexWikiArgs {
-    /// The wiki folder [default: the one of KG_INDEX_PATH]
+    /// Wiki directory [default: the one of KG_INDEX_PATH]
     dir: Option<PathBuf>,
-    /// Write an index file for KG_INDEX_PATH here
+    /// Write an index file for KG_INDEX_PATH
     #[arg(long, value_name = "FILE")]
     save_to: Option<PathBuf>,
-    /// Remove every stored page first, from wherever it came
+    /// Remove all stored pages first, from any source
     #[arg(long)]
     clear: bool,
     /// Print JSON
@@ -58,15 +58,15 @@ pub(super) struct IndexWikiArgs {
 
 #[derive(Args)]
 pub(super) struct SearchPagesArgs {
-    /// Any text
+    /// Search text
     query: String,
-    /// How many pages at most
+    /// Maximum number of pages
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     top_k: u16,
-    /// Only pages of this type; may be given more than once
+    /// Only pages of this type; may be repeated
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<String>,
-    /// Only pages of this domain; may be given more than once
+    /// Only pages of this domain; may be repeated
     #[arg(long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
     /// Only hits with at least this score, 0 to 1
@@ -87,13 +87,13 @@ pub(super) struct EditPageArgs {
     /// New content
     #[arg(long)]
     content: Option<String>,
-    /// New domains, comma list
+    /// New domains, separated by commas
     #[arg(long, value_delimiter = ',')]
     domains: Option<Vec<String>>,
-    /// Leave the page's date as it is
+    /// Keep the page's date
     #[arg(long)]
     keep_date: bool,
-    /// The wiki folder, where the host cannot tell it
+    /// Wiki directory, if the host does not know it
     #[arg(long, value_name = "DIR")]
     wiki_dir: Option<PathBuf>,
     /// Print JSON
@@ -101,11 +101,10 @@ pub(super) struct EditPageArgs {
     json: bool,
 }
 
-/// How long the pages' vectors are waited for; whoever opens the graph next makes up for the rest.
+/// Maximum wait for vectors. The next process that opens the graph computes the rest.
 const MAX_VECTOR_WAIT: Duration = Duration::from_secs(120);
 
-/// What is said where that was too short.
-const VECTORS_PENDING: &str = "Not every page has its vector yet; `gatehouse status` tells how many wait.";
+const VECTORS_PENDING: &str = "Some pages have no vector yet; `gatehouse status` shows how many.";
 
 pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let config = place.config(env)?;
@@ -122,7 +121,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
             let knowledge = if named && replaces {
                 let (chosen, unusable) = config.knowledge.chosen_to_replace()?;
                 if let Some(why) = unusable {
-                    out::note(format!("the index file is replaced, since it cannot be used: {why}"));
+                    out::note(format!("replacing the index file, which is unusable: {why}"));
                 }
                 compose::knowledge(chosen, WikiRoots::Any, &embedder)?
             } else {
@@ -146,7 +145,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
     }
 }
 
-/// Works on a graph, and closes it whatever comes of that.
+/// Runs `work` on a graph and closes it, also on failure.
 async fn with_graph(
     knowledge: WikiKnowledge,
     work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
@@ -156,7 +155,6 @@ async fn with_graph(
     done
 }
 
-/// Shows how far long work is; hidden by itself where standard error is not a terminal.
 fn progress_bar(doing: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     let template = format!("{doing} [{{bar:30}}] {{pos}}/{{len}} pages {{elapsed}}");
@@ -166,8 +164,8 @@ fn progress_bar(doing: &str) -> ProgressBar {
     bar
 }
 
-/// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
-/// What was stored stands without them: its pages are found by their words.
+/// Waits for the vectors of the new pages, because the process that computes them ends with this command. Without
+/// vectors, search finds the pages by their words.
 async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -178,7 +176,7 @@ async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
 
 async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<(), CommandError> {
     let bar = progress_bar("indexing");
-    // Whoever types `--clear` means it.
+    // `--clear` confirms the loss.
     let options =
         IndexOptions { clear_existing: arguments.clear, accept_loss: true, persist_path: arguments.save_to };
     let progress = |done, total| {
@@ -209,7 +207,7 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<()
     }
     for edge in &report.unknown_edges {
         out::line(format!(
-            "unknown edge kept as related: {} ({}, first in {})",
+            "unknown edge stored as related: {} ({}, first in {})",
             edge.edge, edge.links, edge.page
         ));
     }
@@ -241,7 +239,7 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result
         out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
     }
     if result.hits.first().is_some_and(|hit| hit.fit == MatchQuality::Nothing) {
-        out::line("Nothing fits; these come nearest:");
+        out::line("No good match; nearest pages:");
     }
     if result.hits.is_empty() {
         out::line(format!("Nothing found for \"{}\".", arguments.query));

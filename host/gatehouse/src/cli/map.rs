@@ -1,4 +1,4 @@
-//! `gatehouse map`
+//! `gatehouse map`: draws the access of presets, and the links between pages.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,23 +14,23 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Write one HTML file that needs nothing else
+    /// Write a self-contained HTML file
     #[arg(long, value_name = "FILE", conflicts_with = "dot")]
     html: Option<PathBuf>,
-    /// Print the same for Graphviz
+    /// Print Graphviz input
     #[arg(long)]
     dot: bool,
-    /// Only this preset; may be given more than once
+    /// Only this preset; may be repeated
     #[arg(long = "preset", value_name = "PRESET")]
     presets: Vec<String>,
-    /// Show how the pages of the knowledge graph are linked, too
+    /// Include the links between pages of the knowledge graph
     #[arg(long)]
     wiki: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     if arguments.html.is_none() && !arguments.dot {
-        let what = "what is to be made? --html FILE is for a browser, --dot for Graphviz";
+        let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
         return Err(CommandError::Usage(what.into()));
     }
     let composition = place.compose(env)?;
@@ -60,15 +60,13 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         return Ok(());
     };
     let from = config.file.as_ref().map_or("the built-in presets".into(), |file| file.display().to_string());
-    let about = format!(
-        "Gatehouse {}, from {from}. No value of a secret is in this file.",
-        env!("CARGO_PKG_VERSION")
-    );
-    let page = map::html("Gatehouse: what there is, and what it reaches", &about, &maps);
+    let about =
+        format!("Gatehouse {}, from {from}. This file contains no secret values.", env!("CARGO_PKG_VERSION"));
+    let page = map::html("Gatehouse: presets and their access", &about, &maps);
     gatehouse_files::write_atomic(&file, page.as_bytes())
         .map_err(|why| CommandError::Failed(format!("{} cannot be written: {why}", file.display())))?;
     let told: Vec<String> =
         maps.iter().map(|map| format!("{} boxes and {} lines", map.nodes.len(), map.lines.len())).collect();
-    out::line(format!("Wrote {}: {}.", file.display(), told.join("; ")));
+    out::line(format!("wrote {}: {}", file.display(), told.join("; ")));
     Ok(())
 }

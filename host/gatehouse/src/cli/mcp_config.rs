@@ -1,4 +1,4 @@
-//! `gatehouse mcp-config`
+//! `gatehouse mcp-config`: prints a client configuration.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -12,15 +12,15 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The preset
+    /// Name of the preset
     preset: String,
-    /// The name the client gives this server
+    /// Name that the client gives this server
     #[arg(long, default_value = "gatehouse")]
     server: String,
-    /// The address of a running host, for example http://127.0.0.1:8642; without it the client starts its own
+    /// URL of a running host, for example http://127.0.0.1:8642; without it, the client starts its own host
     #[arg(long, value_name = "URL")]
     http: Option<String>,
-    /// The client
+    /// Client to configure
     #[arg(long, value_enum, default_value_t = ClientFormat::Claude)]
     client: ClientFormat,
 }
@@ -39,10 +39,7 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
         let missing = server.missing.join(", ");
-        out::note(format!(
-            "server '{}' needs {missing} in the environment of whoever starts this host",
-            server.name
-        ));
+        out::note(format!("server '{}' needs {missing} in the environment of the host", server.name));
     }
     let entry = match &arguments.http {
         Some(url) => remote(url, arguments, env)?,
@@ -69,7 +66,7 @@ fn local(
     place: &GlobalArgs,
     env: &Env,
 ) -> Result<Value, CommandError> {
-    // The client starts its host in a folder and an environment of its own.
+    // The client starts the host with another working directory and environment.
     let pinned = PinnedCommand::new(config, place, env)?;
     let line = pinned.arguments(&["serve"], &arguments.preset);
     let mut entry = json!({"command": pinned.program, "args": line});
@@ -85,7 +82,7 @@ fn local(
 fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandError> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
         return Err(CommandError::Usage(format!(
-            "--http '{url}' is not an address such as http://127.0.0.1:8642"
+            "--http '{url}' is not a URL such as http://127.0.0.1:8642"
         )));
     }
     let base = url.trim_end_matches('/').trim_end_matches("/mcp");
@@ -93,10 +90,10 @@ fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandE
     if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
         entry.insert("type".into(), "http".into());
     }
-    // For Gemini `url` is the old transport of events alone.
+    // For Gemini, `url` means the old SSE transport.
     let key = if matches!(arguments.client, ClientFormat::Gemini) { "httpUrl" } else { "url" };
     entry.insert(key.into(), format!("{base}/mcp/p/{}", arguments.preset).into());
-    // The token itself stays in the environment; clients expand the variable.
+    // Keep the token in the environment; clients expand the variable.
     if env.token().is_some() {
         if matches!(arguments.client, ClientFormat::Codex) {
             entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());

@@ -1,4 +1,4 @@
-//! The command line: one file a command, one variant a command, one list.
+//! The command line: one module per command.
 
 mod agent_template;
 mod allowed_tools;
@@ -35,19 +35,19 @@ use crate::{
     telemetry::{self, LogFormat},
 };
 
-/// The MCP gateway: one server, many sandboxed gates.
+/// MCP gateway: one server, many sandboxed gates
 #[derive(Parser)]
 #[command(name = "gatehouse", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     place: GlobalArgs,
-    /// What the lines on standard error look like
+    /// Format of the lines on standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
-    /// Log more, each call among it
+    /// Log more, including each call
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
-    /// Log errors only, and leave remarks out
+    /// Log only errors, and omit notes
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -56,31 +56,31 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve MCP: over stdio, or over HTTP to many clients at once
+    /// Serve MCP over stdio, or over HTTP to many clients
     Serve(serve::Arguments),
-    /// Gates: list, look into one, install, make and build one
+    /// List, inspect, install, create and build gates
     #[command(subcommand)]
     Gates(gates::Command),
-    /// List presets, show one, check all, count what they cost
+    /// List, show, check and measure presets
     #[command(subcommand)]
     Presets(presets::Command),
     /// Print the tools that an agent with this preset may call, for allow-lists
     AllowedTools(allowed_tools::Arguments),
-    /// Print a client configuration, ready to paste
+    /// Print a client configuration to paste
     McpConfig(mcp_config::Arguments),
-    /// Tell the agents of a project how to use this gateway, in the files that they read
+    /// Write instructions for using this gateway into the files that a project's agents read
     Init(init::Arguments),
-    /// Say why a tool is, or is not, exposed
+    /// Explain why a tool is, or is not, exposed
     Explain(explain::Arguments),
-    /// Draw what each preset reaches, and how pages are linked
+    /// Draw the access of each preset, and the links between pages
     Map(map::Arguments),
     /// Call a tool of a preset, as a client would
     Call(call::Arguments),
     /// Run a tool by a request envelope: a JSON object in, a JSON object out
     Request(request::Arguments),
-    /// Print a subagent for one server, so that its tools stay out of other contexts
+    /// Print a subagent for one server, which keeps its tools out of other contexts
     AgentTemplate(agent_template::Arguments),
-    /// The scripts that agents keep: list, print, run, remove one, write it into a file
+    /// List, print, run, remove and export the scripts that agents saved
     #[command(subcommand)]
     Scripts(scripts::Command),
     /// Index, search and edit the knowledge graph
@@ -89,24 +89,24 @@ enum Command {
     /// Index, search and read repositories of documents
     #[command(subcommand)]
     Docs(docs::Command),
-    /// The MCP servers behind this host: list, add, remove, import
+    /// List, add, remove and import MCP servers
     #[command(subcommand)]
     Servers(servers::Command),
-    /// The tools of those servers: find, read and call them; how calls of all tools went
+    /// Find, read and call the tools of MCP servers; show metrics of all tools
     #[command(subcommand)]
     Tools(tools::Command),
-    /// Show what is configured, and how it is
+    /// Show the configuration and its state
     Status(status::Arguments),
-    /// Show how much is kept of compiled gates, or remove it
+    /// Show the size of the cache of compiled gates, or remove it
     #[command(subcommand)]
     Cache(cache::Command),
-    /// Look for what could keep Gatehouse from working
+    /// Check for problems
     Doctor(doctor::Arguments),
-    /// Trust a presets.toml of a working folder, as it is now
+    /// Trust the presets.toml of a working directory, as it is now
     Trust(trust::Arguments),
-    /// Copy the data folder into one file, while hosts run
+    /// Copy the data directory into one file, while hosts run
     Backup(backup::Arguments),
-    /// Put the data folder of a backup in the place of this one
+    /// Replace the data directory with a backup
     Restore(restore::Arguments),
     /// Print the JSON Schema of presets.toml
     Schema,
@@ -114,12 +114,11 @@ enum Command {
     Completions(completions::Arguments),
 }
 
-/// Why a command did not do what it was asked.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// Wrong usage or configuration.
+    /// Exit code 2.
     Usage(String),
-    /// The thing asked failed.
+    /// Exit code 1.
     Failed(String),
 }
 
@@ -151,8 +150,9 @@ impl From<gatehouse_core::Fault> for CommandError {
 }
 
 impl Cli {
-    /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`. Ends the
-    /// program where a shell asks how a line may go on.
+    /// Parses the command line. Prints help or the version and returns `None` if the user requested that.
+    ///
+    /// Prints completions and exits if a shell requests them.
     pub(crate) fn read(colours: bool) -> Result<Option<Self>, CommandError> {
         completions::answer();
         let read = examples::add_examples(Self::command()).try_get_matches();
@@ -171,18 +171,15 @@ impl Cli {
         }
     }
 
-    /// Whether this is a host for the client that started it. What it does not answer at once runs on threads of
-    /// their own.
+    /// Returns whether this is a host for the client that started it. Such a host needs one worker thread.
     pub(crate) fn serves_one_client(&self) -> bool {
         matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
     }
 
-    /// Whether nothing is said but what was asked for, and what went wrong.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// How the log is to be kept.
     pub(crate) fn log(&self) -> telemetry::Options {
         let calls = matches!(&self.command, Command::Serve(arguments) if arguments.log_calls);
         let filter = match (self.verbose, self.quiet) {
@@ -194,7 +191,6 @@ impl Cli {
     }
 }
 
-/// Runs the command.
 pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
     let place = &cli.place;
     let done = match cli.command {
@@ -227,7 +223,8 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
     done
 }
 
-/// Asks on the terminal, unless that was answered on the command line; no where a program reads the answers.
+/// Asks for confirmation on the terminal. With `program`, which means that a program reads the output, the answer is
+/// `yes` without a question.
 pub(crate) async fn confirm(
     yes: bool,
     program: bool,
@@ -240,11 +237,12 @@ pub(crate) async fn confirm(
     let asked = tokio::task::spawn_blocking(move || out::ask(&question)).await;
     match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(CommandError::Usage("nobody is there to ask, so nothing was changed; add --yes".into())),
+        None => Err(CommandError::Usage(
+            "no terminal to ask for confirmation, so nothing was changed; add --yes".into(),
+        )),
     }
 }
 
-/// The exposure of a preset that was named on the command line.
 pub(crate) fn exposure(
     composition: &Composition,
     preset: &str,

@@ -1,4 +1,4 @@
-//! `gatehouse presets list|show|check|cost`
+//! `gatehouse presets`: lists, shows, checks and measures presets.
 
 use clap::Subcommand;
 use gatehouse_core::{
@@ -26,15 +26,15 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show what a preset compiles to: gates, parameters, tools
+    /// Show the gates, parameters and tools of a preset
     Show {
-        /// The preset
+        /// Name of the preset
         preset: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Load every preset and say what is wrong
+    /// Load every preset and report problems
     Check {
         /// Print JSON
         #[arg(long)]
@@ -96,7 +96,6 @@ fn list(composition: &Composition, json: bool) {
     out::table(&rows);
 }
 
-/// Names of the sources of one kind.
 fn source_names<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -> Vec<&'a str> {
     sources.iter().filter(|(source, _)| source.kind() == kind).map(|(source, _)| &**source.name()).collect()
 }
@@ -205,7 +204,6 @@ async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError>
     if broken == 0 { Ok(()) } else { Err(CommandError::Failed(format!("{broken} presets cannot be served"))) }
 }
 
-/// Presets beside each other, the dearest first, and then the tools of each.
 fn print_costs(presets: &[Value]) {
     let name = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let tokens = |value: &Value| value["tokens"].as_u64().unwrap_or_default();
@@ -235,7 +233,7 @@ fn print_costs(presets: &[Value]) {
     }
 }
 
-/// A bar as long as a part is of the most, to an eighth of a character.
+/// Draws a bar for `part` of `most`, with a resolution of an eighth of a character.
 fn bar(part: u64, most: u64) -> String {
     const CELLS: u64 = 24;
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -244,12 +242,10 @@ fn bar(part: u64, most: u64) -> String {
     full + PARTS[(eighths % 8) as usize]
 }
 
-/// Tokens of the `tools` array of tools/list, as bytes on the wire.
 pub(super) fn tokens(tools: &Value) -> usize {
     BpeTokenCounter.count(&tools.to_string(), TokenEncoding::O200k)
 }
 
-/// The same, whole and by tool.
 fn tokens_of(catalog: &Catalog) -> Value {
     let count = tokens;
     let tools = json!(serve::tools(catalog));

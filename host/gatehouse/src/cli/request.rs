@@ -1,4 +1,4 @@
-//! `gatehouse request`: one request envelope from a file, answered with one JSON object, whatever happens.
+//! `gatehouse request`: runs a request envelope. The response is always one JSON object, also on failure.
 
 use std::{
     io::{self, Read as _},
@@ -18,15 +18,14 @@ use crate::{
     out,
 };
 
-/// The most bytes of a request.
 const MAX_REQUEST: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The file with the request, a JSON object; - reads it from standard input
+    /// File with the request, a JSON object; - reads standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// The preset, one with the tool `request`
+    /// Preset with the tool `request`
     #[arg(long, default_value = "gateway")]
     preset: String,
 }
@@ -39,11 +38,11 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         }
     };
     out::json(&answer);
-    // What went wrong stands in the object; the exit code says that something did.
+    // The object has the details; the exit code only signals the failure.
     if answer["ok"] == true { Ok(()) } else { Err(CommandError::Failed("the request was not served".into())) }
 }
 
-/// The answer of the gate; the error is why it could not be asked.
+/// Returns the gate's response, or the reason why the gate could not be called.
 async fn run_request(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<Value, Fault> {
     let request = read(&arguments.file).map_err(Fault::invalid)?;
     let wrong = |error: ConfigError| Fault::invalid(error.to_string());
@@ -64,7 +63,6 @@ async fn run_request(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Re
     told.ok_or_else(|| Fault::internal("the gate did not answer with JSON"))
 }
 
-/// The name under which a preset has the tool.
 pub(super) fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
     let found = entries.find(|entry| workflow::takes_requests(entry));

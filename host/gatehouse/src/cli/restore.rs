@@ -1,4 +1,4 @@
-//! `gatehouse restore`
+//! `gatehouse restore`: replaces the data directory with a backup.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use crate::{archive, config::Env, out};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The file that `gatehouse backup` made
+    /// File that `gatehouse backup` wrote
     file: PathBuf,
-    /// Replace what the data folder holds
+    /// Replace existing data
     #[arg(long)]
     force: bool,
     /// Print JSON
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
         return Ok(());
     }
     out::line(format!(
-        "{}: {} files of a backup that gatehouse {} made",
+        "{}: restored {} files from a backup of gatehouse {}",
         state.display(),
         manifest.files.len(),
         manifest.gatehouse

@@ -1,4 +1,4 @@
-//! `gatehouse schema`
+//! `gatehouse schema`: prints the JSON Schema of `presets.toml`.
 
 use super::CommandError;
 use crate::{config::schema::schema, out};

@@ -1,5 +1,5 @@
-//! `gatehouse scripts list|show|run|remove|export`: the scripts that callers of a preset keep, by the gate's own tools, so that
-//! nothing is possible here that its callers could not do.
+//! `gatehouse scripts`: manages the scripts that callers of a preset saved. It uses the gate's own tools, so it can do
+//! no more than those callers.
 
 use std::{
     fs,
@@ -20,46 +20,46 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// List the scripts that are kept: versions, how often each ran, and which tools it lacks
+    /// List saved scripts with their versions, runs and missing tools
     List {
         #[command(flatten)]
         whose: ScriptOwnerArgs,
     },
-    /// Print one, as the file that export writes
+    /// Print a script in the format of `export`
     Show {
-        /// Its name
+        /// Name of the script
         name: String,
         #[command(flatten)]
         whose: ScriptOwnerArgs,
     },
-    /// Run one, as its caller would
+    /// Run a script, as its caller would
     Run {
-        /// Its name
+        /// Name of the script
         name: String,
-        /// What it has as input, a JSON object; - reads it from standard input
+        /// Input, a JSON object; - reads standard input
         #[arg(default_value = "{}", value_name = "JSON")]
         input: String,
-        /// An older version
+        /// Older version to run
         #[arg(long)]
         version: Option<u32>,
         #[command(flatten)]
         whose: ScriptOwnerArgs,
     },
-    /// Remove one with all its versions
+    /// Remove a script with all its versions
     Remove {
-        /// Its name
+        /// Name of the script
         name: String,
         #[command(flatten)]
         whose: ScriptOwnerArgs,
     },
-    /// Write one into a file, which a preset can make a tool of
+    /// Write a script into a file, which a preset can turn into a tool
     Export {
-        /// Its name
+        /// Name of the script
         name: String,
-        /// The folder; best one beside presets.toml
+        /// Directory, preferably next to presets.toml
         #[arg(long, value_name = "DIR", default_value = "scripts")]
         to: PathBuf,
-        /// Overwrite a file that says something else
+        /// Overwrite a file with other content
         #[arg(long)]
         force: bool,
         #[command(flatten)]
@@ -67,13 +67,13 @@ pub(super) enum Command {
     },
 }
 
-/// Whose scripts are meant.
+/// Selects the owner of the scripts.
 #[derive(Args)]
 pub(super) struct ScriptOwnerArgs {
-    /// The preset in which they are kept [default: the one that serve would choose]
+    /// Preset of the scripts [default: the one that `serve` would choose]
     #[arg(long)]
     preset: Option<String>,
-    /// Who keeps them: the name of a credential [default: clients over stdio and on this machine]
+    /// Owner of the scripts: the name of a credential [default: clients over stdio and on this machine]
     #[arg(long, value_name = "NAME")]
     caller: Option<String>,
 }
@@ -111,7 +111,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
             check_visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
             write(&to, &file, &text, force)?;
-            out::line(format!("Written to {}. To make it a tool of a preset:", file.display()));
+            out::line(format!("wrote {}; to make it a tool of a preset, add:", file.display()));
             out::line(format!(
                 "gates.script = {{ scripts = [{{ \"$file\" = \"{}/{name}.ts\" }}] }}",
                 to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy())
@@ -121,7 +121,6 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
     }
 }
 
-/// The gate's tools for one caller of a preset.
 struct ScriptStore {
     composition: Composition,
     catalog: Arc<Catalog>,
@@ -140,14 +139,14 @@ impl ScriptStore {
         Ok(Self { composition, catalog, principal, preset })
     }
 
-    /// The text of the reply of one of the gate's tools, by the gate's own name for it.
+    /// Calls one of the gate's tools by its declared name, and returns the text of the reply.
     async fn text(&self, tool: &str, arguments: Value) -> Result<String, CommandError> {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
             let preset = &self.preset;
             CommandError::Usage(format!(
-                "preset '{preset}' keeps no scripts; give it gates.script = {{ store = true }}, and the gate the grant kv, \
-                 or name another with --preset"
+                "preset '{preset}' stores no scripts; give it gates.script = {{ store = true }}, and the gate the \
+                grant kv, or name another with --preset"
             ))
         })?;
         let pipeline = Arc::new(self.composition.stages(&AnonymousCallers::Commands));
@@ -162,27 +161,26 @@ impl ScriptStore {
         if is_error { Err(CommandError::Failed(text)) } else { Ok(text) }
     }
 
-    /// A script as a file: what stands in the block of code of its listing.
     async fn file(&self, name: &str) -> Result<String, CommandError> {
         let told = self.text("list_scripts", json!({"name": name})).await?;
         let block = told.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
         block.map(str::to_owned).ok_or_else(|| {
             CommandError::Failed(format!(
-                "script '{name}' is told in short here; no filter of the preset may have list_scripts"
+                "a filter of the preset shortens script '{name}'; remove list_scripts from the filter"
             ))
         })
     }
 }
 
-/// Checks that a reader of the file sees all of it: whoever makes a tool of a script has read it first.
+/// Checks that the file has no hidden characters: users review it before they turn it into a tool.
 fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     let hidden = |c: char| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
     for (at, line) in text.lines().enumerate() {
         if let Some(c) = line.chars().find(|c| hidden(*c)) {
             let (number, code) = (at + 1, u32::from(c));
             return Err(CommandError::Failed(format!(
-                "script '{name}' has U+{code:04X} at line {number} of its file, which no reader sees; save it again \
-                 without it, or with the escape \\u{{{code:x}}} in a string"
+                "script '{name}' has U+{code:04X} at line {number} of its file, which is invisible; save it again \
+                without it, or with the escape \\u{{{code:x}}} in a string"
             )));
         }
     }
@@ -195,7 +193,7 @@ fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), Comm
     };
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
-            let why = format!("{} says something else; --force overwrites it", file.display());
+            let why = format!("{} has other content; --force overwrites it", file.display());
             return Err(CommandError::Usage(why));
         }
         _ => {}

@@ -1,4 +1,4 @@
-//! `gatehouse serve`
+//! `gatehouse serve`: serves a preset over stdio, or all presets over HTTP.
 
 mod address;
 mod background;
@@ -25,19 +25,19 @@ use crate::{
     signals, system_limits,
 };
 
-/// How long a start may still report an error after its client left.
+/// Time for a start to report its error after the client disconnected.
 const MAX_ERROR_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The preset to serve [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
+    /// Preset to serve [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
-    /// Serve over HTTP on this address, for example 127.0.0.1:8642, localhost:8642 or 8642; beyond loopback GATEHOUSE_TOKEN
-    /// is required
+    /// Serve over HTTP on this address, for example 127.0.0.1:8642, localhost:8642 or 8642; beyond loopback,
+    /// GATEHOUSE_TOKEN is required
     #[arg(long, value_name = "ADDR", value_parser = listen_on)]
     pub(super) http: Option<SocketAddr>,
-    /// Log a line for each call: tool, preset, milliseconds, outcome, bytes
+    /// Log each call: tool, preset, milliseconds, outcome, bytes
     #[arg(long)]
     pub(super) log_calls: bool,
 }
@@ -46,7 +46,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let limits = system_limits::read();
     system_limits::check(limits)?;
     let composition = place.compose(env)?;
-    // Whoever names an index file means its wiki and no other; what the file names may be away for a while.
+    // Fail if the index file is missing: it selects one wiki. Files that it names may be missing for a while.
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
     }
@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
                     opened?;
                     served.await
                 }
-                // The client left, or the host is to end, before there was anything to serve.
+                // The client disconnected, or a signal ended the host, before a preset was ready.
                 served = served.as_mut() => {
                     if let Ok(Err(failure)) = timeout(MAX_ERROR_WAIT, opening.as_mut()).await {
                         return Err(failure);
@@ -93,14 +93,14 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
             served.map_err(|error| CommandError::Failed(error.to_string()))
         }
         Some(address) => {
-            // The address first: one that cannot be had should not cost the time of loading gates.
+            // Bind first, so that an unavailable address fails before the gates are loaded.
             let token = env.token().map(|token| BearerToken::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(|error| CommandError::Usage(error.to_string()))?)
                 .await
                 .map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
-            tracing::debug!(address = %at, "listens, and composes presets");
+            tracing::debug!(address = %at, "listening; composing presets");
             let stop = signals::stop_the_host(drain);
             let mut served = pin!(http.serve(Arc::clone(&presets), settings, stop));
             tokio::select! {
@@ -118,7 +118,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     served
 }
 
-/// Composes what is served, keeps it up to date and lets `gatehouse status` see it.
+/// Composes the presets, starts hot reload and announces the host to `gatehouse status`.
 async fn open(
     composition: Composition,
     chosen: &CompiledPreset,

@@ -1,4 +1,4 @@
-//! `gatehouse status`
+//! `gatehouse status`: shows the configuration, the stores and the running hosts.
 
 mod ledger;
 mod part;
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Draw hosts, servers and calls anew every so many seconds, on a terminal
+    /// Refresh hosts, servers and calls on the terminal at this interval
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "json",
           value_parser = clap::value_parser!(u16).range(1..=3600))]
     watch: Option<u16>,
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = match place.compose(env) {
         Ok(composition) => composition,
-        // Where the file cannot be read, the hosts that still run on its last good version matter most.
+        // Without a valid file, the hosts that still run the last valid version matter most.
         Err(error) => return print_without_config(arguments, place, env, error),
     };
     if let Some(seconds) = arguments.watch {
@@ -55,7 +55,6 @@ pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) ->
     Ok(())
 }
 
-/// What is known without a configuration.
 fn print_without_config(
     arguments: &Arguments,
     place: &GlobalArgs,
@@ -71,7 +70,7 @@ fn print_without_config(
     Err(error.into())
 }
 
-/// A configuration, what works of it, and the hosts that run on its data folder.
+/// A configuration, the state of its parts, and the hosts that use its data directory.
 #[derive(Serialize)]
 struct StatusReport<'a> {
     version: &'static str,
@@ -87,9 +86,7 @@ struct StatusReport<'a> {
     documents: StatusPart<DocumentsStatus>,
     artifacts: StatusPart<ArtifactsStatus>,
     ledger: StatusPart<ledger::LedgerStatus>,
-    /// What filters saved, by gate.
     savings: BTreeMap<String, FilterSavings>,
-    /// What gates count, by gate.
     counts: BTreeMap<String, GateCounts>,
     models: ModelsStatus<'a>,
     lacks: Vec<String>,
@@ -99,7 +96,6 @@ struct StatusReport<'a> {
 #[derive(Serialize)]
 struct PresetStatus {
     tools: usize,
-    /// Patterns that match nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -238,8 +234,8 @@ impl fmt::Display for StatusReport<'_> {
             write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
         }
         let ModelsStatus { llm, web_search, embedding } = self.models;
-        let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("nobody"));
-        write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
+        let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("none"));
+        write!(f, "\nmodels     language: {llm}; web search: {web}; embeddings: {embedding}")?;
         self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
         for (name, preset) in &self.presets {
             let mark = if self.default_preset == *name { " (default)" } else { "" };
@@ -275,12 +271,12 @@ impl fmt::Display for ArtifactsStatus {
 }
 
 impl VectorStatus {
-    /// How far they are; `what` is what has one each.
+    /// Writes the progress. `what` names an item with a vector.
     fn write_details(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         write!(f, "\n           by meaning with {}; ", self.model)?;
         match self.waiting {
-            0 => write!(f, "every {what} has its vector")?,
-            waiting => write!(f, "{waiting} {what}s wait for their vectors")?,
+            0 => write!(f, "every {what} has a vector")?,
+            waiting => write!(f, "{waiting} vectors pending")?,
         }
         self.failing.iter().try_for_each(|why| write!(f, ": {why}"))
     }
@@ -291,7 +287,7 @@ impl fmt::Display for KnowledgeStatus {
         let Self { engine, address, pages, waiting, meaning } = self;
         write!(f, "{engine}: {pages} pages in {address}")?;
         if *waiting > 0 {
-            write!(f, "\n           {waiting} of them wait to be found by search")?;
+            write!(f, "\n           {waiting} of them are not searchable yet")?;
         }
         meaning.iter().try_for_each(|vectors| vectors.write_details(f, "page"))
     }

@@ -1,4 +1,4 @@
-//! `gatehouse trust`: a presets.toml that lies in a working folder is used there from now on, as it is now.
+//! `gatehouse trust`: allows a `presets.toml` in a working directory to be used with its current content.
 
 use std::{
     collections::BTreeSet,
@@ -20,13 +20,13 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The file
+    /// File to trust
     #[arg(default_value = "presets.toml")]
     file: PathBuf,
-    /// List what is trusted
+    /// List trusted files
     #[arg(long, conflicts_with = "remove")]
     list: bool,
-    /// Trust the file no more; a running host keeps what it has until it ends
+    /// Stop trusting the file; a running host keeps its configuration
     #[arg(long)]
     remove: bool,
     /// Print JSON
@@ -46,10 +46,10 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> 
     };
     let file = arguments.file.canonicalize().map_err(cannot)?;
     let bytes = locate::read_bounded(&file).map_err(cannot)?;
-    let content = String::from_utf8(bytes)
-        .map_err(|_| CommandError::Failed(format!("{}: cannot be read: it is not text", file.display())))?;
+    let content = String::from_utf8(bytes).map_err(|_| {
+        CommandError::Failed(format!("{}: cannot be read: it is not UTF-8 text", file.display()))
+    })?;
     let text = ConfigText { file: Some(file), content };
-    // A file that could not be used anyway is not trusted.
     let config = Config::parse(&text, env)?;
     let file = text.file.as_deref().unwrap_or(Path::new(""));
     trust::add(file, text.content.as_bytes())?;
@@ -66,12 +66,12 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> 
         }
     }
     out::line(
-        "A changed file has to be trusted again. Gates in its folders may change without; sha256 pins them.",
+        "After a change, trust the file again. Gates in its directories may change unless sha256 pins them.",
     );
     Ok(())
 }
 
-/// What the file makes possible, for a last look.
+/// Returns the permissions that the file grants, for a last check by the user.
 fn summary(file: &Path, content: &str, config: &Config) -> Value {
     let shown = |path: &PathBuf| path.display().to_string();
     let (mut grants, mut hosts, mut folders) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ fn summary(file: &Path, content: &str, config: &Config) -> Value {
     })
 }
 
-/// The variables that the file names, whose values it may send somewhere.
+/// Returns the variables that the file uses. It can send their values to servers.
 fn variables(content: &str) -> BTreeSet<String> {
     fn collect(value: &toml::Value, into: &mut BTreeSet<String>) {
         match value {
@@ -145,12 +145,12 @@ fn list(json: bool) -> Result<(), CommandError> {
         out::line(format!("{:<14} {file}", state(file)));
     }
     if trusted.files.is_empty() {
-        out::line("nothing is trusted");
+        out::line("no trusted files");
     }
     Ok(())
 }
 
-/// Works for files that are gone, too.
+/// Removes a file, which may no longer exist.
 fn remove(arguments: &Arguments) -> Result<(), CommandError> {
     let absolute = || std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
     let file = arguments.file.canonicalize().unwrap_or_else(|_| absolute());
@@ -160,7 +160,7 @@ fn remove(arguments: &Arguments) -> Result<(), CommandError> {
     if arguments.json {
         out::json(&json!({"file": file, "state": "removed"}));
     } else {
-        out::line(format!("{} is not trusted any more", file.display()));
+        out::line(format!("{} is no longer trusted", file.display()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The artifacts on their engine. One arm for each, here and nowhere else.
+//! Creates the artifact store for the configured engine.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -8,16 +8,15 @@ use gatehouse_stores::ArtifactStore;
 use super::{HostStores, SystemClock, lazy_port::LazyWorkspace};
 use crate::config::{ArtifactsEngineConfig, Config, ConfigError};
 
-/// After the start of a host: until then it has better things to do than to look what is past its time.
+/// Delay of the first sweep, to keep it out of the host's startup.
 const FIRST_SWEEP: Duration = Duration::from_secs(60);
 
-/// Between two looks at what is past its time.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
 
-/// The artifacts of a host, which are opened when a call first needs them.
+/// Creates the artifact port, which opens the store on first use.
 pub(super) fn from_config(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyWorkspace {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyWorkspace::new("The artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
+    LazyWorkspace::new("the artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
 }
 
 fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
@@ -38,10 +37,10 @@ fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactSt
 }
 
 impl HostStores {
-    /// Takes what is past its time from the disk every few minutes, for as long as it is polled.
+    /// Deletes expired artifacts every few minutes while the future is polled.
     pub(crate) async fn sweep(self) {
         tokio::time::sleep(FIRST_SWEEP).await;
-        // What is wrong with the configuration is told to those who need artifacts.
+        // Callers that need artifacts report configuration errors.
         let Ok(store) = self.artifacts.get() else { return };
         let _sweeper = store.start_sweeping(SWEEP_INTERVAL);
         pending::<()>().await;

@@ -1,12 +1,12 @@
-//! `tools` of a preset, held against what its sources list. A gate lists what it has, so a name that none has is a mistake;
-//! a server may list it tomorrow.
+//! Checks the `tools` overrides of a preset against the listings of its sources. An unknown tool of a gate is an error;
+//! a server may still list it later.
 
 use gatehouse_core::{CompiledPreset, catalog::SourceListing, names, tool::SourceId};
 
 use super::Composition;
 
 impl Composition {
-    /// Says which changes are of tools that no server lists. The error names a tool that no gate has.
+    /// Returns warnings for overrides of tools that no server lists. The error names a tool that no gate has.
     pub(super) fn check_changes(
         &self,
         exposure: &CompiledPreset,
@@ -20,9 +20,9 @@ impl Composition {
         let mut warnings = Vec::new();
         for name in unknown {
             let preset = &exposure.preset;
-            // A gate that is gone for a while takes nothing else with it.
+            // A missing gate must not disable the rest of the preset.
             if let Some((gate, _)) = exposure.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
-                warnings.push(format!("'{name}' under tools is not there while {gate} is gone"));
+                warnings.push(format!("'{name}' under tools is not available while {gate} is missing"));
                 continue;
             }
             let Some(server) = self.server_of(name) else {
@@ -39,7 +39,7 @@ impl Composition {
             });
             if listed.is_some() {
                 warnings.push(format!(
-                    "'{name}' under tools changes nothing: server '{server}' lists no such tool"
+                    "'{name}' under tools has no effect: server '{server}' lists no such tool"
                 ));
             }
         }
@@ -50,7 +50,7 @@ impl Composition {
         matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
     }
 
-    /// The server that a name of a tool begins with.
+    /// Returns the declared server whose prefix the tool name has.
     fn server_of(&self, tool: &str) -> Option<&str> {
         let begins =
             |server: &&String| tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"));

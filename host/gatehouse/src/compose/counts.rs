@@ -1,4 +1,4 @@
-//! What gates count, for people who look after them: numbers that a gate keeps with `kv` under `n:` and a name.
+//! Counters of gates for operators: numbers that a gate stores with `kv` under `n:` and a name.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use gatehouse_core::{
 
 use super::Composition;
 
-/// What the keys of numbers begin with; docs/gate-reference.md says so.
+/// Prefix of counter keys, documented in docs/gate-reference.md.
 const PREFIX: &str = "n:";
 
-/// Numbers by their names.
 pub(crate) type GateCounts = BTreeMap<String, i64>;
 
 impl Composition {
-    /// The numbers of each gate that keeps some. A store that cannot be read has none, and whoever calls gates hears why.
+    /// Returns the counters of each gate that has some. If the store cannot be read, returns none; calls report the
+    /// error.
     pub(crate) async fn counts(&self) -> BTreeMap<String, GateCounts> {
         let mut all = BTreeMap::new();
-        // Looking makes no database.
+        // Opening the store would create the database.
         if !self.config.state.join("kv.db").exists() {
             return all;
         }

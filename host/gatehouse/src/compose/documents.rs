@@ -1,4 +1,4 @@
-//! The documents on their engine. One arm for each, here and nowhere else.
+//! Creates the document library for the configured engine.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use gatehouse_stores::DocumentLibrary;
 use super::{SystemClock, lazy_port::LazyLibrary};
 use crate::config::{Config, ConfigError, DocumentsEngineConfig};
 
-/// The documents of a configuration.
 pub(crate) fn documents(
     config: &Config,
     embedder: &Arc<dyn Embedder>,
@@ -25,8 +24,8 @@ pub(crate) fn documents(
     })
 }
 
-/// The documents of a host, which are opened when a call first needs them.
+/// Creates the document port, which opens the library on first use.
 pub(super) fn from_config(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyLibrary {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyLibrary::new("The document repositories are", move || documents(&config, &embedder))
+    LazyLibrary::new("the document repositories are", move || documents(&config, &embedder))
 }

@@ -1,4 +1,4 @@
-//! The gates of a composition: where their files are, and which of them are loaded.
+//! The gates of a composition: their files, and the ones that are loaded.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,12 +16,12 @@ use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 use crate::scaffold::GateProject;
 
-/// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
+/// Gates by name. A loaded gate never changes, even if its file does.
 pub(crate) struct GateRegistry {
     config: Arc<Config>,
     sandbox: Sandbox,
     loaded: Mutex<BTreeMap<String, Arc<Gate>>>,
-    /// Gates that were served and whose files are gone.
+    /// Gates that were served and whose files are missing now.
     withdrawn: BTreeSet<String>,
 }
 
@@ -46,8 +46,8 @@ impl GateRegistry {
                 loaded.insert(name, gate);
                 continue;
             }
-            // What the file says about a gate is in force at once, also where the gate's own file is not
-            // what is served. Another file, or another pin, is read below by whoever needs the gate.
+            // New settings apply immediately, even to a former version. If the file or the pin changed, `get` loads the
+            // gate again.
             let component = |config: Option<&GateConfig>| config.and_then(|gate| gate.component.clone());
             let same_file =
                 component(before) == component(now) && self.config.gate_folders == config.gate_folders;
@@ -60,12 +60,11 @@ impl GateRegistry {
         Self { config, sandbox: self.sandbox.clone(), loaded: Mutex::new(loaded), withdrawn }
     }
 
-    /// Puts a former version of a gate back, under what the configuration says about the gate now. The
-    /// error says why that cannot be.
+    /// Restores a former version of a gate, with the current settings. The error is the reason it cannot be restored.
     pub(crate) async fn restore(&self, former: &Gate) -> Result<(), String> {
         let name = &former.info().name;
         if self.file_of(name).is_ok_and(|file| file != former.info().file) {
-            return Err("it came from another file than the one that is configured now".into());
+            return Err("it came from a different file than the configured one".into());
         }
         let settings = block(&self.config, name, &former.info().file).settings;
         let gate = former.with_settings(settings).map_err(|error| error.to_string())?;
@@ -73,32 +72,28 @@ impl GateRegistry {
         Ok(())
     }
 
-    /// Those that are loaded.
     pub(crate) async fn loaded(&self) -> BTreeMap<String, Arc<Gate>> {
         self.loaded.lock().await.clone()
     }
 
-    /// Whether the gate was served and its file is gone.
     pub(crate) fn is_withdrawn(&self, name: &str) -> bool {
         self.withdrawn.contains(name)
     }
 
-    /// All whose files are gone.
     pub(crate) fn withdrawn(&self) -> &BTreeSet<String> {
         &self.withdrawn
     }
 
-    /// Keeps compiled functions from one build of a gate to the next, for who writes one. Blocking.
+    /// Caches compiled functions across builds of a gate, for gate developers. Blocking.
     pub(crate) fn keep_functions(&self) {
         self.sandbox.enable_function_cache(&self.config.cache);
     }
 
-    /// What a gate's file is known by.
     pub(crate) fn stamp(&self, file: &Path) -> io::Result<FileStamp> {
         self.sandbox.stamp(file)
     }
 
-    /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
+    /// Deletes compiled gates beyond the configured limit. Blocking.
     pub(crate) fn sweep(&self) {
         self.sandbox.set_code_cap(self.config.cache_size);
     }
@@ -119,39 +114,38 @@ impl GateRegistry {
         Ok(gate)
     }
 
-    /// A gate from any file, with what the configuration grants to the gate of that name.
+    /// Loads a gate from any file, with the settings of the gate of that name.
     pub(crate) async fn load_file(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = block(&self.config, &name, file).settings;
         self.load(&name, file, settings).await
     }
 
-    /// A gate from any file, without grants and whatever the configuration pins.
+    /// Loads a gate from any file, without grants or pins.
     pub(super) async fn bare(&self, name: &str, file: &Path) -> Result<Gate, String> {
         self.load(name, file, GateSettings::default()).await
     }
 
-    /// Loads a gate on a thread for blocking work: compiling one takes seconds, and the host can end meanwhile.
+    /// Loads on a blocking thread: compiling takes seconds, and the host must be able to shut down.
     async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, String> {
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
         let loading = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings));
         loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
-    /// The settings of a gate. `None` if it has no block.
+    /// Returns the settings of a gate. `None` if it has no block.
     pub(crate) fn settings(&self, name: &str) -> Option<GateSettings> {
         self.config.gates.get(name)?;
         Some(block(&self.config, name, &self.file_of(name).unwrap_or_default()).settings)
     }
 
-    /// Names of all gates there are.
     pub(crate) fn names(&self) -> Vec<String> {
         Self::names_in(&self.config)
     }
 
-    /// Names of all gates that a configuration has: files in the folders, and those that it names itself.
+    /// Returns the names of all gates: files in the directories, and those that the configuration names.
     pub(crate) fn names_in(config: &Config) -> Vec<String> {
-        // Shipped gates that the file does not ask for are listed if they are served.
+        // Shipped gates that the file does not list count only if they are served.
         let folders = config.gate_folders.iter();
         let folders = folders.filter(|folder| config.gates_named || !built_in::is_folder(folder));
         let dropped = folders.flat_map(|folder| wasm_files(folder));
@@ -165,34 +159,34 @@ impl GateRegistry {
         names
     }
 
-    /// Files in the folders that would be gates under another name, each with what is wrong with it.
+    /// Returns a message for each file whose name is not valid for a gate.
     pub(crate) fn misnamed(&self) -> Vec<String> {
         let folders = self.config.gate_folders.iter();
         let files = folders.flat_map(|folder| stems(folder).into_iter().map(move |stem| (folder, stem)));
         let why = files.filter_map(|(folder, stem)| Some((folder, check_gate_name(&stem).err()?)));
-        why.map(|(folder, why)| format!("a file in {} is left out: {why}", folder.display())).collect()
+        why.map(|(folder, why)| format!("a file in {} is ignored: {why}", folder.display())).collect()
     }
 
-    /// Blocks of the configuration for gates that there are not, each with its line and the nearest name.
+    /// Returns a message for each block of an unknown gate, with its line and the nearest name.
     pub(crate) fn blocks_without_gate(&self) -> Vec<String> {
         let known = self.names();
         let own = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
         let unknown = own.filter(|name| !known.contains(name));
         let why = |name: &String| {
             let near = names::did_you_mean(name, known.iter().map(String::as_str));
-            let why = format!("the block [gates.{name}] is for a gate that is not there.{near}");
+            let why = format!("the block [gates.{name}] is for an unknown gate.{near}");
             self.config.with_line_of(&["gates", name], why)
         };
         unknown.map(why).collect()
     }
 
-    /// The file of a gate: the one that the configuration names, else `<name>.wasm` in the first folder
-    /// that has one.
+    /// Returns the file of a gate: the one that the configuration names, else `<name>.wasm` in the first directory that
+    /// has one.
     pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, String> {
         if let Some(GateConfig { component: Some(file), .. }) = self.config.gates.get(name) {
             return Ok(file.clone());
         }
-        // A gate's name is a file's stem; anything else could lead out of the folder.
+        // Other names could lead out of the directory.
         check_gate_name(name)?;
         let folders = self.config.gate_folders.iter();
         let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
@@ -201,8 +195,8 @@ impl GateRegistry {
                 Ok(file)
             } else {
                 Err(format!(
-                    "gate '{name}': {} is a link that leads out of its folder. To use it all the same, name \
-                     the file with `component` under [gates.{name}] in presets.toml.",
+                    "gate '{name}': {} is a link to a file outside its directory. To use it anyway, name the file \
+                    with `component` under [gates.{name}] in presets.toml.",
                     file.display()
                 ))
             };
@@ -241,40 +235,39 @@ impl GateRegistry {
 }
 
 impl Composition {
-    /// The gate of this name, loaded once. The error names the file, or what exists instead.
+    /// The error names the file, or the gates that exist.
     pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
         self.gates.get(name).await
     }
 
-    /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
         self.gates.load_file(file).await
     }
 
-    /// A gate from any file, without grants and whatever the configuration pins.
     pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
         self.gates.bare(name, file).await
     }
 
-    /// Names of all gates there are: files in the folders, and those that the configuration names.
     pub(crate) fn gate_names(&self) -> Vec<String> {
         self.gates.names()
     }
 }
 
-/// What the configuration says of a gate that is in this file. A shipped block is for the shipped component alone.
+/// Returns the block of a gate in `file`. A shipped block applies only to the shipped component.
 fn block(config: &Config, name: &str, file: &Path) -> GateConfig {
     let block = config.gates.get(name).filter(|gate| !gate.shipped || built_in::is_built_in(file));
     block.cloned().unwrap_or_default()
 }
 
-/// True if there is a gate under this path: a file, or one in the binary. What is in the current folder is not in the binary's.
+/// Returns whether a gate is at this path: a file, or one in the binary.
 fn exists(file: &Path) -> bool {
     built_in::is_built_in(file) || !file.parent().is_some_and(built_in::is_folder) && file.exists()
 }
 
-/// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write
-/// links into a folder should not choose files that he cannot write.
+/// Returns whether a file is in `folder` after links are resolved.
+///
+/// Mounted directories use links within the directory. With links to the outside, a user who can only create links
+/// could choose the file.
 fn stays_inside(folder: &Path, file: &Path) -> bool {
     if built_in::is_built_in(file) || !file.is_symlink() {
         return true;
@@ -283,7 +276,6 @@ fn stays_inside(folder: &Path, file: &Path) -> bool {
     matches!((folder, file), (Ok(folder), Ok(file)) if file.starts_with(&folder))
 }
 
-/// The stems of a folder's components that can be gates there.
 fn stems(folder: &Path) -> Vec<String> {
     if built_in::is_folder(folder) {
         return built_in::names().map(str::to_owned).collect();

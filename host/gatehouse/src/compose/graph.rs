@@ -1,4 +1,4 @@
-//! The knowledge graph on its engine. One arm for each, here and nowhere else.
+//! Creates the knowledge graph for the configured engine.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -8,8 +8,7 @@ use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
 use super::{SystemClock, lazy_port::LazyGraph};
 use crate::config::{Config, ConfigError, EngineConfig};
 
-/// The knowledge graph of an engine, with the wiki that is indexed where none is named. `roots` says which folders it
-/// may touch.
+/// Creates the knowledge graph of an engine, with an optional default wiki. `roots` are the directories it may access.
 pub(crate) fn knowledge(
     (engine, wiki): (EngineConfig, Option<PathBuf>),
     roots: WikiRoots,
@@ -31,10 +30,10 @@ pub(crate) fn knowledge(
     })
 }
 
-/// The knowledge graph of a host, which is made when a call first needs it.
+/// Creates the knowledge port, which opens the graph on first use.
 pub(super) fn from_config(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyGraph {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyGraph::new("The knowledge graph is", move || {
+    LazyGraph::new("the knowledge graph is", move || {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
         knowledge(config.knowledge.chosen()?, roots, &embedder)
     })

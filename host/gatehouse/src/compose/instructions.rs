@@ -1,19 +1,18 @@
-//! What a client's model is told when it connects: what the gates of its preset are for and what its servers say, in their
-//! own words, and then what the preset says. Each gets no more room than its share, so none can crowd the others out.
+//! The server instructions that a client's model reads: summaries of the gates, instructions of the servers, and the
+//! description of the preset. Each source gets a share of the budget, so that none crowds out the others.
 
-/// The most that is told of gates, in bytes: some 300 tokens of English. To count tokens would cost every start the
-/// tables of a vocabulary, more than all else it does.
+/// Budget for gates in bytes, about 300 tokens of English. Counting tokens would load a vocabulary at every start,
+/// which costs more than the rest of startup.
 const BUDGET: usize = 1_200;
 
-/// Maximum bytes of the instructions of all servers: some 1,200 tokens. A client that connects to the servers itself
-/// gets all of their instructions.
+/// Budget for servers in bytes, about 1,200 tokens. Clients that connect to the servers directly get all of their
+/// instructions.
 const SERVERS_BUDGET: usize = 4_800;
 
 const HEAD: &str = "The tools here come from these gates:";
 const SERVERS_HEAD: &str = "Instructions of the MCP servers behind these tools:";
 
-/// The instructions of a preset: `gates` are names and summaries, in the order of the preset, `servers` names and
-/// instructions.
+/// Returns the instructions of a preset, given names and texts of its sources. `None` if there is no text.
 pub(super) fn instructions(
     gates: &[(&str, &str)],
     servers: &[(&str, &str)],
@@ -26,7 +25,6 @@ pub(super) fn instructions(
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
-/// An item for each source, within the budget.
 fn render_within(
     head: &str,
     budget: usize,
@@ -45,27 +43,27 @@ fn render_within(
     }
     let mut text = head.to_owned();
     for (done, item) in items.iter().enumerate() {
-        // What short items leave goes to those that follow.
+        // Later items can use the budget that short items leave.
         let left = budget.saturating_sub(text.len()) / (items.len() - done);
         text.push_str(&cut(item, left));
     }
     Some(text)
 }
 
-/// Text of strangers with its lines: indented, so that none of them looks like an item or a heading.
+/// Indents the lines of untrusted text, so that none of them looks like an item or a heading.
 fn indented(text: &str) -> String {
     let lines = text.lines().map(|line| one_line(line, SERVERS_BUDGET)).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n  ")
 }
 
-/// Text of strangers: whatever it holds, it stays in its line.
+/// Joins untrusted text to a single line.
 fn one_line(text: &str, budget: usize) -> String {
-    // More than the whole budget could hold, and little enough to be counted again and again.
+    // More than the budget can hold, but a bounded amount.
     let words: String = text.chars().take(budget * 4).collect();
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The line whole, or its beginning and an ellipsis, or nothing where not even some words fit.
+/// Shortens a line to the budget with an ellipsis. Returns an empty text if not even some words fit.
 fn cut(line: &str, budget: usize) -> String {
     if line.len() <= budget {
         return line.to_owned();
@@ -73,7 +71,7 @@ fn cut(line: &str, budget: usize) -> String {
     let mut end = line.len();
     loop {
         end = line[..end].rfind(' ').unwrap_or(0);
-        // Before the first word of the summary there is the gate's name alone.
+        // Only the gate's name would remain.
         if !line[..end].trim_start_matches("\n- ").contains(' ') {
             return String::new();
         }

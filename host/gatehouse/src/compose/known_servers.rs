@@ -1,4 +1,5 @@
-//! MCP servers with the tools that the index knows, and the tool by which clients of a preset call those. Starts no server.
+//! Configured MCP servers with their indexed tools, and the tool that clients of a preset use to call them. Starts no
+//! server.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +13,14 @@ use gatehouse_core::{
 use super::Composition;
 use crate::config::ServerConfig;
 
-/// A server of presets.toml, or one that was added.
 pub(crate) struct KnownServer {
-    /// The server as it is configured.
     pub(crate) config: ServerConfig,
-    /// Tools that it listed last. `None` if it was never asked.
+    /// Tools that it listed last. `None` if it was never listed.
     pub(crate) listing: Option<ServerListing>,
 }
 
 impl KnownServer {
-    /// Names that clients would see for its tools, as long as no preset changes them.
+    /// Returns the names that clients see for its tools, before overrides by presets.
     pub(crate) fn exposed_names(&self) -> Vec<String> {
         let listed = self
             .listing
@@ -34,10 +33,10 @@ impl KnownServer {
 }
 
 impl Composition {
-    /// Returns every configured server by name, disabled ones included.
+    /// Returns every configured server by name, including disabled ones.
     pub(crate) async fn known_servers(&self) -> Result<BTreeMap<String, KnownServer>, Fault> {
         let configured = tokio::task::block_in_place(|| self.stores.servers.configured());
-        // Reading would make the index.
+        // Reading would create the index.
         let indexed = self.config.state.join("tools.db").exists();
         let mut servers = BTreeMap::new();
         for (name, config) in configured {
@@ -50,8 +49,8 @@ impl Composition {
         Ok(servers)
     }
 
-    /// Returns the name of the tool by which clients of a preset call tools of servers, or the gate that calls them
-    /// for its own tools. `None` if no gate of the preset may call them.
+    /// Returns the tool with which clients of a preset call server tools, else the gate that calls them for its own
+    /// tools. `None` if no gate may call servers.
     pub(crate) async fn server_tool_caller(&self, catalog: &Catalog) -> Option<String> {
         let granted = self.granted(Capability::Servers).await;
         let entries: Vec<_> = catalog

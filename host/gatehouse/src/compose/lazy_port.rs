@@ -1,5 +1,5 @@
-//! Ports as hosts offer them: set up by the first call that needs one, and again by the next one where that failed. What
-//! is wrong with one is its callers' matter alone; gates that need none of it serve meanwhile.
+//! Ports that are set up on first use. A failed setup is retried on the next use, and its error affects only callers of
+//! the port.
 
 use std::{
     path::PathBuf,
@@ -30,21 +30,17 @@ use crate::config::ConfigError;
 
 type PortFactory<T> = Box<dyn Fn() -> Result<T, ConfigError> + Send + Sync>;
 
-/// Something that is there, or why it is not.
 pub(crate) struct LazyPort<T> {
-    /// What a fault calls it.
+    /// Subject and verb for faults, such as "the artifacts are".
     name: &'static str,
     make: PortFactory<T>,
     made: OnceLock<T>,
 }
 
-/// The knowledge graph.
 pub(crate) type LazyGraph = LazyPort<WikiKnowledge>;
 
-/// The documents.
 pub(crate) type LazyLibrary = LazyPort<DocumentLibrary>;
 
-/// The artifacts.
 pub(crate) type LazyWorkspace = LazyPort<Arc<ArtifactStore>>;
 
 impl<T> LazyPort<T> {
@@ -55,27 +51,25 @@ impl<T> LazyPort<T> {
         Self { name, make: Box::new(make), made: OnceLock::new() }
     }
 
-    /// The thing itself; the fault says what is wrong with its configuration.
+    /// Returns the port, set up if necessary. Fails if its configuration is invalid.
     pub(crate) fn get(&self) -> Result<&T, Fault> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
-        // Two may make it at once; nothing is opened by that, and one is kept.
+        // Two callers can race. Building opens nothing, so drop the loser.
         let made = (self.make)().map_err(|error| {
             Fault::unavailable(format!("{} not set up: {error}", self.name))
-                .hint("Whoever runs the host has to mend that; `gatehouse doctor` shows it.")
+                .hint("Ask the host's operator to run `gatehouse doctor`.")
         })?;
         Ok(self.made.get_or_init(|| made))
     }
 }
 
 impl LazyGraph {
-    /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<KnowledgeHealth, Fault> {
         self.get()?.health().await
     }
 
-    /// Ends the use of it for good.
     pub(crate) async fn close(&self) {
         if let Some(made) = self.made.get() {
             made.close().await;
@@ -84,12 +78,10 @@ impl LazyGraph {
 }
 
 impl LazyLibrary {
-    /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<LibraryHealth, Fault> {
         self.get()?.health().await
     }
 
-    /// Ends the use of it for good.
     pub(crate) async fn close(&self) {
         if let Some(made) = self.made.get() {
             made.close().await;
@@ -98,12 +90,10 @@ impl LazyLibrary {
 }
 
 impl LazyWorkspace {
-    /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<ArtifactHealth, Fault> {
         self.get()?.health().await
     }
 
-    /// Ends the use of it for good.
     pub(crate) async fn close(&self) {
         if let Some(made) = self.made.get() {
             made.close().await;

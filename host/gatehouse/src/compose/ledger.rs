@@ -1,4 +1,4 @@
-//! The ledger of a host, where presets.toml wants one.
+//! The ledger of a host, if enabled.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::HostStores;
 use crate::config::Config;
 
-/// The ledger, which is opened when something is first written down or asked for.
+/// Creates the ledger, which opens its database on first use. `None` if it is disabled.
 pub(super) fn from_config(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<SqliteLedger>> {
     let path = config.state.join("ledger.db");
     let kept = config.ledger.enabled.then_some(config.ledger.retention_days)?;
@@ -17,7 +17,7 @@ pub(super) fn from_config(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc
 }
 
 impl HostStores {
-    /// How the ledger does; one that there is not never changes.
+    /// Returns the health of the ledger, which never changes if the ledger is disabled.
     pub(crate) fn ledger_health(&self) -> watch::Receiver<LedgerHealth> {
         match &self.ledger {
             Some(ledger) => ledger.health(),

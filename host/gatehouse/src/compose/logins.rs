@@ -1,5 +1,5 @@
-//! The logins to servers, in the data folder. They are in no backup: a refresh token that was used since is worth nothing,
-//! and showing it once more ends the login.
+//! Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again
+//! ends the login.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use gatehouse_wire::login::Logins;
 use super::SystemClock;
 use crate::config::Config;
 
-/// Those of a configuration. Opens nothing.
 pub(crate) fn logins(config: &Config) -> Logins {
     Logins::new(config.state.join("logins"), Arc::new(SystemClock))
 }

@@ -1,4 +1,4 @@
-//! Marks of workflows as files. Whoever writes presets.toml says in which folders; links lead nowhere else.
+//! Workflow marks as files. `presets.toml` lists the allowed directories; links cannot escape them.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,10 +11,8 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{Fault, names::quoted, ports::WorkflowMarks};
 
-/// Files of this machine.
 struct FileMarks;
 
-/// Marks are files of this machine.
 pub(crate) fn file_marks() -> Arc<dyn WorkflowMarks> {
     Arc::new(FileMarks)
 }
@@ -45,24 +43,24 @@ impl WorkflowMarks for FileMarks {
 fn project(origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
     let shown = quoted(root, 200);
     if !Path::new(root).is_absolute() {
-        return Err(Fault::invalid(format!("{origin} '{shown}' is not absolute.")));
+        return Err(Fault::invalid(format!("{origin} '{shown}' is not absolute")));
     }
     let real = Path::new(root)
         .canonicalize()
-        .map_err(|error| Fault::invalid(format!("{origin} '{shown}' cannot be used: {error}.")))?;
+        .map_err(|error| Fault::invalid(format!("{origin} '{shown}' cannot be used: {error}")))?;
     if !real.is_dir() {
-        return Err(Fault::invalid(format!("{origin} '{shown}' is no folder.")));
+        return Err(Fault::invalid(format!("{origin} '{shown}' is not a directory")));
     }
     if !allowed.iter().filter_map(|one| one.canonicalize().ok()).any(|one| real.starts_with(one)) {
-        return Err(Fault::denied(format!("{origin} '{shown}' is in none of the workflow's roots."))
-            .hint("Add its folder to `roots` of the workflow in presets.toml."));
+        return Err(Fault::denied(format!("{origin} '{shown}' is not in any root of the workflow"))
+            .hint("Add its directory to `roots` of the workflow in presets.toml."));
     }
     Ok(real)
 }
 
 fn make(path: &Path) -> Result<(), Fault> {
     let failed = |error: std::io::Error| Fault::unavailable(format!("{}: {error}", path.display()));
-    // A new file is one that no link stood for.
+    // `create_new` does not follow an existing link.
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => {
             let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -73,7 +71,7 @@ fn make(path: &Path) -> Result<(), Fault> {
             if plain {
                 Ok(())
             } else {
-                Err(Fault::unavailable(format!("{}: there is something else", path.display())))
+                Err(Fault::unavailable(format!("{}: exists and is not a regular file", path.display())))
             }
         }
         Err(error) => Err(failed(error)),
@@ -110,11 +108,11 @@ mod tests {
         let real = project(inside.join("project")).await.expect("allowed");
         assert!(project(inside.join("project/../project")).await.is_ok_and(|same| same == real));
         for (path, why) in [
-            (outside.clone(), "in none of the workflow's roots"),
-            (inside.join("link"), "in none of the workflow's roots"),
-            (inside.join("../outside"), "in none of the workflow's roots"),
+            (outside.clone(), "not in any root of the workflow"),
+            (inside.join("link"), "not in any root of the workflow"),
+            (inside.join("../outside"), "not in any root of the workflow"),
             (inside.join("nowhere"), "cannot be used"),
-            (inside.join("file"), "is no folder"),
+            (inside.join("file"), "is not a directory"),
             (PathBuf::from("inside"), "is not absolute"),
         ] {
             let fault = project(path.clone()).await.expect_err("refused");
@@ -125,7 +123,7 @@ mod tests {
         marks.create(&real, ".w-done").await.expect("made");
         marks.create(&real, ".w-done").await.expect("it is there");
         assert!(marks.exists(&real, ".w-done").await.expect("looked"));
-        // A link is no mark, and nothing is written through it.
+        // A link is not a mark, and nothing is written through it.
         symlink(outside.join("victim"), real.join(".w-planted")).expect("linked");
         assert!(!marks.exists(&real, ".w-planted").await.expect("looked"));
         assert!(marks.create(&real, ".w-planted").await.is_err());

@@ -1,4 +1,4 @@
-//! What the sources of a preset list: gates and servers, asked all at the same time.
+//! Listings of a preset's sources, gates and servers, fetched concurrently.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::Composition;
 
 impl Composition {
-    /// What the sources of a preset list, before anything is named or denied.
+    /// Returns what the sources list, before renaming and denying.
     pub(crate) async fn offers(
         &self,
         exposure: &CompiledPreset,
@@ -47,8 +47,8 @@ impl Composition {
         })
     }
 
-    /// Adds what the environment says to the parameters of a gate that filters replies. A gate that does not list its tools
-    /// says why where it is asked in earnest.
+    /// Adds environment settings to the parameters of a filter gate. A gate that fails to list here reports its error
+    /// in [`Self::offers`].
     async fn add_environment(&self, source: &dyn Source, params: &mut Map<String, Value>) {
         if !self.config.intelligence.adds_nothing()
             && let Ok(listing) = source.list(params).await

@@ -1,28 +1,28 @@
-//! The stages of this host, outermost first, each with what it needs.
+//! The pipeline of this host, outermost stage first.
 
 use std::sync::Arc;
 
 use gatehouse_core::{
+    ledger_observer::LedgerObserver,
     pipeline::{
         AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
         ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
     ports::{ArtifactService, Clock as _},
-    ledger_observer::LedgerObserver,
 };
 
 use super::{Composition, SystemClock, marks};
 
-/// Who calls without a name.
+/// Kind of unauthenticated callers.
 pub(crate) enum AnonymousCallers {
-    /// The clients of this host: callers of their own.
+    /// Clients of this host. Each host process has its own.
     HostClients,
-    /// People at a shell, who are the same whatever process their commands are.
+    /// Shell commands, which are the same caller in every process.
     Commands,
 }
 
 impl AnonymousCallers {
-    /// Their number among hosts.
+    /// Returns the number that identifies these callers across hosts.
     fn number(&self) -> u64 {
         match self {
             Self::HostClients => (SystemClock.now_ms() << 22) | u64::from(std::process::id()),
@@ -32,12 +32,10 @@ impl AnonymousCallers {
 }
 
 impl Composition {
-    /// The pipeline of this composition's calls.
     pub(crate) fn stages(&self, callers: &AnonymousCallers) -> Pipeline {
         pipeline(Arc::clone(&self.artifacts) as _, self.observers(callers))
     }
 
-    /// Who is told of every call.
     fn observers(&self, callers: &AnonymousCallers) -> Vec<Box<dyn CallObserver>> {
         let ledger = self.stores.ledger.clone().map(|ledger| {
             let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
@@ -47,7 +45,7 @@ impl Composition {
     }
 }
 
-/// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
+/// Creates the pipeline that every call passes. [`gatehouse_core::pipeline`] explains the order.
 pub(crate) fn pipeline(
     artifacts: Arc<dyn ArtifactService>,
     observers: Vec<Box<dyn CallObserver>>,

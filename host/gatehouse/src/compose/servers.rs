@@ -1,5 +1,5 @@
-//! The MCP servers of a host: what presets.toml declares and what was added beside it, put together and handed to the crate
-//! that speaks to them. Nothing is started, opened or waited for here.
+//! The MCP servers of a host: those that `presets.toml` declares and those added at run time. Starts and opens nothing;
+//! the `wire` crate connects to them.
 
 use std::{
     collections::BTreeMap,
@@ -24,14 +24,13 @@ use crate::config::{
     added::{self, FileServerStore},
 };
 
-/// The servers of a host. They outlive a reload: one whose definition is as it was keeps its connection.
+/// The servers of a host. They survive reloads: a server with an unchanged definition keeps its connection.
 pub(crate) struct HostServers {
-    /// What speaks to them.
     pub(crate) live: Arc<DownstreamServers>,
     added: Arc<FileServerStore>,
-    /// What was handed over last.
+    /// Definitions applied last.
     applied: Mutex<Vec<ServerDefinition>>,
-    /// What was said of added servers that do not count.
+    /// Problems of added servers that were logged last.
     problems: Mutex<Vec<String>>,
 }
 
@@ -59,13 +58,13 @@ impl HostServers {
         servers
     }
 
-    /// From now on the servers are those of this configuration, and those that were added.
+    /// Switches to the servers of this configuration.
     pub(crate) fn follow(&self, config: &Arc<Config>) {
         self.added.follow(config);
         self.refresh();
     }
 
-    /// Looks which servers there are: other hosts and commands add some, too. Reads a small file where there is one.
+    /// Applies the current servers. Other hosts and commands can add some at any time. Blocking.
     pub(crate) fn refresh(&self) {
         let now = self.added.snapshot();
         let mut problems = lock(&self.problems);
@@ -85,46 +84,46 @@ impl HostServers {
         }
     }
 
-    /// The source of a server's tools.
     pub(super) fn source(&self, name: &str) -> Result<Arc<dyn Source>, String> {
         self.live.source(name).ok_or_else(|| format!("there is no server '{name}'"))
     }
 
-    /// Every server of presets.toml and those that were added, disabled ones included. Blocking.
+    /// Returns every declared and added server, including disabled ones. Blocking.
     pub(super) fn configured(&self) -> BTreeMap<String, ServerConfig> {
         let mut all = self.added.snapshot().servers;
         all.extend(self.added.config().servers.declared.clone());
         all
     }
 
-    /// How they do, as JSON; starts none.
+    /// Returns the status of each server as JSON. Starts none.
     pub(crate) fn status(&self) -> Vec<Value> {
         self.live.status().into_iter().map(|server| json!(server)).collect()
     }
 
-    /// Counts changes of what servers list.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.live.changes()
     }
 
-    /// Makes the folder that hosts watch, where there are servers: what is not there cannot be watched. Blocking.
+    /// Creates the directory that hosts watch if there are servers, because a missing directory cannot be watched.
+    /// Blocking.
     pub(crate) fn make_folder(config: &Config) {
         if config.servers.enabled().next().is_some()
             && let Err(error) = make_private(&Self::folder(config))
         {
             let folder = Self::folder(config);
-            tracing::warn!(folder = %folder.display(), %error, "approved tools are seen within 30 s, not at once");
+            tracing::warn!(folder = %folder.display(), %error, "approved tools are noticed within 30 s instead of \
+            immediately");
         }
     }
 
-    /// Has running hosts look at once which tools were approved. Blocking.
+    /// Notifies running hosts that tools were approved. Blocking.
     pub(crate) fn wake_hosts(config: &Config) -> std::io::Result<()> {
         let folder = Self::folder(config);
         make_private(&folder)?;
         write_private(&folder.join("reviewed"), b"", Durability::Unsynced)
     }
 
-    /// The folder that tells of servers that are added, and of tools that were approved.
+    /// Returns the directory that changes when servers are added or tools are approved.
     pub(crate) fn folder(config: &Config) -> PathBuf {
         added::folder(&config.state)
     }

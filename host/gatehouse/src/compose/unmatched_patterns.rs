@@ -1,7 +1,8 @@
-//! Warnings for patterns of presets that match no tool, or no server: usually a typo, and in `deny` one that opens tools.
+//! Warnings for preset patterns that match no tool or server. Usually they are typos, and a typo in `deny` exposes
+//! tools.
 //!
 //! A preset may exist only to be extended, so a pattern counts as unmatched if it matches in none of the presets that
-//! inherit it. A pattern that could match a tool of a server whose tools are unknown is not reported.
+//! inherit it. Patterns that could match a server with unknown tools are not reported.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use gatehouse_core::{
 
 use super::{Composition, KnownServer, PresetViews};
 
-/// Presets that extend each other are followed to this depth; configurations with circles are refused before.
+/// Limit for following `extends`. Cycles are refused earlier.
 const MAX_DEPTH: usize = 64;
 
 impl Composition {
-    /// Returns the warnings for views that are about to be served; `chosen` is what the default view shows.
+    /// Returns the warnings for views that are about to be served. `chosen` is the preset of the default view.
     pub(crate) async fn unmatched_in_views(
         &self,
         views: &PresetViews,
@@ -92,7 +93,8 @@ impl Composition {
         warnings
     }
 
-    /// Patterns of one preset that match no tool that it has, shown or behind its gates, nor one that a server could list.
+    /// Returns the patterns of one preset that match none of its tools, neither shown ones nor those that gates can
+    /// call, and that no server could match.
     async fn unmatched_in<'a>(
         &self,
         exposure: &CompiledPreset,
@@ -126,7 +128,6 @@ impl Composition {
         catalog.unmatched.iter().filter(|pattern| !may_match(pattern)).collect()
     }
 
-    /// True if a preset is another one, or extends it.
     fn inherits(&self, preset: &str, base: &str, depth: usize) -> bool {
         preset == base
             || (depth > 0
@@ -186,13 +187,12 @@ impl Composition {
     }
 }
 
-/// The preset that declares a pattern if it is among those that were built, else the one that inherits it.
+/// Returns the preset that declares a pattern if it was built, else the one that inherits it.
 fn declaring_preset(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
     let is_built = built.iter().any(|(exposure, _)| exposure.preset == declares);
     if is_built { declares.to_owned() } else { heir.to_owned() }
 }
 
-/// Patterns over tools that a preset states itself.
 fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {
     let denied = preset.deny.iter().map(|pattern| (ToolList::Deny, pattern));
     let listed = preset.listed.iter().flatten().map(|pattern| (ToolList::Listed, pattern));

@@ -1,5 +1,5 @@
-//! What gates ask for, are granted, and do not find here: said at the start, by `status` and by `doctor`, and not
-//! only by the first call that fails.
+//! Granted capabilities of gates that are not available on this host. Reported at startup, by `status` and by `doctor`,
+//! so that problems appear before a call fails.
 
 use gatehouse_core::{
     Source,
@@ -10,7 +10,6 @@ use serde_json::Map;
 use super::Composition;
 
 impl Composition {
-    /// A line for each thing that loaded gates lack.
     pub(crate) async fn unmet_grants(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         let mut models = self.granted(Capability::Models).await;
@@ -36,7 +35,7 @@ impl Composition {
         lacks
     }
 
-    /// Those with a tool that says that it reaches the open world.
+    /// Retains the gates with a tool that declares open-world access.
     async fn with_open_world_tools(&self, gates: Vec<String>) -> Vec<String> {
         let loaded = self.gates.loaded().await;
         let mut reaching = Vec::new();
@@ -50,7 +49,7 @@ impl Composition {
         reaching
     }
 
-    /// Loaded gates that ask for a capability and may use it, sorted.
+    /// Returns the loaded gates that request a capability and may use it, sorted.
     pub(super) async fn granted(&self, capability: Capability) -> Vec<String> {
         let uses = |info: &gatehouse_sandbox::GateInfo| {
             info.ask.capabilities.contains(&capability)
@@ -63,7 +62,7 @@ impl Composition {
 
 fn gates_ask(gates: &[String]) -> String {
     match gates {
-        [gate] => format!("gate {gate} asks"),
-        _ => format!("gates {} ask", gates.join(", ")),
+        [gate] => format!("gate {gate} requests"),
+        _ => format!("gates {} request", gates.join(", ")),
     }
 }

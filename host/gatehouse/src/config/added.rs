@@ -1,5 +1,5 @@
-//! Servers that were added while hosts run: `servers/added.json` in the data folder, with the keys of `[servers.NAME]`. What
-//! presets.toml declares wins, and is never changed by anybody who adds.
+//! Servers added at run time: `servers/added.json` in the data directory, with the keys of `[servers.NAME]`.
+//! Declarations in `presets.toml` take precedence and are never changed.
 
 use std::{
     collections::BTreeMap,
@@ -20,34 +20,33 @@ use serde_json::{Map, Value};
 
 use super::{Config, Env, ServerConfig, locate, lock::locked, servers};
 
-/// The most servers that are added.
 const MAX_ADDED: usize = 256;
 
-/// The file. Anything else in it is refused: no program is started by mistake.
+/// Content of the file. Unknown keys are refused, so that no program is started by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AddedFile {
     servers: BTreeMap<String, Map<String, Value>>,
 }
 
-/// The added servers of a data folder, as the configuration in force reads them.
+/// The added servers of a data directory, validated against the current configuration.
 pub(crate) struct FileServerStore {
     file: PathBuf,
     config: Mutex<Arc<Config>>,
     env: Env,
 }
 
-/// What there is of added servers.
+/// Added servers at one point in time.
 #[derive(Debug, Default)]
 pub(crate) struct AddedSnapshot {
-    /// Those that count, by name.
     pub(crate) servers: BTreeMap<String, ServerConfig>,
-    /// What keeps others from being there.
+    /// Reasons why other servers are not used.
     pub(crate) problems: Vec<String>,
 }
 
-/// Where added servers are kept, beside a file that is written anew when tools were approved, and nothing else: whoever
-/// watches it wakes for them alone.
+/// Returns the directory of the added servers.
+///
+/// Hosts watch it. It also contains a file that is rewritten when tools are approved.
 pub(crate) fn folder(state: &Path) -> PathBuf {
     state.join("servers")
 }
@@ -61,22 +60,20 @@ impl FileServerStore {
         Self { file: file(&config.state), config: Mutex::new(config), env }
     }
 
-    /// The file, for messages.
     pub(crate) fn place(&self) -> String {
         self.file.display().to_string()
     }
 
-    /// From now on another configuration says what is declared.
+    /// Replaces the configuration whose declarations take precedence.
     pub(crate) fn follow(&self, config: &Arc<Config>) {
         *lock(&self.config) = Arc::clone(config);
     }
 
-    /// The configuration that says what is declared.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&lock(&self.config))
     }
 
-    /// Those that there are. Reads a small file where there is one. Blocking.
+    /// Reads the added servers. Blocking.
     pub(crate) fn snapshot(&self) -> AddedSnapshot {
         let mut now = AddedSnapshot::default();
         let config = self.config();
@@ -90,8 +87,7 @@ impl FileServerStore {
         for (name, definition) in added.servers {
             let file = self.file.display();
             if config.servers.declared.contains_key(&name) {
-                now.problems
-                    .push(format!("{file}: server '{name}' does not count: presets.toml declares it"));
+                now.problems.push(format!("{file}: server '{name}' is ignored: presets.toml declares it"));
                 continue;
             }
             match servers::from_json(&config, &name, &definition, &self.env) {
@@ -102,14 +98,13 @@ impl FileServerStore {
         now
     }
 
-    /// Keeps a server. Blocking.
     pub(crate) fn store(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
         let checked = self.checked(name, definition)?;
         self.change(|servers| insert(servers, name, definition).map(|()| true))?;
         Ok(checked)
     }
 
-    /// Keeps all of these servers, or none. Blocking.
+    /// Stores all of these servers, or none. Blocking.
     pub(crate) fn store_all(&self, added: &BTreeMap<&str, &Map<String, Value>>) -> Result<(), Fault> {
         for (name, definition) in added {
             self.checked(name, definition)?;
@@ -126,7 +121,7 @@ impl FileServerStore {
         checked.map_err(|why| Fault::invalid(format!("{why}.")))
     }
 
-    /// Forgets a server; false where there is none of this name. Blocking.
+    /// Removes a server. Returns `false` if there was none of this name. Blocking.
     pub(crate) fn forget(&self, name: &str) -> Result<bool, Fault> {
         self.not_declared(name)?;
         self.change(|servers| Ok(servers.remove(name).is_some()))
@@ -139,17 +134,17 @@ impl FileServerStore {
         }
         let file =
             config.file.as_ref().map_or_else(|| "presets.toml".into(), |file| file.display().to_string());
-        Err(Fault::denied(format!("Server '{name}' is declared in {file}, which tools cannot change."))
-            .hint("Whoever runs the host can edit that file."))
+        Err(Fault::denied(format!("server '{name}' is declared in {file}, which tools cannot change"))
+            .hint("The host's operator can edit that file."))
     }
 
-    /// Changes the list under its lock, so that two hosts that add at once lose nothing; true where it changed.
+    /// Edits the list under its lock, so that concurrent hosts do not lose changes. Returns whether it changed.
     fn change(
         &self,
         edit: impl FnOnce(&mut BTreeMap<String, Map<String, Value>>) -> Result<bool, Fault>,
     ) -> Result<bool, Fault> {
         let failed = |error: std::io::Error| {
-            Fault::unavailable(format!("{} cannot be written: {error}.", self.file.display()))
+            Fault::unavailable(format!("{} cannot be written: {error}", self.file.display()))
         };
         let _lock = locked(&self.file).map_err(failed)?;
         let mut added = read(&self.file).map_err(|why| Fault::unavailable(format!("{why}.")))?;
@@ -168,8 +163,8 @@ fn insert(
     definition: &Map<String, Value>,
 ) -> Result<(), Fault> {
     if servers.len() >= MAX_ADDED && !servers.contains_key(name) {
-        let why = format!("There are {MAX_ADDED} added servers already, and more are not kept.");
-        return Err(Fault::exhausted(why).hint("Remove one that is not needed."));
+        let why = format!("cannot add a server: the limit of {MAX_ADDED} added servers is reached");
+        return Err(Fault::exhausted(why).hint("Remove a server that is not needed."));
     }
     servers.insert(name.to_owned(), definition.clone());
     Ok(())
@@ -185,8 +180,7 @@ fn read(file: &Path) -> Result<AddedFile, String> {
         _ => {}
     }
     let bytes = locate::read_bounded(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| format!("{shown} is damaged ({error}); mend it or take it away"))
+    serde_json::from_slice(&bytes).map_err(|error| format!("{shown} is damaged ({error}); fix or delete it"))
 }
 
 #[async_trait]
@@ -253,7 +247,7 @@ mod tests {
         let now = servers.snapshot();
         assert!(now.servers.is_empty());
         assert!(
-            now.problems[0].ends_with("server 'git' does not count: presets.toml declares it"),
+            now.problems[0].ends_with("server 'git' is ignored: presets.toml declares it"),
             "{:?}",
             now.problems
         );
@@ -267,7 +261,7 @@ mod tests {
             ("git", json!({"comand": "x"}), "unknown key 'comand'. Did you mean 'command'?"),
             ("git", json!({"command": null}), "'command' is null"),
             ("git", json!({}), "needs a command (a program) or a url"),
-            ("git", json!({"command": "x", "env": {"A": null}}), "has a null"),
+            ("git", json!({"command": "x", "env": {"A": null}}), "contains null"),
             ("git", json!({"command": "x", "args": ["y".repeat(70_000)]}), "is longer than 64 KiB"),
             ("a/b", json!({"command": "x"}), "'a/b' cannot be the name of a server"),
         ] {

@@ -1,4 +1,4 @@
-//! `[artifacts]`, checked. What an engine needs beyond presets.toml is checked when it is first needed.
+//! `[artifacts]`, validated. Further needs of an engine are checked when it is first used.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,26 +9,19 @@ use gatehouse_stores::ArtifactLimits;
 
 use super::{ConfigError, Env, IntelligenceSettings, cache, error::ConfigText, raw};
 
-/// How long artifacts are kept where nobody says otherwise.
 const TTL_HOURS: u64 = 3;
 
-/// Results that were too large to show.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ArtifactsConfig {
-    /// Who keeps them.
     pub(crate) engine: raw::ArtifactsEngine,
-    /// For how long.
     ttl: Duration,
-    /// Bytes on disk, all together.
+    /// Limit on disk for all artifacts, in bytes.
     pub(crate) cap: u64,
-    /// The database file of SQLite.
     database: PathBuf,
-    /// Addresses and accounts of servers.
     #[cfg(any(feature = "chroma", feature = "postgres"))]
     env: Env,
 }
 
-/// What an engine of artifacts needs, whole.
 pub(crate) enum ArtifactsEngineConfig {
     Sqlite {
         database: PathBuf,
@@ -61,16 +54,12 @@ impl ArtifactsConfig {
         })
     }
 
-    /// How long they are kept, and how much they may take.
     pub(crate) fn limits(&self) -> ArtifactLimits {
         let cap_setting = "max_bytes under [artifacts] in presets.toml".into();
         ArtifactLimits { ttl: self.ttl, cap: self.cap, cap_setting }
     }
 
-    /// What the engine needs.
-    ///
-    /// # Errors
-    /// Names the key or the variable that is missing or wrong.
+    /// Returns the settings of the engine. The error names the missing or invalid key or variable.
     pub(crate) fn chosen(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
         match self.engine {
             raw::ArtifactsEngine::Sqlite => {
@@ -80,10 +69,7 @@ impl ArtifactsConfig {
         }
     }
 
-    /// The server that keeps the vectors of artifacts, if one does.
-    ///
-    /// # Errors
-    /// Names the variable and what is wrong with it.
+    /// Returns the server that stores the vectors of artifacts. `None` if the variable is not set.
     #[cfg(feature = "chroma")]
     pub(crate) fn chroma(&self) -> Result<Option<gatehouse_stores::ChromaConfig>, ConfigError> {
         let parsed = self.env.chroma_url().map(gatehouse_stores::ChromaConfig::parse).transpose();

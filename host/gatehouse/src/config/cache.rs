@@ -1,14 +1,14 @@
-//! Sizes of what is kept on disk (`cache_size` under `[host]`, `max_bytes` under `[artifacts]`), checked.
+//! Disk limits (`cache_size` under `[host]`, `max_bytes` under `[artifacts]`), validated.
 
 use gatehouse_sandbox::{format_bytes, parse_bytes};
 use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText};
 
-/// What is kept where nobody says otherwise: forty interpreters, thousands of small gates, or ten thousand results.
+/// Default limit: room for forty interpreters, thousands of small gates, or ten thousand results.
 const DEFAULT_CACHE_SIZE: u64 = 1 << 30;
 
-/// Bytes to keep on disk; `key` is where they were given.
+/// Parses a limit in bytes. `key` is its name in messages.
 pub(super) fn size(
     text: &ConfigText,
     key: &str,

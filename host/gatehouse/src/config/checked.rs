@@ -1,5 +1,5 @@
-//! The configuration, checked: paths absolute, grants known, limits in range. What refers to gates'
-//! own parameters is checked where gates are loaded.
+//! The validated configuration: absolute paths, known grants, limits in range. Gates check their own parameters when
+//! they are loaded.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,78 +31,62 @@ use super::{
 };
 use crate::built_in;
 
-/// The preset that is served where nobody names one.
+/// Preset for clients that name none, if the file does not set one.
 const DEFAULT_PRESET: &str = "full";
 
-/// What presets.toml and the environment say.
+/// Validated settings from `presets.toml` and the environment.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// The file; none for the built-in copy.
+    /// `None` for the built-in copy.
     pub(crate) file: Option<PathBuf>,
-    /// How it was chosen.
     pub(crate) choice: ConfigChoice,
-    /// What the file says; none for the built-in copy.
+    /// Content of the file. `None` for the built-in copy.
     pub(crate) text: Option<String>,
-    /// Folders with gates, absolute.
     pub(crate) gate_folders: Vec<PathBuf>,
-    /// True if the file, or the built-in copy, says which folders there are.
+    /// True if `host.gates` is set.
     pub(crate) gates_named: bool,
-    /// The one among them that nobody named: it need not be there.
+    /// The default gate directory, if `host.gates` is not set. It need not exist.
     pub(crate) default_gate_folder: Option<PathBuf>,
-    /// The data folder, absolute.
     pub(crate) state: PathBuf,
-    /// What the file says it is.
+    /// The data directory that the file sets.
     pub(crate) state_in_file: Option<PathBuf>,
-    /// The folder of what can be made again, absolute.
+    /// The cache directory, absolute. Everything in it can be rebuilt.
     pub(crate) cache: PathBuf,
-    /// Bytes of compiled gates to keep there.
+    /// Limit for compiled gates in `cache`, in bytes.
     pub(crate) cache_size: u64,
-    /// The preset for clients that name none.
     pub(crate) default_preset: String,
-    /// Serving over HTTP.
     pub(crate) http: HttpSettings,
-    /// Who answers, and who makes vectors.
     pub(crate) models: ModelsConfig,
-    /// The knowledge graph.
     pub(crate) knowledge: KnowledgeConfig,
-    /// The repositories of documents.
     pub(crate) documents: DocumentsConfig,
-    /// Results that were too large to show.
     pub(crate) artifacts: ArtifactsConfig,
-    /// What the environment says about short forms of them.
     pub(crate) intelligence: IntelligenceSettings,
-    /// How calls went.
     pub(crate) ledger: LedgerConfig,
-    /// The MCP servers behind this host.
     pub(crate) servers: ServersConfig,
-    /// Gates that the file has a block for, and shipped ones.
+    /// Gates with a block in the file, and shipped ones.
     pub(crate) gates: BTreeMap<String, GateConfig>,
-    /// Presets by name: those of the file, and shipped ones of other names.
+    /// Presets by name: those of the file, and shipped ones with other names.
     pub(crate) presets: BTreeMap<String, Preset>,
-    /// Names of the presets that the file itself has. Empty for the built-in copy.
+    /// Names of the presets in the file. Empty for the built-in copy.
     pub(super) own_presets: BTreeSet<String>,
-    /// True if the file says which preset is the default.
+    /// True if `host.default_preset` is set.
     pub(super) default_named: bool,
-    /// Files whose text stands in parameters of presets.
+    /// Files whose text is inserted into preset parameters.
     pub(crate) inserted: ParamFiles,
 }
 
-/// One gate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GateConfig {
-    /// Its file, where the configuration names one; absolute.
+    /// Path of the component, absolute. `None` if the configuration does not name one.
     pub(crate) component: Option<PathBuf>,
-    /// Where that file is installed from, if from a registry.
     pub(crate) origin: Option<OciReference>,
-    /// Grants, limits, pin.
     pub(crate) settings: GateSettings,
-    /// True if the file has no block for it, and the shipped one counts. It is for the shipped component alone.
+    /// True for shipped settings, which apply only to the shipped component.
     pub(crate) shipped: bool,
 }
 
 impl Config {
-    /// Checks a text that was read; `gates` is what the command line says,
-    /// and `state` the data folder that is in use already.
+    /// Validates `text`. `gates` overrides the gate directories, `state` the data directory.
     pub(crate) fn from_text(
         text: &ConfigText,
         gates: Option<&Path>,
@@ -116,17 +100,16 @@ impl Config {
         Ok(config)
     }
 
-    /// The folder that gates can be put into: the first one that is not the binary's own.
+    /// Returns the first gate directory that is not built in. New gates are written there.
     pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
         self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
     }
 
-    /// Without a file: no gate is granted anything.
+    /// Returns the configuration of an empty file: no gate has grants.
     pub(crate) fn bare(env: &Env) -> Result<Self, ConfigError> {
         Self::parse(&ConfigText { file: None, content: String::new() }, env)
     }
 
-    /// Checks one text.
     pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
         Self::parse_with(text, None, env)
     }
@@ -134,7 +117,7 @@ impl Config {
     fn parse_with(text: &ConfigText, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         nesting::check(text)?;
         let raw: raw::RawConfig = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
-        // Paths in the file are relative to the file; the built-in copy lives in the data folder.
+        // Paths are relative to the file. For the built-in copy, they are relative to the data directory.
         let base = match &text.file {
             Some(file) => file.parent().unwrap_or(Path::new("/")).to_path_buf(),
             None => locate::data_home(),
@@ -275,17 +258,17 @@ mod tests {
             error("[gates.kg]\ngrants = [\"knowlege\"]")
                 .starts_with("/etc/gh/presets.toml:2:11: unknown grant 'knowlege'")
         );
-        assert!(error("[gates.kg]\nlimits = { time = \"soon\" }").contains(":2:19: 'soon' is not a time"));
+        assert!(error("[gates.kg]\nlimits = { time = \"soon\" }").contains(":2:19: invalid duration 'soon'"));
         assert!(error("[gates.kg]\nsha256 = \"abc\"").contains(":2:10: 'abc' is not a SHA-256"));
         assert!(error("[knowledge]\nengine = \"sqlit\"").contains("Did you mean 'sqlite'?"));
         assert!(error("[presets.a]\ntop_k = 5").contains(":2:1: unknown key 'top_k'"));
         assert!(
             error("[presets.a]\nextends = [\"b\"]\n[presets.b]\nextends = [\"a\"]")
-                .contains("circle: a -> b -> a")
+                .contains("cycle: a -> b -> a")
         );
         assert!(
             error("[host]\ndefault_preset = \"ful\"\n[presets.full]")
-                .contains(":2:18: Unknown preset 'ful'. Did you mean 'full'?")
+                .contains(":2:18: unknown preset 'ful'. Did you mean 'full'?")
         );
         assert!(error("x = [").starts_with("/etc/gh/presets.toml:1:"));
         assert!(error("[presets.a]\ngates = 5").contains(":2:9:"));

@@ -1,4 +1,4 @@
-//! Where a gate's component is: a file beside presets.toml, or one that came from a registry.
+//! Locations of gate components: a local file, or one installed from a registry.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,21 @@ use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText};
 
-/// Whether a text is a SHA-256 in hexadecimal.
 pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A gate's component, as presets.toml names it.
 #[derive(Debug, Default)]
 pub(crate) struct ComponentSource {
-    /// Its file; absolute.
     pub(crate) component: Option<PathBuf>,
-    /// Where that file is installed from, if from a registry.
     pub(crate) origin: Option<OciReference>,
 }
 
 impl ComponentSource {
-    /// A reference must say by digest what it means, and `sha256` which file that is: so nothing that a
-    /// registry does later changes what is served.
+    /// Resolves the `component` key of a gate.
+    ///
+    /// A registry reference needs a digest, and `sha256` pins the file, so that later changes in the registry cannot
+    /// change the gate.
     pub(crate) fn from_raw(
         text: &ConfigText,
         base: &Path,
@@ -39,24 +37,24 @@ impl ComponentSource {
         let origin: OciReference = named.get_ref().parse().map_err(|error| bad(format!("{error}")))?;
         if origin.digest.is_none() {
             return Err(bad(format!(
-                "'{origin}' has no digest, so it may mean another gate tomorrow; `gatehouse gates add {origin}` writes it with its digest"
+                "'{origin}' has no digest, so its content can change; run `gatehouse gates add {origin}` to write it \
+                with its digest"
             )));
         }
         let Some(sha256) = sha256 else {
             return Err(bad(format!(
-                "a component from a registry needs sha256 beside it; `gatehouse gates add {origin}` writes both"
+                "a component from a registry needs sha256; run `gatehouse gates add {origin}` to write both"
             )));
         };
         Ok(Self { component: Some(installed(state, sha256.get_ref())), origin: Some(origin) })
     }
 }
 
-/// Where a component from a registry is kept: by its content, in the data folder.
+/// Returns the path of an installed component. Files in the data directory are named by content.
 pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
     state.join("components").join(format!("{}.wasm", sha256.to_ascii_lowercase()))
 }
 
-/// What to say where that file is missing.
 pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
     let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
     format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
@@ -90,6 +88,6 @@ mod tests {
         let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io/a:1\"").map(|_| ()).expect_err("refused");
         assert!(error.contains(":2:13: 'oci://ghcr.io/a:1' has no digest"), "{error}");
         let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io\"").map(|_| ()).expect_err("refused");
-        assert!(error.contains(":2:13: 'oci://ghcr.io' is no reference"), "{error}");
+        assert!(error.contains(":2:13: invalid reference 'oci://ghcr.io'"), "{error}");
     }
 }

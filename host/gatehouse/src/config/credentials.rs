@@ -1,4 +1,4 @@
-//! Credentials that are in the clear: in a value under a name, in the arguments of a program, in a URL.
+//! Detection of literal credentials in named values, program arguments and URLs.
 
 use std::ops::Range;
 
@@ -7,24 +7,22 @@ use gatehouse_core::http::{
     secret::{is_secret_name, is_token},
 };
 
-/// Minimum length of a credential that only its name shows; a shorter value is a switch.
+/// Minimum length of a credential that is recognized only by its name. Shorter values are switches.
 const MIN_LENGTH: usize = 8;
 
-/// Minimum length of a password in a URL; a shorter one hides nothing, and is found in other words by chance.
+/// Minimum length of a password in a URL. Redacting a shorter one would hit other words by chance.
 const MIN_PASSWORD: usize = 4;
 
-/// Schemes of an `Authorization` header.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
 
 /// Options whose value is a header.
 const HEADER_OPTIONS: [&str; 3] = ["-H", "--header", "--headers"];
 
-/// A credential in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CredentialSpan {
-    /// Bytes of the text that are the credential, without a scheme such as `Bearer`.
+    /// Bytes of the credential, without a scheme such as `Bearer`.
     pub(crate) range: Range<usize>,
-    /// Name that it has there: of a header, a variable, an option or a parameter. `None` if only its form shows it.
+    /// Name of the header, variable, option or parameter. `None` if only the form of the value gives it away.
     pub(crate) name: Option<String>,
 }
 
@@ -35,7 +33,7 @@ impl CredentialSpan {
     }
 }
 
-/// Finds the credential that is the value of a header or a variable.
+/// Finds the credential in the value of a header or variable.
 pub(crate) fn in_value(name: &str, text: &str) -> Option<CredentialSpan> {
     let start = scheme(text).map_or(0, str::len);
     let value = text.get(start..)?;
@@ -45,7 +43,7 @@ pub(crate) fn in_value(name: &str, text: &str) -> Option<CredentialSpan> {
     found.then_some(CredentialSpan { range: start..text.len(), name })
 }
 
-/// Finds credentials among the parameters and the parts of the path of a URL.
+/// Finds credentials in the query parameters and path segments of a URL.
 pub(crate) fn in_url(url: &str) -> Vec<CredentialSpan> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -59,7 +57,6 @@ pub(crate) fn in_url(url: &str) -> Vec<CredentialSpan> {
     found
 }
 
-/// Finds credentials in each of a program's arguments.
 pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<CredentialSpan>> {
     let mut option = "";
     let found = args.iter().map(|arg| {
@@ -71,14 +68,14 @@ pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<CredentialSpan>> {
     found.collect()
 }
 
-/// Finds credentials in one argument, which follows this option.
+/// Finds credentials in one argument that follows `option`.
 fn in_arg(option: &str, arg: &str) -> Vec<CredentialSpan> {
     if let (Some((option, value)), true) = (arg.split_once('='), arg.starts_with('-')) {
         let start = option.len() + 1;
         return in_option(option, value).into_iter().map(|found| found.shifted(start)).collect();
     }
     if arg.starts_with('-') && !option.is_empty() {
-        // The option has no value, and this is the next one.
+        // `option` has no value; this argument is the next option.
         return in_option("", arg);
     }
     in_option(option, arg)
@@ -93,7 +90,7 @@ fn in_option(option: &str, value: &str) -> Vec<CredentialSpan> {
             return found;
         }
     }
-    // `-e NAME=VALUE`, as docker has it.
+    // `-e NAME=VALUE`, as in docker.
     if let Some((name, value)) = value.split_once('=').filter(|(name, _)| is_variable(name)) {
         return in_value(name, value).map(|found| found.shifted(name.len() + 1)).into_iter().collect();
     }
@@ -106,14 +103,14 @@ fn in_option(option: &str, value: &str) -> Vec<CredentialSpan> {
     in_value(option, value).into_iter().collect()
 }
 
-/// Name of a header that is written `Name: value`, and the credential in its value.
+/// Splits a header `Name: value`, and finds the credential in its value.
 fn in_header(text: &str) -> Option<(&str, Option<CredentialSpan>)> {
     let (name, value) = text.split_once(':').filter(|(name, _)| header::is_name(name))?;
     let start = text.len() - value.trim_start().len();
     Some((name, in_value(name, value.trim_start()).map(|found| found.shifted(start))))
 }
 
-/// Finds the password in `user:password@host/…`, or a token in the place of the user.
+/// Finds the password in `user:password@host/…`, or a token in place of the user name.
 fn password(rest: &str) -> Option<CredentialSpan> {
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
@@ -123,18 +120,17 @@ fn password(rest: &str) -> Option<CredentialSpan> {
     found.then(|| CredentialSpan { range: start..user.len(), name: Some("password".into()) })
 }
 
-/// The scheme that a header's value begins with, and the space after it.
+/// Returns the authorization scheme that a value starts with, including the space.
 fn scheme(text: &str) -> Option<&str> {
     let begins = |scheme: &&str| text.get(..scheme.len()).filter(|begin| begin.eq_ignore_ascii_case(scheme));
     SCHEMES.iter().find_map(begins)
 }
 
-/// True if a value is not filled in from the environment.
+/// Returns whether a value contains no environment placeholder.
 fn is_literal(value: &str) -> bool {
     !value.contains("${")
 }
 
-/// True if a text can name a variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(letter)
@@ -144,7 +140,6 @@ pub(crate) fn is_variable(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The arguments with what was found in brackets.
     fn marked(args: &[&str]) -> Vec<String> {
         let mark = |(arg, found): (&&str, Vec<CredentialSpan>)| {
             let mut text = (*arg).to_owned();

@@ -1,5 +1,4 @@
-//! Credentials that `docker login` and its like left in `~/.docker/config.json`. Only those that stand
-//! there themselves: programs that keep them elsewhere (credential helpers) are not started.
+//! Registry credentials that `docker login` stored in `~/.docker/config.json`. Credential helpers are not run.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +13,10 @@ use serde::Deserialize;
 
 use super::{ConfigError, locate};
 
-/// Real ones have a few hundred bytes.
+/// Maximum size of the file. Real ones have a few hundred bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The name under which Docker keeps the credentials for docker.io.
+/// docker.io and its key in the file.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "index.docker.io");
 
 #[derive(Default, Deserialize)]
@@ -33,7 +32,6 @@ struct RegistryLogin {
     password: Option<String>,
 }
 
-/// The credentials for a registry, if the file has any.
 pub(crate) fn credentials(registry: &str) -> Result<Option<Credentials>, ConfigError> {
     let Some(home) = locate::home() else { return Ok(None) };
     read(&home.join(".docker/config.json"), registry)
@@ -42,18 +40,18 @@ pub(crate) fn credentials(registry: &str) -> Result<Option<Credentials>, ConfigE
 fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError> {
     let bad = |what: &str| ConfigError {
         place: path.display().to_string(),
-        message: format!("{what}; mend it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
+        message: format!("{what}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
     };
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)) {
-        Ok(_) if bytes.len() as u64 > MAX_FILE => return Err(bad("is too large to be what it should be")),
+        Ok(_) if bytes.len() as u64 > MAX_FILE => return Err(bad("is larger than 1 MiB")),
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(bad(&format!("cannot be read: {error}"))),
     }
-    // What the parser quotes could be a password.
+    // The parser's message could quote a password.
     let content: DockerConfig =
-        serde_json::from_slice(&bytes).map_err(|_| bad("is not what Docker writes"))?;
+        serde_json::from_slice(&bytes).map_err(|_| bad("is not a valid Docker configuration"))?;
     let login = content.auths.into_iter().find(|(key, _)| is_for(key, registry)).map(|(_, login)| login);
     let Some(login) = login else { return Ok(None) };
     if let (Some(user), Some(password)) = (login.username, login.password) {
@@ -66,7 +64,7 @@ fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError>
     Ok(Some(Credentials { user: user.into(), password: password.into() }))
 }
 
-/// Keys are hosts, with a port if there is one; old ones are addresses with a path.
+/// Compares a key of `auths`: a host with an optional port, or a URL in old files.
 fn is_for(key: &str, registry: &str) -> bool {
     let host = key.trim_start_matches("https://").trim_start_matches("http://");
     let host = host.split('/').next().unwrap_or(host);

@@ -1,23 +1,17 @@
-//! Where the documents are, checked. What an engine needs beyond presets.toml is checked when it is first needed.
+//! `[documents]`, validated. Further needs of an engine are checked when it is first used.
 
 use std::path::{Path, PathBuf};
 
 use super::{ConfigError, Env, raw};
 
-/// The repositories of documents.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DocumentsConfig {
-    /// Who keeps them.
     pub(crate) engine: raw::DocumentsEngine,
-    /// Whose tables they are in.
     tables: raw::TableOwner,
-    /// The database file of SQLite.
     database: PathBuf,
-    /// Address and account of the server.
     env: Env,
 }
 
-/// What an engine of documents needs, whole.
 pub(crate) enum DocumentsEngineConfig {
     Sqlite {
         database: PathBuf,
@@ -35,15 +29,12 @@ impl DocumentsConfig {
         Self { engine, tables, database: state.join("documents.db"), env: env.clone() }
     }
 
-    /// What the engine needs.
-    ///
-    /// # Errors
-    /// Names the key or the variable that is missing or wrong.
+    /// Returns the settings of the engine. The error names the missing or invalid key or variable.
     pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
         match (self.engine, self.tables) {
             (raw::DocumentsEngine::Sqlite, raw::TableOwner::Existing) => Err(config_error(
                 "documents.tables",
-                "\"existing\" goes with the engine 'postgres' only; a file of SQLite is Gatehouse's own",
+                "\"existing\" requires the engine 'postgres'; Gatehouse owns the tables of an SQLite file",
             )),
             (raw::DocumentsEngine::Sqlite, _) => {
                 Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
@@ -99,7 +90,7 @@ mod tests {
     fn what_is_missing_is_named() {
         assert_eq!(error("", Env::default()), "");
         let existing = "[documents]\ntables = \"existing\"";
-        assert!(error(existing, Env::default()).starts_with("documents.tables: \"existing\" goes with"));
+        assert!(error(existing, Env::default()).starts_with("documents.tables: \"existing\" requires"));
     }
 
     #[cfg(feature = "postgres")]

@@ -1,4 +1,4 @@
-//! Changes presets.toml for a command, and nothing in it but what the command is about.
+//! Edits of `presets.toml` by commands. Formatting and unrelated content stay unchanged.
 
 mod gates;
 mod servers;
@@ -12,13 +12,13 @@ use super::{Config, ConfigError, Env, error::ConfigText};
 pub(crate) use gates::remove_gate;
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
-/// A change of presets.toml that is known to do, and not made yet.
+/// A validated change of `presets.toml` that is not yet written.
 pub(crate) struct ConfigEdit<'a> {
     text: &'a ConfigText,
     content: String,
 }
 
-/// Says where a gate's component is, and which file that is. The result must be a configuration that says so.
+/// Sets the component of a gate and its digest. Fails if the result is not a valid configuration with that digest.
 pub(crate) fn set_component<'a>(
     text: &'a ConfigText,
     gate: &str,
@@ -28,22 +28,25 @@ pub(crate) fn set_component<'a>(
 ) -> Result<ConfigEdit<'a>, ConfigError> {
     let content = with_component(&text.content, gate, component, sha256).map_err(|why| text.error(why))?;
     let changed = ConfigText { file: text.file.clone(), content };
-    let checked = Config::parse(&changed, env)
-        .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
+    let checked = Config::parse(&changed, env).map_err(|error| {
+        text.error(format!("was not changed, because the result would be invalid: {error}"))
+    })?;
     let says_so = checked.gates.get(gate).is_some_and(|gate| gate.settings.sha256.as_deref() == Some(sha256));
     if !says_so {
-        return Err(text.error(format!("was not changed: its shape leaves no place for [gates.{gate}]")));
+        return Err(
+            text.error(format!("was not changed: its structure does not allow adding [gates.{gate}]"))
+        );
     }
     Ok(ConfigEdit { text, content: changed.content })
 }
 
 impl ConfigEdit<'_> {
-    /// Whether there is anything to change.
+    /// Returns whether the edit changes the file.
     pub(crate) fn is_one(&self) -> bool {
         self.content != self.text.content
     }
 
-    /// Replaces the file as a whole; what a link to it leads to, not the link. Gives what it says now.
+    /// Replaces the file atomically and returns its new content. If the path is a link, replaces its target.
     pub(crate) fn write(self) -> Result<String, ConfigError> {
         let Self { text, content } = &self;
         if !self.is_one() {
@@ -53,16 +56,15 @@ impl ConfigEdit<'_> {
             text.file.as_ref().ok_or_else(|| text.error("is part of the program and cannot be changed"))?;
         let failed = |error: std::io::Error| text.error(format!("cannot be written: {error}"));
         if fs::read(file).map_err(failed)? != text.content.as_bytes() {
-            return Err(text.error("has changed meanwhile and was left alone; run the command again"));
+            return Err(text.error("was changed by another program; run the command again"));
         }
-        // Commands that were killed left their temporary files.
+        // Remove temporary files of commands that were killed.
         file.parent().map(sweep);
         write_atomic(file, content.as_bytes()).map_err(failed)?;
         Ok(self.content)
     }
 }
 
-/// The text with these two keys in the gate's block.
 fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
     let gates = document.entry("gates").or_insert_with(|| {
@@ -83,7 +85,7 @@ fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Resu
     Ok(document.to_string())
 }
 
-/// Sets a key; one that is there keeps its place and the comment behind it.
+/// Sets a key. An existing key keeps its place and comment.
 fn set(block: &mut dyn TableLike, key: &str, text: &str) {
     match block.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) if old.as_str() == Some(text) => {}

@@ -1,5 +1,6 @@
-//! Parameters of gates whose value stands in a file: `{"$file" = "scripts/report.ts"}` is the file's text. It lies beside
-//! presets.toml or below, and is followed like it.
+//! Gate parameters that are read from a file: `{"$file" = "scripts/report.ts"}` is replaced by the file's text.
+//!
+//! The file must be in the directory of `presets.toml` or below. The host reloads when it changes.
 
 use std::{
     collections::BTreeMap,
@@ -10,19 +11,17 @@ use std::{
 use gatehouse_core::names::quoted;
 use serde_json::{Map, Value};
 
-/// The key whose value is a path.
 const KEY: &str = "$file";
 
-/// The most bytes of a file.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// How deep parameters are looked into.
+/// Depth to which parameters are searched for files.
 const MAX_DEPTH: usize = 16;
 
-/// Files whose text stands in parameters, with the text.
+/// Files inserted into parameters, with their text.
 pub(crate) type ParamFiles = BTreeMap<PathBuf, String>;
 
-/// Puts the text of files in their places. The error is a sentence that names the file.
+/// Replaces each `$file` object with the text of its file. The error names the file.
 pub(super) fn insert(
     params: &mut Map<String, Value>,
     base: Option<&Path>,
@@ -43,7 +42,7 @@ fn insert_within(
     match value {
         Value::Object(object) if object.contains_key(KEY) => {
             let (Some(path), 1) = (object[KEY].as_str(), object.len()) else {
-                return Err(format!("{{\"{KEY}\" = \"…\"}} has a path and nothing else"));
+                return Err(format!("expected {{\"{KEY}\" = \"PATH\"}} without other keys"));
             };
             let text = read(path, base, inserted)?;
             *value = text.into();
@@ -61,30 +60,30 @@ fn insert_within(
 
 fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<String, String> {
     let wrong = |why: &str| format!("{KEY} '{}': {why}", quoted(path, 200));
-    let base = base.ok_or_else(|| wrong("the built-in presets.toml has no folder of its own"))?;
+    let base = base.ok_or_else(|| wrong("the built-in presets.toml has no directory"))?;
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Err(wrong("a path is relative to the folder of presets.toml and leads down"));
+        return Err(wrong("the path must be relative and inside the directory of presets.toml"));
     }
     let file = base.join(path);
     let failed = |error: std::io::Error| wrong(&format!("cannot be read: {error}"));
-    // Links may lead from one place to another, but not out of the folder.
+    // Links may point to other places in the directory, but not outside it.
     let (real, folder) = (file.canonicalize().map_err(failed)?, base.canonicalize().map_err(failed)?);
     if !real.starts_with(&folder) {
-        return Err(wrong("it leads out of the folder of presets.toml"));
+        return Err(wrong("it is outside the directory of presets.toml"));
     }
     let about = fs::metadata(&real).map_err(failed)?;
     if !about.is_file() {
-        return Err(wrong("it is no file"));
+        return Err(wrong("it is not a regular file"));
     }
     if about.len() > MAX_FILE_BYTES {
-        return Err(wrong(&format!("it has {} bytes, the most is {MAX_FILE_BYTES}", about.len())));
+        return Err(wrong(&format!("it has {} bytes; the limit is {MAX_FILE_BYTES}", about.len())));
     }
     let text = String::from_utf8(fs::read(&real).map_err(failed)?).map_err(|_| wrong("it is not UTF-8"))?;
     inserted.insert(real, text.clone());
     Ok(text)
 }
 
-/// Whether one of the files says something else by now, or is gone.
+/// Returns whether one of the files was changed or removed.
 pub(crate) fn changed(inserted: &ParamFiles) -> bool {
     inserted.iter().any(|(file, text)| {
         let same_length =
@@ -137,21 +136,21 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, base.join("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .expect("a FIFO");
         for (path, why) in [
-            ("../secret", "leads down"),
-            ("/etc/passwd", "leads down"),
-            ("sub/../../secret", "leads down"),
-            ("link", "leads out of the folder"),
+            ("../secret", "relative and inside"),
+            ("/etc/passwd", "relative and inside"),
+            ("sub/../../secret", "relative and inside"),
+            ("link", "outside the directory"),
             ("nowhere", "cannot be read: "),
-            ("sub", "it is no file"),
-            ("fifo", "it is no file"),
+            ("sub", "it is not a regular file"),
+            ("fifo", "it is not a regular file"),
             ("binary", "it is not UTF-8"),
-            ("large", "the most is 262144"),
+            ("large", "the limit is 262144"),
         ] {
             let told = inserted(json!({"a": {"$file": path}}), Some(&base)).expect_err(path);
             assert!(told.contains(why) && told.contains(path), "{told}");
         }
         let told = inserted(json!({"a": {"$file": "x", "b": 1}}), Some(&base)).expect_err("more than a path");
-        assert!(told.contains("nothing else"), "{told}");
+        assert!(told.contains("without other keys"), "{told}");
         assert!(inserted(json!({"a": {"$file": "x"}}), None).expect_err("no folder").contains("built-in"));
     }
 }

@@ -1,4 +1,4 @@
-//! `[gates.<name>.folders]`, checked: which folders of the machine a gate sees, and as what.
+//! `[gates.<name>.folders]`, validated: the directories that a gate can see.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -8,8 +8,9 @@ use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText, raw};
 
-/// The folders of one gate, sorted by what the gate calls them. `base` is what paths are relative to,
-/// `state` the data folder, where private folders are.
+/// Validates the directories of one gate, sorted by guest path.
+///
+/// Paths are relative to `base`; private directories are in `state`, the data directory.
 pub(super) fn checked(
     text: &ConfigText,
     base: &Path,
@@ -23,17 +24,17 @@ pub(super) fn checked(
         let guest = name.get_ref().as_str();
         let Some(parts) = parts(guest) else {
             return Err(bad(format!(
-                "'{}' is not what a gate can call a folder; write for example \"/data\": names of A-Z a-z 0-9 _ - ., each after a /",
+                "invalid folder name '{}'; write for example \"/data\": names of A-Z a-z 0-9 _ - ., each after a /",
                 quoted(guest, 80)
             )));
         };
-        // A gate that can write to the outer one could put another folder in the place of the inner one.
+        // A gate that can write to the outer directory could replace the inner one.
         if let Some(other) = folders.iter().find(|other| nested(&other.guest, guest)) {
-            return Err(bad(format!("'{guest}' and '{}' lie in each other", other.guest)));
+            return Err(bad(format!("'{guest}' and '{}' overlap: one is inside the other", other.guest)));
         }
         let (host, private) = match (folder.path, folder.private) {
             (Some(path), false) => (base.join(path), false),
-            // The gate's name was checked before: it leads nowhere else.
+            // The gate's name is already validated, so the path cannot escape.
             (None, true) => {
                 (parts.iter().fold(state.join("gates").join(gate), |path, part| path.join(part)), true)
             }
@@ -44,7 +45,7 @@ pub(super) fn checked(
     Ok(folders)
 }
 
-/// The names in `/a/b`, if they are plain ones.
+/// Splits `/a/b` into names. `None` if the path is relative or a name is not plain.
 fn parts(guest: &str) -> Option<Vec<&str>> {
     let parts: Vec<&str> = guest.strip_prefix('/')?.split('/').collect();
     let plain = |part: &&str| {

@@ -1,5 +1,6 @@
-//! `[gates.<name>.http]`: whom a gate may ask, and the headers that the host adds. A variable that is not
-//! set is no error here: it would keep every other gate from working.
+//! `[gates.<name>.http]`: hosts that a gate may contact, and headers that the host adds.
+//!
+//! An unset variable is not an error here, because it would disable all other gates too.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,6 @@ use toml::Spanned;
 
 use super::{ConfigError, Env, error::ConfigText, raw::HttpHost};
 
-/// The rules of one gate.
 pub(super) fn rules(
     text: &ConfigText,
     gate: &str,
@@ -23,18 +23,18 @@ pub(super) fn rules(
     for (name, host) in block {
         let key = HostPattern::parse(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
         if rules.iter().any(|rule| rule.key == key) {
-            let why = format!("'{}' names {key}, which another line names too", quoted(name.get_ref(), 100));
+            let why =
+                format!("'{}' repeats {key}, which another line already names", quoted(name.get_ref(), 100));
             return Err(text.error_at(name.span(), why));
         }
         let mut headers = Vec::new();
         for (name, value) in &host.headers {
             let shown = quoted(name.get_ref(), 64);
             if !header::is_name(name.get_ref()) {
-                return Err(text.error_at(name.span(), format!("'{shown}' is not the name of a header")));
+                return Err(text.error_at(name.span(), format!("'{shown}' is not a valid header name")));
             }
             if header::is_framing(name.get_ref()) {
-                let why =
-                    format!("header '{shown}' says how the message is sent, which only the client knows");
+                let why = format!("header '{shown}' is set by the HTTP client and cannot be configured");
                 return Err(text.error_at(name.span(), why));
             }
             let template =
@@ -56,7 +56,7 @@ mod tests {
 
     fn rules(content: &str) -> Result<HttpRules, String> {
         let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-        // A variable of the list stands for any: the environment of a test is not its own.
+        // A variable of the list: tests cannot set others in the process environment.
         let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
         let config = Config::parse(&text, &env).map_err(|error| error.to_string())?;
         let rules = config.gates["weather"].settings.http.clone().ok_or("no block")?;
@@ -89,21 +89,22 @@ mod tests {
     #[test]
     fn every_mistake_has_its_place() {
         assert!(
-            error("\"*\" = {}").starts_with("/etc/gh/presets.toml:2:1: '*' has a star"),
+            error("\"*\" = {}").starts_with("/etc/gh/presets.toml:2:1: '*' has a `*`"),
             "{}",
             error("\"*\" = {}")
         );
         assert!(error("\"a.example/x\" = {}").contains(":2:1: 'a.example/x' is not a host"));
         let twice = error("\"a.example\" = {}\n\"A.example.\" = {}");
-        assert!(twice.contains("names a.example, which another line names too"), "{twice}");
+        assert!(twice.contains("repeats a.example, which another line already names"), "{twice}");
         let unknown = error("\"a.example\" = { header = {} }");
         assert!(unknown.contains(":2:17: unknown key 'header'. Did you mean 'headers'?"), "{unknown}");
         assert!(
-            error("\"a.example\" = { headers = { Host = \"x\" } }").contains(":2:29: header 'Host' says how")
+            error("\"a.example\" = { headers = { Host = \"x\" } }")
+                .contains(":2:29: header 'Host' is set by")
         );
         assert!(
             error("\"a.example\" = { headers = { \"a b\" = \"x\" } }")
-                .contains(":2:29: 'a b' is not the name")
+                .contains(":2:29: 'a b' is not a valid")
         );
         assert!(error("\"a.example\" = { headers = { A = \"${\" } }").contains(":2:33: '${' is not closed"));
         let grants = super::super::checked::Config::parse(

@@ -1,5 +1,4 @@
-//! `[http]`: serving over HTTP. How many connections there may be follows the limit on open files, unless the
-//! operator says so: what they leave is for databases, gates' files and reloads.
+//! `[http]`, validated. The default number of connections reserves descriptors for databases, gates' files and reloads.
 
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
@@ -7,13 +6,12 @@ use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText, raw::HttpServer};
 
-/// Descriptors that connections leave for everything else.
+/// Descriptors reserved for everything but connections.
 const RESERVED_DESCRIPTORS: u64 = 256;
 
-/// The fewest connections, however low the limit is.
+/// Minimum of the default, even if the open-file limit is lower.
 const MIN_CONNECTIONS: u64 = 8;
 
-/// The settings; an error points to the value.
 pub(super) fn checked(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
     let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
@@ -49,14 +47,14 @@ fn all<T>(
     given.iter().map(read).collect()
 }
 
-/// How many connections so many descriptors allow: half of few, all but some of many.
+/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one.
 fn connections(open_files: Option<u64>) -> usize {
     let left = |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
     let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
     left.min(MAX_CONNECTIONS)
 }
 
-/// How many descriptors this process may have; none where there is no limit.
+/// Returns the open-file limit of this process. `None` if it is unlimited.
 #[cfg(unix)]
 fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
@@ -106,10 +104,10 @@ mod tests {
     #[test]
     fn every_mistake_has_its_place() {
         let error = |block: &str| settings(block).expect_err("refused");
-        assert!(error("allowed_hosts = [\"a/b\"]").contains(":2:18: 'a/b' is not a host"));
-        assert!(error("allowed_origins = [\"*\"]").contains(":2:20: '*' is not an origin"));
+        assert!(error("allowed_hosts = [\"a/b\"]").contains(":2:18: invalid host 'a/b'"));
+        assert!(error("allowed_origins = [\"*\"]").contains(":2:20: invalid origin '*'"));
         assert!(error("connections = 2").contains(":2:15: connections must be 8 to 65536"));
         assert!(error("body_timeout = \"1 ms\"").contains(":2:16: body_timeout must be 100 ms to 600 s"));
-        assert!(error("write_timeout = \"soon\"").contains(":2:17: 'soon' is not a time"));
+        assert!(error("write_timeout = \"soon\"").contains(":2:17: invalid duration 'soon'"));
     }
 }

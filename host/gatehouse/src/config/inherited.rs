@@ -1,6 +1,7 @@
-//! The part of the host's environment that a server started as a program gets in addition to the variables of its
-//! definition: the basics of a session, and the settings that package runners need to reach their registries. A variable
-//! that looks like a credential is withheld: a server gets it only if its definition names it.
+//! Variables that a server started as a program inherits, in addition to those of its definition: session basics, and
+//! what package runners need to access their registries.
+//!
+//! Variables that look like credentials are withheld unless the definition names them.
 
 use std::ffi::OsString;
 
@@ -9,7 +10,6 @@ use gatehouse_wire::downstream::{InheritedEnv, WithheldVariable};
 
 use super::credentials;
 
-/// Variables of the session: where programs and their own files are, who runs them, and in which language they speak.
 const SESSION: [&str; 12] = [
     "PATH",
     "HOME",
@@ -25,7 +25,7 @@ const SESSION: [&str; 12] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// Variables of the network: certificate authorities and proxies. Programs read proxies in either case.
+/// Network variables: certificate authorities and proxies. Programs read proxies in either case.
 const NETWORK: [&str; 13] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -42,11 +42,9 @@ const NETWORK: [&str; 13] = [
     "no_proxy",
 ];
 
-/// Reason to withhold a variable.
 const CREDENTIAL_NAME: &str = "its name sounds like a credential";
 const CREDENTIAL_URL: &str = "its value looks like an address with a user name or password";
 
-/// Picks the variables that programs get, and those that are withheld, out of an environment.
 pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>) -> InheritedEnv {
     let mut inherited = InheritedEnv::default();
     for (name, value) in environment {
@@ -65,13 +63,13 @@ pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>)
     inherited
 }
 
-/// True if a variable says how packages and other hosts are reached. npm reads its settings in any case.
+/// Returns whether a variable configures the network or a package registry. npm reads its settings in any case.
 fn is_network(name: &str) -> bool {
     let starts_with_npm = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("npm_config_"));
     NETWORK.contains(&name) || name.starts_with("UV_") || name.starts_with("PIP_") || starts_with_npm
 }
 
-/// Reason to take a variable for a credential. A proxy may be written without a scheme: `user:password@proxy:3128`.
+/// Returns the reason if a variable looks like a credential. A proxy may lack a scheme: `user:password@proxy:3128`.
 fn credential(name: &str, value: &str) -> Option<&'static str> {
     if is_secret_name(name) {
         return Some(CREDENTIAL_NAME);
@@ -85,7 +83,7 @@ fn credential(name: &str, value: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The reason if the variable is withheld, an empty text if it is passed, and `None` if it is neither.
+    /// Returns the reason if the variable is withheld, an empty text if it is passed, else `None`.
     fn fate(name: &str, value: &str) -> Option<&'static str> {
         let inherited = inherited([(name.into(), value.into())].into_iter());
         match (&*inherited.passed, &*inherited.withheld) {

@@ -1,24 +1,22 @@
-//! What the environment says about short forms of large results: whether there are any, from which size on, and for how long
-//! what they stand for is kept.
+//! Environment settings for summaries of large results: whether, above which size, and how long full results are
+//! stored.
 
 use serde_json::{Map, Value, json};
 
 use super::{ConfigError, Env};
 
-/// The most hours that anything is kept that is not pinned: a year.
+/// Maximum retention of unpinned results: a year.
 const MAX_HOURS: u64 = 8_760;
 
-/// The most bytes that a result may be made to have before it is shortened.
 const MAX_THRESHOLD: u64 = 1 << 30;
 
-/// What holds for every preset.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IntelligenceSettings {
-    /// Whether replies are filtered at all.
+    /// False leaves every reply unfiltered.
     pub(crate) enabled: bool,
-    /// Bytes from which on gates shorten results, where presets do not say.
+    /// Size above which gates summarize results, if the preset does not set one.
     threshold_bytes: Option<u64>,
-    /// Hours, where presets do not say; for artifacts whatever presets.toml says.
+    /// Retention if the preset does not set one. For artifacts, overrides `presets.toml`.
     pub(crate) ttl_hours: Option<u64>,
 }
 
@@ -29,13 +27,12 @@ impl Default for IntelligenceSettings {
 }
 
 impl IntelligenceSettings {
-    /// Reads the three variables.
     pub(super) fn checked(env: &Env) -> Result<Self, ConfigError> {
         let enabled = match env.intelligence_enabled() {
             None | Some("true" | "1" | "on" | "yes") => true,
             Some("false" | "0" | "off" | "no") => false,
             Some(_) => {
-                return Err(config_error("MCP_GATEWAY_INTELLIGENCE_ENABLED", "is neither true nor false"));
+                return Err(config_error("MCP_GATEWAY_INTELLIGENCE_ENABLED", "must be true or false"));
             }
         };
         let threshold = number("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", env.summary_threshold(), |bytes| {
@@ -45,13 +42,12 @@ impl IntelligenceSettings {
         Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
     }
 
-    /// Whether it says nothing about parameters.
     pub(crate) fn adds_nothing(&self) -> bool {
         self.threshold_bytes.is_none() && self.ttl_hours.is_none()
     }
 
-    /// Adds to the parameters of a gate that filters replies what the environment says, where the gate has such a parameter
-    /// and the preset does not set it.
+    /// Adds the settings to the parameters of a filter gate, if its schema has the parameter and the preset does not
+    /// set it.
     pub(crate) fn add(&self, schema: &Map<String, Value>, params: &mut Map<String, Value>) {
         let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
         for (name, value) in [("threshold_bytes", self.threshold_bytes), ("ttl_hours", self.ttl_hours)] {
@@ -62,7 +58,6 @@ impl IntelligenceSettings {
     }
 }
 
-/// Passes a number of hours that something may be kept.
 pub(super) fn hours(hours: u64) -> Result<u64, String> {
     if (1..=MAX_HOURS).contains(&hours) { Ok(hours) } else { Err(format!("must be 1 to {MAX_HOURS}")) }
 }
@@ -94,7 +89,7 @@ mod tests {
         assert_eq!(read([]), Ok(IntelligenceSettings::default()));
         assert!(!read([("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false")]).expect("valid").enabled);
         for (variable, value, why) in [
-            ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "is neither true nor false"),
+            ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "must be true or false"),
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "2k", "is not a whole number"),
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "9999999999", "must be 0 to 1073741824"),
             ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "0", "must be 1 to 8760"),

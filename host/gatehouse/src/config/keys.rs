@@ -1,4 +1,4 @@
-//! Where the keys of a TOML text stand, also of a text with mistakes in it: for messages that point to a line.
+//! Positions of keys in a TOML text, even one with syntax errors, for messages that point to a line.
 
 use std::ops::Range;
 
@@ -8,23 +8,19 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// The most characters of a key that a message shows.
 const MAX_SHOWN_CHARS: usize = 64;
 
-/// What stands at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueLocation {
-    /// The keys that lead there from the top.
+    /// Keys from the top of the document to the value.
     pub(super) path: Vec<String>,
-    /// The value's type as TOML calls it.
     pub(super) kind: &'static str,
-    /// Whether it is an entry of the list that the path leads to.
+    /// True if it is an entry of the list at `path`.
     pub(super) in_list: bool,
-    /// The bytes of the value.
     value: Range<usize>,
 }
 
-/// The key at the end of this path, as bytes of the text; the last step may be an entry of a list.
+/// Returns the byte range of the key at the end of `path`. The last step can be a text entry of a list.
 pub(super) fn find(content: &str, path: &[&str]) -> Option<Range<usize>> {
     let (table, _) = DeTable::parse_recoverable(content);
     let (last, before) = path.split_last()?;
@@ -46,7 +42,7 @@ pub(super) fn find(content: &str, path: &[&str]) -> Option<Range<usize>> {
     }
 }
 
-/// What stands at these bytes: the smallest key or value around their beginning.
+/// Returns the smallest key or value that contains the start of `at`.
 pub(super) fn locate_value(content: &str, at: &Range<usize>) -> Option<ValueLocation> {
     let (table, _) = DeTable::parse_recoverable(content);
     let mut best: Option<(usize, ValueLocation)> = None;
@@ -61,9 +57,9 @@ pub(super) fn locate_value(content: &str, at: &Range<usize>) -> Option<ValueLoca
     best.map(|(_, spot)| spot)
 }
 
-/// Where a key stands that comes a second time at these bytes: the path to it, and the bytes of the first.
+/// Returns the path of a duplicate key, and the range of its first occurrence.
 pub(super) fn first_duplicate(content: &str, second: &Range<usize>) -> Option<(Vec<String>, Range<usize>)> {
-    // Under a name that nobody else has, the second one has a place in the tree, and so is known what it is beside.
+    // Rename the second key to a unique name: then it gets a node in the tree, which shows its path.
     let mut fresh = "second".to_owned();
     while content.contains(&fresh) {
         fresh.push('_');
@@ -78,7 +74,7 @@ pub(super) fn first_duplicate(content: &str, second: &Range<usize>) -> Option<(V
     Some((path, first))
 }
 
-/// Calls with the path, the bytes and the value of each key, of each value and of each entry of a list.
+/// Calls `found` with the path, byte range and value of each key, value and list entry.
 fn visit<'t>(
     table: &'t DeTable<'_>,
     path: &mut Vec<&'t str>,
@@ -107,18 +103,17 @@ fn visit_value<'t>(
 }
 
 impl ValueLocation {
-    /// The value as it is typed, short.
+    /// Returns the value as written, shortened for messages.
     pub(super) fn source_text(&self, content: &str) -> String {
         quoted(content.get(self.value.clone()).unwrap_or_default(), MAX_SHOWN_CHARS)
     }
 }
 
-/// Keys with points between them, as TOML writes them: what is no plain word stands in quotes.
+/// Joins keys with dots. Keys that are not bare TOML keys are quoted.
 pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     path.iter().map(|key| toml_key(key.as_ref())).collect::<Vec<_>>().join(".")
 }
 
-/// One key as TOML writes it.
 pub(crate) fn toml_key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if !key.is_empty() && key.chars().all(bare) {

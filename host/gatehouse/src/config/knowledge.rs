@@ -1,5 +1,5 @@
-//! Where the knowledge graph is, checked. What an engine needs beyond presets.toml is checked when it is first needed:
-//! gates that do without the graph serve all the same.
+//! `[knowledge]`, validated. Further needs of an engine are checked when it is first used, because other gates work
+//! without the graph.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,17 @@ use serde_json::Value;
 
 use super::{ConfigError, Env, raw};
 
-/// The knowledge graph.
 #[derive(Debug, PartialEq)]
 pub(crate) struct KnowledgeConfig {
-    /// Who keeps the pages.
     pub(crate) engine: raw::KnowledgeEngine,
-    /// Folders the tools may touch, absolute.
+    /// Absolute paths of the wiki directories that tools may access.
     pub(crate) wiki_roots: Vec<PathBuf>,
-    /// An index file, which says who keeps the pages instead.
+    /// Index file, which overrides the engine.
     pub(crate) index_file: Option<PathBuf>,
-    /// The database file of SQLite.
     database: PathBuf,
-    /// Addresses and accounts of the servers.
     env: Env,
 }
 
-/// What an engine needs, whole.
 pub(crate) enum EngineConfig {
     Sqlite {
         database: PathBuf,
@@ -38,7 +33,7 @@ pub(crate) enum EngineConfig {
 type ChosenEngine = (EngineConfig, Option<PathBuf>);
 
 impl KnowledgeConfig {
-    /// Paths are relative to the folder of the file.
+    /// Resolves paths relative to `base`, the directory of the file.
     pub(super) fn checked(raw: raw::RawKnowledge, base: &Path, state: &Path, env: &Env) -> Self {
         Self {
             engine: raw.engine,
@@ -49,15 +44,16 @@ impl KnowledgeConfig {
         }
     }
 
-    /// The engine, and the wiki that is indexed where none is named. Refuses an index file whose database is gone: an
-    /// empty new one in its place would look like an empty wiki.
+    /// Returns the engine and the default wiki directory of the index file.
+    ///
+    /// Refuses an index file whose database is missing, because a new empty database would look like an empty wiki.
     pub(crate) fn chosen(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
         let Some(path) = &self.index_file else { return Ok((self.engine_config(self.engine)?, None)) };
         let (file, _) = read_index(path)?;
         match reference(&file, "database").filter(|database| !Path::new(database).exists()) {
             Some(database) => Err(bad_index(format!(
-                "the index file '{0}' names the database '{database}', which does not exist (any more). Put it back, or \
-                 index again: `gatehouse kg index {1} --save-to {0}`",
+                "the index file '{0}' names the database '{database}', which does not exist. Restore it, or index \
+                again: `gatehouse kg index {1} --save-to {0}`",
                 path.display(),
                 file.data_source,
             ))),
@@ -65,8 +61,8 @@ impl KnowledgeConfig {
         }
     }
 
-    /// The same for a command that writes the index file again. One that cannot be used is replaced: the engine is then
-    /// that of presets.toml, and the reason comes along.
+    /// Like [`Self::chosen_to_index`], for a command that rewrites the index file. If the old file is unusable, returns
+    /// the engine of `presets.toml` and the error.
     pub(crate) fn chosen_to_replace(&self) -> Result<(ChosenEngine, Option<ConfigError>), ConfigError> {
         match self.chosen_to_index() {
             Ok(chosen) => Ok((chosen, None)),
@@ -74,13 +70,12 @@ impl KnowledgeConfig {
         }
     }
 
-    /// Whether a path is that of the index file.
     pub(crate) fn is_index_file(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
         self.index_file.as_deref().is_some_and(|file| real(file) == real(path))
     }
 
-    /// The same for indexing a folder that is named: it needs no index file, and is how a missing one is made.
+    /// Returns the engine for indexing a named directory. The index file may be missing, because indexing creates it.
     pub(crate) fn chosen_to_index(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
         let Some(path) = self.index_file.as_ref().filter(|path| path.exists()) else {
             return Ok((self.engine_config(self.engine)?, None));
@@ -89,7 +84,6 @@ impl KnowledgeConfig {
         Ok((self.engine_config(engine)?.with_index_file(&file)?, Some(file.wiki())))
     }
 
-    /// An engine that is named, whatever the configuration says.
     pub(crate) fn engine_config(&self, engine: raw::KnowledgeEngine) -> Result<EngineConfig, ConfigError> {
         match engine {
             raw::KnowledgeEngine::Sqlite => Ok(EngineConfig::Sqlite { database: self.database.clone() }),
@@ -139,7 +133,7 @@ impl KnowledgeConfig {
 }
 
 impl EngineConfig {
-    /// Where the index file was made: an index of one database is never taken for that of another.
+    /// Checks that the index file was made with this database, and applies its SQLite path.
     fn with_index_file(self, file: &IndexFile) -> Result<Self, ConfigError> {
         let (place, named, made) = match self {
             Self::Sqlite { database } => {
@@ -171,7 +165,6 @@ impl EngineConfig {
     }
 }
 
-/// The index file there, and the engine that it names.
 pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine), ConfigError> {
     let file = IndexFile::read(path).map_err(|fault| bad_index(fault.in_one_line()))?;
     let engine = match file.search_backend.as_str() {
@@ -180,7 +173,7 @@ pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine
         "weaviate-neo4j" => raw::KnowledgeEngine::WeaviateNeo4j,
         other => {
             let message =
-                format!("the index file wants the engine '{other}', which this build does not have");
+                format!("the index file requires the engine '{other}', which this build does not have");
             return Err(bad_index(message));
         }
     };
@@ -212,7 +205,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, ConfigText};
 
-    /// What is wrong with an engine under these variables; nothing where it can be used.
+    /// Returns the error of an engine under these variables, or an empty text if it is usable.
     fn error(engine: &str, variables: &[(&'static str, &str)]) -> String {
         let content = format!("[knowledge]\nengine = \"{engine}\"");
         let mut all = [("NEO4J_USER", "neo4j"); 3];

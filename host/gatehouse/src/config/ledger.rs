@@ -1,19 +1,16 @@
-//! `[ledger]`, checked: whether it is written down how calls went, and for how long single calls are kept.
+//! `[ledger]`, validated.
 
 use super::{ConfigError, error::ConfigText, raw};
 
-/// Days that single calls are kept where nobody says otherwise.
+/// Default retention of single calls, in days.
 const RETENTION_DAYS: u32 = 7;
 
-/// The most days: ten years. What single calls add up to is kept for ever anyway.
+/// Maximum retention: ten years. Daily totals are stored permanently.
 const MAX_RETENTION_DAYS: u32 = 3_650;
 
-/// How calls went.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LedgerConfig {
-    /// Whether anything is written down.
     pub(crate) enabled: bool,
-    /// How many days single calls are kept.
     pub(crate) retention_days: u32,
 }
 

@@ -1,11 +1,10 @@
-//! `[gates.<name>] limits`, checked.
+//! `[gates.<name>] limits`, validated.
 
 use gatehouse_sandbox::{LimitsError, SandboxLimits, parse_bytes, parse_duration};
 use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText, raw::RawGateLimits};
 
-/// The limits of one gate; the error points to the value.
 pub(super) fn checked(text: &ConfigText, raw: &RawGateLimits) -> Result<SandboxLimits, ConfigError> {
     let sizes: [(&str, &Option<Spanned<String>>); 5] = [
         ("memory", &raw.memory),

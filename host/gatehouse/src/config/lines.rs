@@ -1,4 +1,4 @@
-//! Which line of the file a preset has something from: its own, or one of a preset that it extends.
+//! Lines in the configuration that a message about a preset can point to: in the preset or in one that it extends.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -6,12 +6,12 @@ use gatehouse_core::{Preset, catalog::CatalogError, preset::PresetError};
 
 use super::{Config, ConfigError, error::ConfigText, keys};
 
-/// The most presets that are looked through for a line; a message without one is better than a long wait.
+/// Limit on presets searched for a line. A message without a line is better than a long wait.
 const MAX_PRESETS: usize = 64;
 
 impl Config {
-    /// A sentence about what a preset says under these keys, after the line that says so. Without a file, or where no line
-    /// does, the sentence alone.
+    /// Prefixes `why` with the location of the key in a preset or a preset it extends. Returns `why` unchanged if there
+    /// is none.
     pub(crate) fn with_line(&self, preset: &str, path: &[&str], why: String) -> String {
         let Some(content) = &self.text else { return why };
         let text = ConfigText { file: self.file.clone(), content: content.clone() };
@@ -21,7 +21,7 @@ impl Config {
         }
     }
 
-    /// A sentence about the key at this path, after its line.
+    /// Prefixes `why` with the location of the key at `path`, if there is one.
     pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
         let Some(content) = &self.text else { return why };
         let text = ConfigText { file: self.file.clone(), content: content.clone() };
@@ -31,19 +31,18 @@ impl Config {
         }
     }
 
-    /// Why a catalog of this preset cannot be built, after the line that is to blame.
     pub(crate) fn catalog_error(&self, preset: &str, error: &CatalogError) -> String {
         let path: Vec<&str> = match error {
             CatalogError::BadAlias { alias, .. } => vec!["aliases", alias],
             CatalogError::BadFilter { gate, .. } => vec!["filters", gate],
-            // About what the preset has together, and no line of it.
+            // Concerns the preset as a whole.
             _ => Vec::new(),
         };
         self.with_line(preset, &path, error.to_string())
     }
 }
 
-/// Why a preset does not compile, at the line that is to blame.
+/// Converts a preset compile error to a configuration error at the line that causes it.
 pub(super) fn does_not_compile(
     text: &ConfigText,
     presets: &BTreeMap<String, Preset>,
@@ -53,11 +52,11 @@ pub(super) fn does_not_compile(
         PresetError::Unknown { .. } => return text.error(error.to_string()),
         PresetError::UnknownBase { preset, name, .. } => (preset, vec!["extends", name], ""),
         PresetError::Cycle(circle) => match circle.as_slice() {
-            [first, second, ..] => (first, vec!["extends", second], "; take one of them out of extends"),
+            [first, second, ..] => (first, vec!["extends", second], "; remove one of them from extends"),
             _ => return text.error(error.to_string()),
         },
         PresetError::UnknownFilter { preset, gate } => {
-            (preset, vec!["filters", gate], "; write it under `gates` of the preset, or take the filter out")
+            (preset, vec!["filters", gate], "; add it under `gates` of the preset, or remove the filter")
         }
         PresetError::BadGlob { preset, list, glob, .. } => {
             (preset, list.split('.').chain([glob.as_str()]).collect(), "")
@@ -70,7 +69,7 @@ pub(super) fn does_not_compile(
     }
 }
 
-/// The preset's own line, else that of what it extends, the last first: what comes later wins.
+/// Finds the key in the preset itself, else in the presets it extends, the last one first, as in merging.
 fn line_of(
     text: &ConfigText,
     presets: &BTreeMap<String, Preset>,

@@ -1,5 +1,7 @@
-//! Where the configuration and the data are. A file that merely lies in the working folder is somebody else's
-//! until the operator names or trusts it: an agent is started inside whatever was cloned.
+//! Locations of the configuration, the data and the cache.
+//!
+//! Agents start inside cloned repositories, so a file found in the working directory is not used until the user names
+//! or trusts it.
 
 use std::{
     fmt, fs,
@@ -11,37 +13,32 @@ use etcetera::BaseStrategy;
 
 use super::{ConfigError, Env, error::ConfigText, trust::TrustedFiles};
 
-/// The shipped presets, for hosts that have no file of their own, and under the presets of a file.
+/// The shipped presets: the configuration without a file, and the base of a file.
 pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
 
-/// How the shipped presets are named where a file could be.
+/// Name that selects the shipped presets instead of a file.
 pub(crate) const BUILT_IN: &str = "built-in";
 
-/// The file that is looked for in the working folder and those above it.
 const CONFIG_FILE: &str = "presets.toml";
 
-/// What marks the top of a project: what lies above it is not ours to speak of.
 const PROJECT_MARKER: &str = ".git";
 
-/// No configuration is longer.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A configuration text, and why it is this one.
 pub(crate) struct LocatedConfig {
     pub(crate) text: ConfigText,
     pub(crate) choice: ConfigChoice,
 }
 
-/// How the configuration was chosen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigChoice {
-    /// Whether it was chosen because its content is trusted: another content is not.
+    /// True if it was chosen because its content is trusted. A change ends the trust.
     pub(crate) by_trust: bool,
-    /// The nearest file of the working folder and its project, where that is not used.
+    /// The nearest file of the project that is not used.
     pub(crate) ignored: Option<IgnoredFile>,
 }
 
-/// A file of the working folder, or of one above it, that is not used.
+/// A `presets.toml` in the working directory or above that is not used.
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoredFile {
     pub(crate) file: PathBuf,
@@ -58,9 +55,10 @@ impl fmt::Display for IgnoredFile {
     }
 }
 
-/// The file that `--config` or GATEHOUSE_CONFIG names, else the nearest trusted presets.toml of the working folder or one
-/// above it, else the one in the XDG configuration home, else the built-in copy. A file that is named must be there; one
-/// that is found must be readable.
+/// Reads the configuration: a named file, else the nearest trusted presets.toml in the working directory or above, else
+/// the one in the XDG configuration home, else the built-in copy.
+///
+/// A named file must exist; the one in the configuration home must be readable.
 pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, ConfigError> {
     if let Some(text) = explicit(named, env)? {
         return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
@@ -93,8 +91,10 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, Con
     Ok(LocatedConfig { text, choice: ConfigChoice { by_trust: false, ignored } })
 }
 
-/// The file that is named, else the trusted presets.toml of a project's folder, which is canonical, or of one above it. An
-/// untrusted one of the project is an error: a command that writes where presets.toml says must not write elsewhere.
+/// Reads the configuration for a command that writes to a project: a named file, else the nearest trusted presets.toml
+/// in `folder` (canonical) or above.
+///
+/// An untrusted file of the project is an error, so that the command does not write elsewhere.
 pub(crate) fn read_for_project(
     named: Option<&Path>,
     folder: &Path,
@@ -118,20 +118,20 @@ pub(crate) fn read_for_project(
             Err(_) => {}
         }
     }
-    let message = "the project has no presets.toml, which says where its gate goes; write one, or name a file with --config";
+    let message = "the project has no presets.toml, which sets the destination of its gate; create one, or name a \
+    file with --config";
     Err(ConfigError { place: folder.display().to_string(), message: message.into() })
 }
 
-/// The text of the file that --config or GATEHOUSE_CONFIG names. `None` if neither is set.
 fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<ConfigText>, ConfigError> {
     match (named, env.config()) {
         (Some(path), _) => read_named(path, "").map(Some),
-        (None, Some(path)) => read_named(path, "; GATEHOUSE_CONFIG names it").map(Some),
+        (None, Some(path)) => read_named(path, "; the path is set in GATEHOUSE_CONFIG").map(Some),
         (None, None) => Ok(None),
     }
 }
 
-/// The files of a folder and of those above it, the nearest first; each with whether it belongs to the folder's project.
+/// Returns the configuration files in `folder` and above, nearest first, each with whether it is part of the project.
 fn local_files(folder: &Path) -> Vec<(PathBuf, bool)> {
     let top = levels_to_top(folder);
     let files =
@@ -139,19 +139,18 @@ fn local_files(folder: &Path) -> Vec<(PathBuf, bool)> {
     files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
 }
 
-/// The working directory and those above it up to the top of its repository, the nearest first. Without a repository
-/// only the working directory.
+/// Returns the working directory and its ancestors up to the repository root, or only the working directory without a
+/// repository.
 pub(crate) fn project() -> Vec<PathBuf> {
     let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
     working.ancestors().take(levels_to_top(&working) + 1).map(Path::to_path_buf).collect()
 }
 
-/// The number of folders between a folder and the top of its repository. 0 without a repository.
+/// Returns the number of levels from `folder` to the repository root, or 0 without a repository.
 fn levels_to_top(folder: &Path) -> usize {
     folder.ancestors().position(|folder| folder.join(PROJECT_MARKER).exists()).unwrap_or(0)
 }
 
-/// The text of a file that is named, or the built-in copy by its name.
 fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
     if path == Path::new(BUILT_IN) {
         return Ok(ConfigText { file: None, content: SHIPPED.into() });
@@ -165,18 +164,17 @@ fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
     Ok(ConfigText { file: Some(file), content })
 }
 
-/// What a file says, if just that is trusted; else why it is not used. What is checked is what is used: the
-/// file is read once.
+/// Returns the content of `file` if it is trusted, else the reason it is not used. Reads the file only once.
 fn trusted(file: &Path) -> Result<String, String> {
     let content = read_bounded(file).map_err(|error| format!("it cannot be read: {error}"))?;
     match TrustedFiles::read().map_err(|error| error.to_string())?.trusts(file, &content) {
         Some(true) => String::from_utf8(content).map_err(|_| "it is not text".to_owned()),
         Some(false) => Err("it has changed since it was trusted".to_owned()),
-        None => Err("nobody has trusted it".to_owned()),
+        None => Err("it is not trusted".to_owned()),
     }
 }
 
-/// The bytes of a regular file of a sensible size: a stranger's could be a pipe, or endless.
+/// Reads a regular file of at most [`MAX_FILE`] bytes. Other files could be a pipe or endless.
 pub(crate) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     let about = fs::metadata(file)?;
     if !about.is_file() || about.len() > MAX_FILE {
@@ -191,28 +189,25 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| a == b)
 }
 
-/// The data folder where nothing else is said.
 pub(crate) fn data_home() -> PathBuf {
     user_data().unwrap_or_else(|| PathBuf::from(".gatehouse"))
 }
 
-/// The user's own data folder, whatever a configuration or the environment says of another one.
+/// Returns the user's data directory, regardless of configuration and environment.
 pub(super) fn user_data() -> Option<PathBuf> {
     base().map(|dirs| dirs.data_dir().join("gatehouse"))
 }
 
-/// The folder of what can be made again: gatehouse in the XDG cache home. Hosts with other data folders share
-/// it.
+/// Returns the cache directory. Hosts with other data directories share it.
 pub(crate) fn cache_home() -> PathBuf {
     base().map_or_else(|| data_home().join("cache"), |dirs| dirs.cache_dir().join("gatehouse"))
 }
 
-/// The user's home folder.
 pub(crate) fn home() -> Option<PathBuf> {
     etcetera::home_dir().ok()
 }
 
-/// The data folder where the configuration is broken: what the file says of it, if it says so in TOML.
+/// Returns the data directory even if the configuration is invalid, as long as it parses as TOML.
 pub(crate) fn data_folder(named: Option<&Path>, env: &Env) -> PathBuf {
     let from_file = || {
         let text = read(named, env).ok()?.text;

@@ -1,4 +1,4 @@
-//! Two commands or hosts that change one file at once both have their way: each waits for the lock beside it.
+//! Lock files that serialize changes to the same file by several commands or hosts.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,7 +8,9 @@ use std::{
 
 use gatehouse_files::make_private;
 
-/// Waits for the lock of a file, which is held until what comes back is dropped. Makes its folder, for this user alone.
+/// Waits for the lock of `file`, which is held until the returned file is dropped.
+///
+/// Creates the parent directory with access for this user only.
 pub(super) fn locked(file: &Path) -> io::Result<File> {
     make_private(file.parent().unwrap_or(Path::new("/")))?;
     let mut options = OpenOptions::new();

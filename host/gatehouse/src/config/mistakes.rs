@@ -1,4 +1,4 @@
-//! What the parser of TOML finds wrong, in words for whoever typed it: which key, what is allowed there, what to write.
+//! Friendly TOML parse errors: the key, the allowed values and a correction.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use gatehouse_core::{http::secret::is_secret_name, names};
 
 use super::{ConfigError, error::ConfigText, keys, keys::dotted, schema};
 
-/// Quotes that a word processor or a web page puts in the place of " and '.
+/// Quotes that word processors and web pages substitute for `"` and `'`.
 const TYPOGRAPHIC: [char; 14] = ['“', '”', '„', '‟', '«', '»', '‘', '’', '‚', '‛', '′', '″', '＂', '＇'];
 
-/// Keys that people look for at the top, and where the same thing is said.
+/// Common keys from other gateways, and their replacements.
 const MISPLACED_KEYS: [(&str, &str); 2] = [
     (
         "mcp_client_proxy",
@@ -18,43 +18,44 @@ const MISPLACED_KEYS: [(&str, &str); 2] = [
     ),
     (
         "recommend_tools",
-        " search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: write them where a preset names it, \
-     as in gates.proxy = { search_mode = \"hybrid\" }; the model that makes vectors is `embedding` under [models].",
+        " search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: set them in a preset, as \
+        in gates.proxy = { search_mode = \"hybrid\" }; the embedding model is `embedding` under [models].",
     ),
 ];
 
-/// How the parser begins a complaint, and the same for people.
+/// Prefixes of the parser's messages, and their plain rewording.
 const SYNTAX: [(&str, &str); 21] = [
-    ("unclosed array table", "the name of this block has no end: write ]] after it"),
-    ("unclosed array", "this list has no end: write ] after its last entry"),
-    ("unclosed inline table", "this { has no }: write it after the last key"),
-    ("unclosed table", "the name of this block has no end: write ] after it"),
+    ("unclosed array table", "this block name is not closed: write ]] after it"),
+    ("unclosed array", "this list is not closed: write ] after its last entry"),
+    ("unclosed inline table", "this { is not closed: write } after the last key"),
+    ("unclosed table", "this block name is not closed: write ] after it"),
     ("key with no value", "a key without a value: write key = value, with = and no colon"),
     ("missing assignment", "a key without a value: write key = value, with = and no colon"),
     ("missing value", "the value is missing: write one after ="),
     ("missing comma", "a comma is missing before this"),
-    ("extra comma", "one comma too many: take it out"),
-    ("extra `=`", "one = too many: take it out"),
-    ("extra assignment", "one = too many: take it out"),
+    ("extra comma", "extra comma: remove it"),
+    ("extra `=`", "extra =: remove it"),
+    ("extra assignment", "extra =: remove it"),
     ("missing escaped value", BACKSLASH),
     ("too few unicode value digits", BACKSLASH),
     ("invalid key-value pair", "neither a key nor a block: write key = value, or [block]"),
     ("invalid unquoted key", QUOTED_KEY),
     ("unquoted keys cannot be empty", QUOTED_KEY),
-    ("unexpected key or value", "something is left over here: each key begins a line of its own"),
-    ("unexpected content", "something is left over here: each key begins a line of its own"),
-    ("invalid inline table element", "between { and } stand key = value, parted by commas"),
-    ("invalid array", "between [ and ] stand values, parted by commas"),
-    ("unexpected leading zero", "a number does not begin with 0"),
+    ("unexpected key or value", "unexpected text: start each key on its own line"),
+    ("unexpected content", "unexpected text: start each key on its own line"),
+    ("invalid inline table element", "expected key = value pairs between { and }, separated by commas"),
+    ("invalid array", "expected values between [ and ], separated by commas"),
+    ("unexpected leading zero", "a number must not start with 0"),
 ];
 
 const BACKSLASH: &str =
-    "a backslash in \"…\" begins an escape: write '…' around a text with backslashes, or \\\\ for each";
+    "a backslash in \"…\" starts an escape: write '…' around a string with backslashes, or \\\\ for each";
 
-const QUOTED_KEY: &str = "a key of other than A-Z a-z 0-9 _ - stands in quotes: write \"…\" around it";
+const QUOTED_KEY: &str =
+    "a key with characters other than A-Z a-z 0-9 _ - needs quotes: write \"…\" around it";
 
 impl ConfigText {
-    /// What the parser says, with the key, what is allowed and what to do.
+    /// Converts a parser error to a message with the key, the allowed values and a correction.
     pub(crate) fn parse_error(&self, error: &toml::de::Error) -> ConfigError {
         let message = error.message().trim();
         let Some(span) = error.span() else { return self.error(names::quoted(message, 300)) };
@@ -97,13 +98,13 @@ impl ConfigText {
     fn duplicate_key(&self, second: &Range<usize>) -> String {
         let name = names::quoted(self.content.get(second.clone()).unwrap_or_default(), 64);
         let Some((path, first)) = keys::first_duplicate(&self.content, second) else {
-            return format!("'{name}' stands here twice, as a block and as a key; keep one of them");
+            return format!("'{name}' is defined twice, as a block and as a key; remove one of them");
         };
         let (line, _) = self.line_and_column(first.start);
-        format!("{} stands in this file twice, first in line {line}; keep one of them", dotted(&path))
+        format!("{} is defined twice, first in line {line}; remove one of them", dotted(&path))
     }
 
-    /// By what the schema says of the key.
+    /// Describes a value of the wrong type with the help of the schema. `None` if the schema has no such key.
     fn wrong_type(&self, span: &Range<usize>) -> Option<String> {
         let spot = keys::locate_value(&self.content, span)?;
         let property = schema::property(&spot.path, spot.in_list)?;
@@ -111,7 +112,7 @@ impl ConfigText {
         let typed = if secret { "…".to_owned() } else { spot.source_text(&self.content) };
         let plain = typed.trim_matches(['"', '\'']);
         let given = match spot.kind {
-            "string" => format!("the text {typed}"),
+            "string" => format!("the string {typed}"),
             "boolean" => typed.clone(),
             "array" => "a list".into(),
             "table" => "a block".into(),
@@ -158,7 +159,7 @@ impl ConfigText {
             return self.error_at(line + at..line + at + quote.len_utf8(), typographic(quote));
         }
         if ends {
-            return self.error_at(span, "this text has no end: the quote that closes it is missing");
+            return self.error_at(span, "this string is not closed: its final quote is missing");
         }
         let word: String = rest.chars().take_while(|c| !c.is_whitespace() && !",]}#".contains(*c)).collect();
         if message.starts_with("string values must be quoted") {
@@ -166,7 +167,8 @@ impl ConfigText {
             let shown = if is_secret_name(key) { "…".to_owned() } else { names::quoted(&word, 64) };
             return self.error_at(
                 span,
-                format!("'{shown}' is not a value: write \"{shown}\" for a text; without quotes there are only true, false and numbers"),
+                format!("'{shown}' is not a value: write \"{shown}\" for a string; only true, false and numbers have \
+                no quotes"),
             );
         }
         match SYNTAX.iter().find(|(begins, _)| message.starts_with(begins)) {
@@ -183,14 +185,13 @@ fn typographic(quote: char) -> String {
     format!("{quote} is a typographic quote: write {plain} instead")
 }
 
-/// A word that is none of those there are.
 fn unknown_value(message: &str) -> String {
     let (wrong, known) = quoted_names(message);
     let near = names::did_you_mean(wrong, known.iter().copied());
     format!("'{}' is not allowed here.{near} There are: {}.", names::quoted(wrong, 64), known.join(", "))
 }
 
-/// serde words an unknown key as: unknown field `x`, expected one of `a`, `b`.
+/// Parses the names in serde's message: unknown field `x`, expected one of `a`, `b`.
 fn quoted_names(message: &str) -> (&str, Vec<&str>) {
     let mut quoted = message.split('`').skip(1).step_by(2);
     (quoted.next().unwrap_or_default(), quoted.collect())
@@ -201,7 +202,6 @@ mod tests {
     use super::*;
     use crate::config::{Config, Env};
 
-    /// Line, column and what is said, without the file.
     fn said(content: &str) -> String {
         let text = ConfigText { file: Some("/p".into()), content: content.into() };
         let error = Config::parse(&text, &Env::default()).map(drop).expect_err(content).to_string();
@@ -218,11 +218,11 @@ mod tests {
     #[test]
     fn what_is_no_toml_is_told_with_what_to_write() {
         for (text, words) in [
-            ("[host]\nstate = yes\n", "2:9: 'yes' is not a value: write \"yes\" for a text;"),
-            ("[host]\nstate = \"x\n", "2:11: this text has no end"),
-            ("[host]\nstate = \"C:\\users\"\n", "a backslash in \"…\" begins an escape: write '…'"),
+            ("[host]\nstate = yes\n", "2:9: 'yes' is not a value: write \"yes\" for a string;"),
+            ("[host]\nstate = \"x\n", "2:11: this string is not closed"),
+            ("[host]\nstate = \"C:\\users\"\n", "a backslash in \"…\" starts an escape: write '…'"),
             ("[host]\nstate: 'x'\n", "2:8: a key without a value: write key = value"),
-            ("[host\nx = 1\n", "1:6: the name of this block has no end: write ]"),
+            ("[host\nx = 1\n", "1:6: this block name is not closed: write ]"),
             ("[host]\ngates = [\"a\" \"b\"]\n", "a comma is missing"),
             ("{\"host\": 1}", "1:1: neither a key nor a block"),
         ] {
@@ -234,26 +234,28 @@ mod tests {
     fn a_key_that_comes_twice_is_told_with_the_line_of_the_first() {
         assert_eq!(
             said("[host]\nstate = \"a\"\n\nstate = \"b\"\n"),
-            "4:1: host.state stands in this file twice, first in line 2; keep one of them"
+            "4:1: host.state is defined twice, first in line 2; remove one of them"
         );
-        assert!(said("[presets.a]\n[presets.b]\n[presets.a]\n").starts_with("3:10: presets.a stands in"));
+        assert!(
+            said("[presets.a]\n[presets.b]\n[presets.a]\n").starts_with("3:10: presets.a is defined twice")
+        );
     }
 
     #[test]
     fn a_wrong_type_is_told_with_the_key_what_it_may_be_and_what_it_is_for() {
         assert_eq!(
             said("[presets.a]\ndeny = \"x\"\n"),
-            "2:8: presets.a.deny must be a list of texts, not the text \"x\": write deny = [\"x\"]. \
-             deny is: Globs over tool names that are taken away."
+            "2:8: presets.a.deny must be a list of strings, not the string \"x\": write deny = [\"x\"]. deny is: \
+            Globs over tool names to remove."
         );
         for (text, words) in [
             (
                 "[gates.a.limits]\ncalls = \"4\"",
-                "gates.a.limits.calls must be a whole number from 0 on, not the text \"4\": write 4",
+                "gates.a.limits.calls must be a whole number, 0 or more, not the string \"4\": write 4",
             ),
             (
                 "[gates.a]\ngrants = [5]",
-                "an entry of gates.a.grants must be a text, not the number 5: write \"5\", in quotes",
+                "an entry of gates.a.grants must be a string, not the number 5: write \"5\", in quotes",
             ),
             (
                 "[gates.a.limits]\ntime = 10",
@@ -267,7 +269,7 @@ mod tests {
             ("[presets.a]\nstructured = \"true\"", "presets.a.structured must be true, false or \"auto\""),
             (
                 "[presets.a]\nstructured = \"automatic\"",
-                "must be true, false or \"auto\", not the text \"automatic\"",
+                "must be true, false or \"auto\", not the string \"automatic\"",
             ),
             ("[knowledge]\nengine = 5", "knowledge.engine must be one of \"sqlite\", \"postgres\""),
             ("[presets.\"a b\"]\ndeny = 1", "presets.\"a b\".deny must be"),
@@ -275,7 +277,7 @@ mod tests {
             assert!(said(text).contains(words), "{text}: {}", said(text));
         }
         let secret = said("[models.openai]\napi_key = 12345678\n");
-        assert!(secret.contains("api_key must be a text") && !secret.contains("12345678"), "{secret}");
+        assert!(secret.contains("api_key must be a string") && !secret.contains("12345678"), "{secret}");
         let secret = said("[models.openai]\napi_key = sk-12345678\n");
         assert!(secret.contains("is not a value") && !secret.contains("12345678"), "{secret}");
     }

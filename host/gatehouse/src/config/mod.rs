@@ -1,4 +1,4 @@
-//! Configuration: what was typed ([`raw`]) becomes what cannot be wrong ([`checked`]).
+//! Configuration. [`raw`] mirrors `presets.toml` as written; [`checked`] holds the validated form.
 
 pub(crate) mod added;
 mod artifacts;
@@ -53,15 +53,15 @@ pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
 pub(crate) use unused::unused;
 
-/// The most characters of a gate's name.
 const MAX_GATE_NAME: usize = 64;
 
-/// What the name of a gate is, for messages.
+/// Rule for gate names, as error messages state it.
 pub(crate) const GATE_NAME: &str =
     "a gate's name has at most 64 letters, digits, _ and -, and begins with a letter or a digit";
 
-/// Whether a gate may be called so: a file's stem, a part of paths, and an argument that no command takes for
-/// an option.
+/// Returns whether `name` can name a gate.
+///
+/// The name is also a file stem, a path segment and a command-line argument that must not look like an option.
 pub(crate) fn is_gate_name(name: &str) -> bool {
     let letters = |c: char| c.is_alphanumeric() || "_-".contains(c);
     name.starts_with(char::is_alphanumeric)
@@ -69,7 +69,6 @@ pub(crate) fn is_gate_name(name: &str) -> bool {
         && name.chars().count() <= MAX_GATE_NAME
 }
 
-/// Says what is wrong with the name of a gate.
 pub(crate) fn check_gate_name(name: &str) -> Result<(), String> {
     if is_gate_name(name) {
         return Ok(());

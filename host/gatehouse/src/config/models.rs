@@ -1,5 +1,5 @@
-//! `[models]` and the environment, checked: who answers, who makes vectors, and where they are. A key that is
-//! missing is no error here: all that needs no model works without.
+//! `[models]` and its environment variables, validated. A missing key is not an error here: many features need no
+//! model.
 
 use std::time::Duration;
 
@@ -17,10 +17,8 @@ use super::{
     raw::{ModelApi, ModelProvider, RawModels},
 };
 
-/// The longest silence that may be allowed.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What the file and the environment say about models.
 pub(super) fn checked(text: &ConfigText, raw: RawModels, env: &Env) -> Result<ModelsConfig, ConfigError> {
     let mut config = ModelsConfig::default();
     if let Some(choice) = &raw.embedding {
@@ -50,7 +48,7 @@ pub(super) fn checked(text: &ConfigText, raw: RawModels, env: &Env) -> Result<Mo
     Ok(config)
 }
 
-/// A provider, and a model after a slash; none for one of the plain words.
+/// Parses a provider and an optional model after a slash. `None` for one of the plain `words`.
 fn parse_choice(
     text: &ConfigText,
     choice: &Spanned<String>,
@@ -73,18 +71,19 @@ fn parse_choice(
         return Err(text.error_at(choice.span(), why));
     };
     if model == Some("") {
-        let why = format!("no model is named after '{id}/'; leave the slash out for the default one");
+        let why = format!("missing model name after '{id}/'; remove the slash for the default model");
         return Err(text.error_at(choice.span(), why));
     }
     Ok(Some((name, model.map(str::to_owned))))
 }
 
-/// The name in `${NAME}`; a key itself does not stand in the file.
+/// Returns the name in `${NAME}`. The file must not contain the key itself.
 fn variable(written: &str) -> Result<&str, String> {
     let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     let fits = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     name.filter(fits).ok_or_else(|| {
-        "api_key names the variable that holds the key, for example \"${OPENAI_API_KEY}\"; the key itself stays out of this file".into()
+        "api_key must name the variable that holds the key, for example \"${OPENAI_API_KEY}\"; do not write the key \
+        itself in this file".into()
     })
 }
 
@@ -103,24 +102,26 @@ fn settings(
             settings.key = env.secret(variable).and_then(|secret| Env::key(secret.reveal()));
             settings.key_variable = Some(variable.to_owned());
         }
-        // Whoever wrote the file would choose the server that gets the operator's key.
+        // The author of the file must not be able to send the operator's key to a server of their choice.
         None if from_file => settings.keyless = name != ProviderName::Ollama,
         None => settings.key = env.model_key(name),
     }
     settings.base_url = address.or(raw.base_url);
     if let Some(api) = raw.api.filter(|_| name != ProviderName::OpenAi) {
-        return Err(text.error_at(api.span(), format!("{name} has one API only; api is for openai")));
+        return Err(
+            text.error_at(api.span(), format!("{name} has only one API; remove api, which is for openai"))
+        );
     }
     if let Some(version) = raw.api_version {
         if !matches!(name, ProviderName::Gemini | ProviderName::Anthropic) {
-            let why = format!("{name} has no version of its API to choose; it may be part of base_url");
+            let why = format!("{name} has no API version setting; the version can be part of base_url");
             return Err(text.error_at(version.span(), why));
         }
         settings.api_version = Some(version.into_inner());
     }
     if let Some(concurrency) = raw.concurrency {
         if !(1..=64).contains(concurrency.get_ref()) {
-            return Err(text.error_at(concurrency.span(), "concurrency is from 1 to 64"));
+            return Err(text.error_at(concurrency.span(), "concurrency must be 1 to 64"));
         }
         settings.concurrency = *concurrency.get_ref();
     }
@@ -128,7 +129,7 @@ fn settings(
         let at = |why: String| text.error_at(timeout.span(), why);
         let time = parse_duration(timeout.get_ref()).map_err(|error| at(error.to_string()))?;
         if time.is_zero() || time > MAX_TIMEOUT {
-            return Err(at("timeout is at most \"10 min\", and more than nothing".to_owned()));
+            return Err(at("timeout must be more than 0 and at most \"10 min\"".to_owned()));
         }
         settings.timeout = time;
     }
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(key(&named("OPENAI_API_KEY"), &env), (Some("sk-0123456789".into()), false));
         assert_eq!(key(&named("GATEHOUSE_TOKEN"), &env), (Some("token-0123456789".into()), false));
         assert_eq!(key(&named("GATEHOUSE_TEST_UNSET"), &env), (None, false));
-        // Where the environment says where the provider is, it says who gets the key.
+        // If the environment sets the URL, it also supplies the key.
         let both = Env::from_pairs([
             ("OPENAI_API_KEY", "sk-0123456789"),
             ("OPENAI_BASE_URL", "https://env.example/v1"),
@@ -208,15 +209,17 @@ mod tests {
         assert!(llm.contains(":2:7: 'openia' is not allowed here. Did you mean 'openai'?"), "{llm}");
         let embedding = error("[models]\nembedding = \"anthropic\"");
         assert!(embedding.contains("There are: local, openai, gemini, ollama."), "{embedding}");
-        assert!(error("[models]\nllm = \"gemini/\"").contains("no model is named"));
+        assert!(error("[models]\nllm = \"gemini/\"").contains("missing model name"));
         assert!(error("[models]\nllms = 5").contains(":2:1: unknown key 'llms'. Did you mean 'llm'?"));
-        assert!(error("[models.gemini]\napi = \"chat\"").contains(":2:7: Gemini has one API only"));
-        assert!(error("[models.ollama]\napi_version = \"v1\"").contains(":2:15: Ollama has no version"));
-        assert!(error("[models.openai]\nconcurrency = 0").contains(":2:15: concurrency is from 1 to 64"));
-        assert!(error("[models.openai]\ntimeout = \"11 min\"").contains(":2:11: timeout is at most"));
+        assert!(error("[models.gemini]\napi = \"chat\"").contains(":2:7: Gemini has only one API"));
+        assert!(error("[models.ollama]\napi_version = \"v1\"").contains(":2:15: Ollama has no API version"));
+        assert!(error("[models.openai]\nconcurrency = 0").contains(":2:15: concurrency must be 1 to 64"));
+        assert!(
+            error("[models.openai]\ntimeout = \"11 min\"").contains(":2:11: timeout must be more than 0")
+        );
         let literal = error("[models.openai]\napi_key = \"sk-live-0123456789\"");
         assert!(
-            literal.contains(":2:11: api_key names the variable") && !literal.contains("sk-live"),
+            literal.contains(":2:11: api_key must name the variable") && !literal.contains("sk-live"),
             "{literal}"
         );
     }

@@ -1,5 +1,7 @@
-//! How deep the brackets of a text are nested. The parser goes on after a mistake and calls itself for each bracket that opens,
-//! without a bound: a text that is made for it would end the process.
+//! Limit on the nesting of brackets in TOML.
+//!
+//! The parser recovers from errors and recurses for each opening bracket without a limit, so a crafted text could
+//! overflow the stack.
 
 use std::ops::Range;
 
@@ -7,19 +9,19 @@ use toml_parser::{Source, lexer::TokenKind};
 
 use super::{ConfigError, error::ConfigText};
 
-/// Brackets that may be open at a time; nothing here needs ten.
+/// Maximum open brackets. Real configurations need fewer than ten.
 const MAX_OPEN_BRACKETS: usize = 64;
 
-/// Refuses a configuration that is nested deeper than that.
 pub(super) fn check(text: &ConfigText) -> Result<(), ConfigError> {
     check_nesting(&text.content).map_err(|(place, why)| text.error_at(place, why))
 }
 
-/// Refuses a text of TOML that is nested deeper than that, with the bytes where and the reason. It is read by the parser's own
-/// lexer, so that both see the same brackets.
+/// Refuses a TOML text that is nested too deeply. The error is the byte range and the reason.
+///
+/// Uses the parser's own lexer, so that both see the same brackets.
 pub(crate) fn check_nesting(text: &str) -> Result<(), (Range<usize>, String)> {
     let mut open: Vec<TokenKind> = Vec::new();
-    // Behind a bracket that closes nothing nobody knows what the parser takes for closed: from there on all count.
+    // After a stray closing bracket it is unclear what the parser closes, so count all opening ones.
     let mut stray = None;
     for token in Source::new(text).lex() {
         let span = token.span().start()..token.span().end();
@@ -62,7 +64,7 @@ mod tests {
     #[test]
     fn brackets_are_counted_as_the_parser_sees_them() {
         assert_eq!(checked(include_str!("../../../../presets.toml").into()), Ok(()));
-        // What stands in texts and comments is none, and a table's heading closes itself.
+        // Brackets in strings and comments do not count, and a table's heading closes itself.
         let many = "a = \"[[[{{{\" # {{{{{[[[\n[x]\nb = [{ c = [1] }]\n".repeat(100);
         assert_eq!(checked(many), Ok(()));
         assert_eq!(checked(format!("a = {}1{}", "[".repeat(60), "]".repeat(60))), Ok(()));

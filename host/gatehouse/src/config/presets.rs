@@ -1,4 +1,4 @@
-//! Presets as presets.toml declares them, and which of them is to be served.
+//! Validation of declared presets, and the choice of the preset to serve.
 
 use std::{path::Path, time::Duration};
 
@@ -19,8 +19,9 @@ use super::{
 };
 
 impl Config {
-    /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
-    /// default. An unknown one is an error, never another one.
+    /// Returns the preset to serve: from the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the default.
+    ///
+    /// An unknown name is an error and never falls back to another preset.
     pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
         let compile = |place: &str, name: &str| {
             CompiledPreset::compile(&self.presets, name)
@@ -51,7 +52,7 @@ impl Config {
     }
 }
 
-/// Checks that the file's default is a preset, and that its own presets compile.
+/// Checks that the file's default preset exists, and that its own presets compile.
 pub(super) fn check(
     text: &ConfigText,
     config: &Config,
@@ -61,7 +62,7 @@ pub(super) fn check(
         let message = CompiledPreset::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
         return Err(text.error_at(name.span(), message.unwrap_or_default()));
     }
-    // A shipped preset that does not go with the file's own is an error for the caller that chooses it.
+    // A shipped preset that conflicts with the file's own is an error only when it is selected.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
         CompiledPreset::compile(&config.presets, name)
             .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
@@ -69,7 +70,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A preset as it was typed; the servers that it shows must be declared in the same file.
+/// Validates one preset. The servers it lists must be declared in the same file.
 pub(super) fn declared(
     text: &ConfigText,
     preset: raw::RawPreset,
@@ -97,7 +98,7 @@ pub(super) fn declared(
     let project = preset.project.map(|project| match base {
         Some(base) => Ok(base.join(project.get_ref())),
         None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
-        None => Err(text.error_at(project.span(), "project is an absolute path".to_owned())),
+        None => Err(text.error_at(project.span(), "project must be an absolute path".to_owned())),
     });
     let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
@@ -117,12 +118,12 @@ pub(super) fn declared(
     })
 }
 
-/// Which calls a person has to approve.
 fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
         let effect = [Effect::ReadOnly, Effect::Mutating, Effect::ExternalExec];
         effect.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
-            let why = "effect is \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the strongest";
+            let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
+            strongest";
             text.error_at(word.span(), why.to_owned())
         })
     });
@@ -137,7 +138,7 @@ fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<Approva
 
 fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
     let wrong = || {
-        let why = "remember is \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
+        let why = "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
         text.error_at(word.span(), why.to_owned())
     };
     match word.get_ref().as_str() {
@@ -151,7 +152,7 @@ fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope
     }
 }
 
-/// What is changed about one tool. Whether there is such a tool is known where the sources list.
+/// Validates the override of one tool. Its existence is checked after the sources list their tools.
 fn changed(
     text: &ConfigText,
     tool: Spanned<String>,
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
         assert_eq!(
             chosen(None, &Env::from_pairs([("MCP_PRESET", "contxt")])),
-            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.".into())
+            Err("MCP_PRESET: unknown preset 'contxt'. Did you mean 'context'? There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.".into())
         );
     }
 }

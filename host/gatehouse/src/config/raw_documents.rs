@@ -1,39 +1,39 @@
-//! `[documents]` of presets.toml as it is typed.
+//! `[documents]` of `presets.toml`, as written.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The repositories of documents.
+/// Document repositories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RawDocuments {
-    /// Who keeps them.
+    /// Storage engine.
     pub(crate) engine: DocumentsEngine,
-    /// Whose tables they are in (PostgreSQL): "own", or "existing" for those of another program, which are only read.
-    /// By default whichever are there, and new ones of its own where none are.
+    /// Owner of the tables (PostgreSQL): "own", or "existing" for tables of another program, which are only read.
+    /// Default: the tables that exist, or new ones of its own.
     pub(crate) tables: TableOwner,
 }
 
-/// Engines of the documents.
+/// Document engines.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DocumentsEngine {
-    /// A file in the data folder.
+    /// A file in the data directory.
     #[default]
     Sqlite,
-    /// A PostgreSQL server; DOCUMENTS_DATABASE_URL, or else DATABASE_URL, says which.
+    /// A PostgreSQL server, set by DOCUMENTS_DATABASE_URL or else DATABASE_URL.
     Postgres,
 }
 
-/// Whose tables documents are in.
+/// Owner of the document tables.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TableOwner {
-    /// Whichever are there.
+    /// The tables that exist.
     #[default]
     Found,
-    /// Made and kept by Gatehouse.
+    /// Created and maintained by Gatehouse.
     Own,
-    /// Those of another program, `repositories` and `repository_files`: read, never changed.
+    /// Tables of another program, `repositories` and `repository_files`: read, never changed.
     Existing,
 }

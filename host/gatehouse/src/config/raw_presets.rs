@@ -1,4 +1,4 @@
-//! `[presets]` of presets.toml as it is typed.
+//! `[presets]` of `presets.toml`, as written.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, path::PathBuf};
 
@@ -14,49 +14,50 @@ use toml::Spanned;
 
 use super::{raw_servers::RawToolOverride, workflow};
 
-/// What one agent sees.
+/// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RawPreset {
-    /// What it is for; clients get it in the server's instructions, after what the gates say of themselves.
+    /// Purpose of the preset. Clients get it in the server's instructions, after those of the gates.
     pub(crate) description: Option<String>,
-    /// Presets whose lines come first, left to right.
+    /// Presets to build on, applied left to right before this one.
     pub(crate) extends: Vec<String>,
-    /// Gates, each with the parameters it gets.
+    /// Gates, each with its parameters.
     #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
     pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
-    /// Globs over tool names that are taken away.
+    /// Globs over tool names to remove.
     pub(crate) deny: Vec<String>,
-    /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
+    /// Additional tool names: new name = "tool", or "gate.tool" if several gates have a tool of that name.
     pub(crate) aliases: BTreeMap<String, String>,
-    /// Whether clients get output schemas, and replies as data beside their text: true, false (default), or "auto" for the
-    /// clients that are listed in docs/protocol.md.
+    /// Whether clients get output schemas, and replies as data next to text: true, false (default), or "auto" for the
+    /// clients listed in docs/protocol.md.
     pub(crate) structured: Option<RawStructured>,
     /// Gates that shorten replies, each with globs over the tools whose replies it gets: a tool's name, "gate.tool", or
-    /// "server:server.tool". Default, for each gate of the preset that does so: ["server:*", "run_code", "call_tool"].
+    /// "server:server.tool". Default for each such gate: ["server:*", "run_code", "call_tool"].
     pub(crate) filters: BTreeMap<String, Vec<String>>,
-    /// Servers of this file whose tools clients see beside those of the gates, as server__tool.
+    /// Servers in this file whose tools clients see next to those of the gates, as server__tool.
     #[schemars(with = "Vec<String>")]
     pub(crate) servers: Vec<Spanned<String>>,
-    /// Globs over the servers that gates of this preset may reach: names, or "tag:name". Default: all.
+    /// Globs over the servers that gates of this preset may access: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
-    /// Globs over the tools that clients are shown, where that is not all: the others can be called through them, or by name.
+    /// Globs over the tools that clients are shown. The others can still be called by name or through a shown tool.
+    /// Default: all.
     pub(crate) listed: Option<Vec<String>>,
-    /// Which calls a person has to approve, who is asked through the client. What a preset extends asks as well.
+    /// Calls that a user has to approve, asked through the client. Adds to the rules of extended presets.
     pub(crate) approve: Option<RawApproval>,
-    /// Which calls come after which, by the workflow: one step, or a list of them. What a preset extends holds as well.
+    /// Order of calls, by workflow: one step, or a list of steps. Adds to the workflows of extended presets.
     #[schemars(with = "BTreeMap<String, workflow::WorkflowSchema>")]
     pub(crate) workflow: BTreeMap<Spanned<String>, workflow::WorkflowSteps>,
-    /// The directory of the project whose marks workflows go by, unless a request names one; relative to this file. Default:
-    /// the client's only root, or the working directory of a client over stdio.
+    /// Project directory for workflow marks, unless a request names one; relative to this file. Default: the client's
+    /// only root, or the working directory of a stdio client.
     #[schemars(with = "Option<String>")]
     pub(crate) project: Option<Spanned<PathBuf>>,
-    /// What is changed about tools, by the name that clients would see without.
+    /// Changes to tools, by the name that clients would see otherwise.
     #[schemars(with = "BTreeMap<String, RawToolOverride>")]
     pub(crate) tools: BTreeMap<Spanned<String>, RawToolOverride>,
 }
 
-/// Value of `structured`.
+/// Value of `structured`: a boolean or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawStructured(pub(crate) preset::StructuredOutputMode);
 
@@ -96,7 +97,7 @@ impl JsonSchema for RawStructured {
     }
 }
 
-/// Which calls a person has to approve.
+/// Calls that a user has to approve.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RawApproval {
@@ -105,10 +106,10 @@ pub(crate) struct RawApproval {
     /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".
     #[schemars(with = "Option<String>")]
     pub(crate) effect: Option<Spanned<String>>,
-    /// Globs over tools that `effect` leaves out. Default: those that only pass calls on, each of which is asked about by
-    /// itself: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
+    /// Globs over tools that `effect` skips. Default: tools that only forward calls, each of which is approved
+    /// separately: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
     pub(crate) except: Option<Vec<String>>,
-    /// How long an approval holds: "call" (default), "session", or a time of up to 8 h as "15 min".
+    /// How long an approval holds: "call" (default), "session", or a time of up to 480 min such as "15 min".
     #[schemars(with = "Option<String>")]
     pub(crate) remember: Option<Spanned<String>>,
 }

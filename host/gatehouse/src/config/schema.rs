@@ -1,29 +1,26 @@
-//! The JSON Schema of presets.toml, generated from the types that read it, and what it says of a key.
+//! The JSON Schema of `presets.toml`, generated from the types that read it, and lookups in it.
 
 use serde_json::Value;
 
 use super::{keys::dotted, raw::RawConfig};
 
-/// How deep blocks lie in each other: presets.NAME.tools.NAME.
+/// Maximum depth of nested blocks: presets.NAME.tools.NAME.
 const MAX_DEPTH: usize = 4;
 
-/// Draft 2020-12.
+/// Returns the schema (draft 2020-12).
 pub(crate) fn schema() -> Value {
     schemars::schema_for!(RawConfig).to_value()
 }
 
-/// What a key may be.
 pub(super) struct PropertyInfo {
-    /// The type, as JSON Schema calls it.
     pub(super) kind: &'static str,
-    /// The same for people: "a list of texts".
+    /// The type in words: "a list of strings".
     pub(super) words: String,
-    /// What it is for, if that is written down.
     pub(super) about: Option<String>,
 }
 
 impl PropertyInfo {
-    /// An amount with its unit, as what it is for has one: `30 s`.
+    /// Returns the first quoted amount with a unit in the description, such as `30 s`.
     pub(super) fn example_amount(&self) -> Option<&str> {
         let mut quoted = self.about.as_deref()?.split('"').skip(1).step_by(2);
         let has_unit = |text: &&str| {
@@ -35,7 +32,7 @@ impl PropertyInfo {
     }
 }
 
-/// The key at this path, or an entry of its list.
+/// Looks up the key at `path`, or an entry of its list if `entry` is true.
 pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<PropertyInfo> {
     let root = schema();
     let mut node = &root;
@@ -49,7 +46,7 @@ pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<Propert
     Some(PropertyInfo { kind, words, about })
 }
 
-/// Blocks that have a key of this name, as they are written: [gates.NAME.limits].
+/// Returns the blocks that have a key of this name, such as `[gates.NAME.limits]`.
 pub(super) fn blocks_with(key: &str) -> Vec<String> {
     let root = schema();
     let mut blocks = Vec::new();
@@ -101,13 +98,13 @@ fn type_of(root: &Value, node: &Value) -> Option<(&'static str, String)> {
     let first = types.as_array().and_then(|types| types.iter().find(|kind| *kind != "null"));
     Some(match first.unwrap_or(types).as_str()? {
         "array" if type_of(root, resolved(root, &node["items"]))?.0 == "string" => {
-            ("array", "a list of texts".into())
+            ("array", "a list of strings".into())
         }
         "array" => ("array", "a list".into()),
         "object" => ("object", "a block of keys".into()),
-        "integer" => ("integer", "a whole number from 0 on".into()),
+        "integer" => ("integer", "a whole number, 0 or more".into()),
         "boolean" => ("boolean", "true or false".into()),
-        "string" => ("string", "a text".into()),
+        "string" => ("string", "a string".into()),
         _ => return None,
     })
 }

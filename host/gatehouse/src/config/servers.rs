@@ -1,5 +1,5 @@
-//! `[servers]` and `[proxy]`, checked. A variable that is not set is no error here: it keeps one server from being
-//! connected, and nothing else from working.
+//! `[servers]` and `[proxy]`, validated. An unset variable is not an error here: it disables one server and nothing
+//! else.
 
 mod names;
 mod oauth;
@@ -22,50 +22,40 @@ use super::{Config, ConfigError, Env, error::ConfigText, raw};
 pub(crate) use names::{MAX_SERVER_NAME, is_server_name};
 use names::{check_name, checked_tags, unknown};
 
-/// The longest one call may take where nobody says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The most bytes of one server's block, where it does not come from presets.toml.
+/// Maximum size of one server's block that does not come from `presets.toml`, in bytes.
 const MAX_DEFINITION: usize = 64 << 10;
 
-/// The servers of a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ServersConfig {
-    /// By name, those included that are not enabled.
+    /// Servers by name, including disabled ones.
     pub(crate) declared: BTreeMap<String, ServerConfig>,
-    /// Their names in the order of presets.toml.
+    /// Names in the order of `presets.toml`.
     order: Vec<String>,
-    /// How they are connected.
     pub(crate) proxy: ProxyConfig,
 }
 
-/// One server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ServerConfig {
-    /// What it is.
     pub(crate) definition: ServerDefinition,
-    /// How it is logged in to.
     pub(crate) login: LoginSettings,
-    /// Whether its block says that it is logged in to.
+    /// True if the server has an `oauth` block.
     pub(crate) wants_login: bool,
-    /// Whether it is there at all.
     pub(crate) enabled: bool,
-    /// The environment variables that its block names.
+    /// Environment variables that the block names.
     pub(crate) variables: Vec<String>,
-    /// Names of variables and headers that sound like credentials and whose values stand in the file itself.
+    /// Names of variables and headers whose values are literal credentials in the file.
     pub(crate) literals: Vec<String>,
 }
 
-/// How servers are connected.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ProxyConfig {
-    /// Whether all are connected when the host starts.
+    /// True if all servers are connected when the host starts.
     preconnect_all: bool,
-    /// How long one attempt to connect may take.
     pub(crate) connection_timeout: Option<Duration>,
-    /// How often connecting is tried again.
     pub(crate) retries: u32,
-    /// After how long without a call a program is stopped; none for never.
+    /// Idle time after which a program is stopped. `None` for never.
     pub(crate) idle_timeout: Option<Duration>,
 }
 
@@ -81,22 +71,20 @@ impl Default for ProxyConfig {
 }
 
 impl ServersConfig {
-    /// Those that are enabled, by name.
     pub(crate) fn enabled(&self) -> impl Iterator<Item = &ServerDefinition> {
         self.declared.values().filter(|server| server.enabled).map(|server| &server.definition)
     }
 
-    /// Returns the place of a server in presets.toml; those that are not there follow.
+    /// Returns the position of a server in `presets.toml`. Servers not in the file sort last.
     pub(crate) fn position(&self, name: &str) -> usize {
         self.order.iter().position(|declared| declared == name).unwrap_or(usize::MAX)
     }
 
-    /// Whether a server of this name is declared and enabled.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
         self.declared.get(name).is_some_and(|server| server.enabled)
     }
 
-    /// The error points to the name of a server that is not declared.
+    /// Fails if the server is not declared. The error points to `name`.
     pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
         if self.declared.contains_key(name.get_ref()) {
             return Ok(());
@@ -105,7 +93,6 @@ impl ServersConfig {
     }
 }
 
-/// The servers of a text; an error points to the value.
 pub(super) fn checked(
     text: &ConfigText,
     servers: BTreeMap<Spanned<String>, raw::RawServer>,
@@ -129,8 +116,7 @@ pub(super) fn checked(
     Ok(config)
 }
 
-/// One server by the keys of its block as JSON, for a host of this configuration. The error names the key, and what is
-/// allowed.
+/// Validates one server, given the keys of its block as JSON. The error names the key and the allowed values.
 pub(crate) fn from_json(
     config: &Config,
     name: &str,
@@ -139,14 +125,14 @@ pub(crate) fn from_json(
 ) -> Result<ServerConfig, String> {
     check_name(name)?;
     if let Some((key, _)) = definition.iter().find(|(_, value)| value.is_null()) {
-        return Err(format!("'{}' is null; leave it out instead", quoted(key, 64)));
+        return Err(format!("'{}' is null; remove it instead", quoted(key, 64)));
     }
-    // Whoever adds a server while the host runs must not decide how much its tools are trusted.
+    // A client that adds a server must not decide how much its tools are trusted.
     if definition.contains_key("tools") {
-        return Err(format!("'tools' belongs into presets.toml, under [servers.{name}.tools]"));
+        return Err(format!("'tools' belongs in presets.toml, under [servers.{name}.tools]"));
     }
     let table = json!({"servers": {name: definition}});
-    let content = toml::to_string(&table).map_err(|_| "has a null, which nothing here can be".to_owned())?;
+    let content = toml::to_string(&table).map_err(|_| "contains null, which is not allowed".to_owned())?;
     if content.len() > MAX_DEFINITION {
         return Err(format!("is longer than {} KiB", MAX_DEFINITION >> 10));
     }
@@ -205,7 +191,7 @@ fn checked_server(
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
         name: name.get_ref().as_str().into(),
-        // A connection costs a server elsewhere next to nothing; what is stopped is a program here.
+        // Only programs are stopped when idle. A connection to a remote server costs next to nothing.
         idle_timeout: proxy.idle_timeout.filter(|_| read.transport.as_str() == "stdio"),
         transport: read.transport,
         tags,

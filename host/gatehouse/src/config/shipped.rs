@@ -1,7 +1,8 @@
-//! The shipped presets under those of a file: what the file does not name is there to be extended or chosen.
+//! Merges the shipped presets under those of a file, which can extend or choose them.
 //!
-//! A file that refers to no shipped preset serves what it would serve without them, with the same grants. So a shipped
-//! `[gates.NAME]` counts for the shipped component alone, and not if a preset that extends no shipped one has the gate.
+//! A file that refers to no shipped preset serves the same tools, with the same grants, as without them. Therefore a
+//! shipped `[gates.NAME]` applies only to the shipped component, and not if a preset that extends no shipped one has
+//! the gate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use gatehouse_core::{CompiledPreset, Preset, SourceId};
 
 use super::{Config, ConfigError, Env, error::ConfigText, locate::SHIPPED};
 
-/// Adds the shipped presets and gates that the file of this configuration does not name.
+/// Adds the shipped presets and gates that the file does not define.
 pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
     let shipped = Config::parse(&ConfigText { file: None, content: SHIPPED.into() }, &Env::default())?;
     let own: BTreeSet<String> = config.presets.keys().cloned().collect();
@@ -30,7 +31,7 @@ pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), Config
     Ok(())
 }
 
-/// True if a preset is built on one that is not among the file's own.
+/// Returns whether a preset extends, directly or not, one that is not in `own`.
 fn extends_shipped(presets: &BTreeMap<String, Preset>, own: &BTreeSet<String>, preset: &str) -> bool {
     let mut seen = BTreeSet::from([preset]);
     let mut next = vec![preset];
@@ -52,15 +53,14 @@ fn gates(preset: &Preset) -> impl Iterator<Item = String> {
 }
 
 impl Config {
-    /// Names of the presets that are served by name: those of the file, and the default. Of the built-in configuration
-    /// all are served.
+    /// Returns the names of presets to serve: those of the file, and the default. The built-in configuration serves
+    /// all.
     pub(crate) fn served_presets(&self) -> impl Iterator<Item = &String> {
         let named = self.default_named || self.own_presets.is_empty();
         let default = move |name: &str| named && *name == self.default_preset;
         self.presets.keys().filter(move |name| self.is_own(name) || default(name))
     }
 
-    /// Names of the gates that the presets which are served by name have.
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
         let exposures =
             self.served_presets().filter_map(|name| CompiledPreset::compile(&self.presets, name).ok());
@@ -69,7 +69,7 @@ impl Config {
             .collect()
     }
 
-    /// Reports that the default is a shipped preset although the file has presets and does not name that one.
+    /// Returns a notice if the file has presets but the default is a shipped one that the file does not name.
     pub(crate) fn unnamed_default(&self) -> Option<String> {
         let (file, default) = (self.file.as_ref()?, &self.default_preset);
         if self.served_presets().any(|name| name == default) {
@@ -83,7 +83,7 @@ impl Config {
         ))
     }
 
-    /// True if the preset is the file's own, and not one that is shipped.
+    /// Returns whether the preset is defined in the file itself. Always true for the built-in copy.
     pub(crate) fn is_own(&self, preset: &str) -> bool {
         self.file.is_none() || self.own_presets.contains(preset)
     }
@@ -102,7 +102,6 @@ mod tests {
         config.served_presets().map(String::as_str).collect()
     }
 
-    /// Grants of a gate, as the presets of the file would have them with the shipped component.
     fn granted(config: &Config, gate: &str) -> Vec<String> {
         config.gates.get(gate).map(|gate| gate.settings.grants.entries()).unwrap_or_default()
     }
@@ -127,7 +126,7 @@ mod tests {
         let exposure = CompiledPreset::compile(&config.presets, "mine").expect("compiled");
         let gates: Vec<&str> = exposure.gates().map(|gate| &**gate).collect();
         assert!(gates.contains(&"summarizer") && gates.contains(&"kg"), "{gates:?}");
-        // `proxy` is the file's, extends no shipped preset and has kg; [gates.research] is the file's.
+        // The file defines `proxy`, which extends no shipped preset and has kg. It also defines [gates.research].
         assert!(granted(&config, "kg").is_empty() && granted(&config, "research").is_empty());
         assert_eq!(granted(&config, "idea"), ["knowledge:read", "models"]);
         assert!(config.gates["idea"].shipped && !config.gates["research"].shipped);

@@ -1,5 +1,5 @@
-//! Which configurations of working folders the operator trusts: each by its path and the digest of what it said
-//! then. The list lies with the user's own data, where no configuration and no variable of ours moves it.
+//! Trusted configurations in working directories, by path and content digest. The list is in the user's own data
+//! directory, which no configuration or variable can move.
 
 use std::{
     collections::BTreeMap,
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, locate, lock};
 
-/// The list. Anything else in its file is refused: nothing is trusted by mistake.
+/// The list of trusted files. Unknown keys are refused, so that nothing is trusted by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TrustedFiles {
-    /// SHA-256 of the content, by absolute path without links.
+    /// SHA-256 of the content, by canonical path.
     pub(crate) files: BTreeMap<String, String>,
 }
 
 impl TrustedFiles {
-    /// The list as it is; empty where nothing was trusted yet.
+    /// Reads the list. It is empty if the file does not exist.
     pub(crate) fn read() -> Result<Self, ConfigError> {
         Self::read_from(&file()?)
     }
@@ -31,7 +31,7 @@ impl TrustedFiles {
     fn read_from(file: &Path) -> Result<Self, ConfigError> {
         let bad = |why: String| ConfigError {
             place: file.display().to_string(),
-            message: format!("the list of trusted files {why}; mend it or take it away"),
+            message: format!("the list of trusted files {why}; fix or delete it"),
         };
         match fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
@@ -40,18 +40,16 @@ impl TrustedFiles {
         }
     }
 
-    /// Whether this file is trusted with this content; none where it is not trusted at all.
+    /// Returns whether `path` is trusted with this content. `None` if it is not listed.
     pub(crate) fn trusts(&self, path: &Path, content: &[u8]) -> Option<bool> {
         self.files.get(path.to_str()?).map(|trusted| *trusted == digest(content))
     }
 }
 
-/// Whether this file is trusted with this content.
 pub(crate) fn is_trusted(path: &Path, content: &str) -> bool {
     TrustedFiles::read().is_ok_and(|list| list.trusts(path, content.as_bytes()) == Some(true))
 }
 
-/// Trusts a file, canonical, with this content.
 pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     let name = path.to_str().ok_or_else(|| ConfigError {
         place: path.display().to_string(),
@@ -60,19 +58,18 @@ pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     change(|list| drop(list.files.insert(name.to_owned(), digest(content))))
 }
 
-/// Trusts a file no more; false where it was not trusted.
+/// Removes a file from the list. Returns whether it was listed.
 pub(crate) fn remove(path: &Path) -> Result<bool, ConfigError> {
     let mut was = false;
     change(|list| was = path.to_str().is_some_and(|name| list.files.remove(name).is_some()))?;
     Ok(was)
 }
 
-/// The folder of the list, which changes when something is trusted.
+/// Returns the directory of the list, which hosts watch for changes.
 pub(crate) fn folder() -> Option<PathBuf> {
     Some(locate::user_data()?.join("trust"))
 }
 
-/// SHA-256, hexadecimal.
 pub(crate) fn digest(content: &[u8]) -> String {
     sha256_hex(content)
 }
@@ -80,12 +77,12 @@ pub(crate) fn digest(content: &[u8]) -> String {
 fn file() -> Result<PathBuf, ConfigError> {
     let folder = folder().ok_or_else(|| ConfigError {
         place: "HOME".into(),
-        message: "there is no home folder, so nothing can be trusted; name the file with --config".into(),
+        message: "there is no home directory, so nothing can be trusted; name the file with --config".into(),
     })?;
     Ok(folder.join("trusted.json"))
 }
 
-/// Two commands at once both have their way.
+/// Edits the list under its lock, so that concurrent commands do not lose changes.
 fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
     let failed = |error: io::Error| ConfigError {

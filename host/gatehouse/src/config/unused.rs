@@ -1,15 +1,14 @@
-//! Known environment variables that are set and that this configuration does not use: it may serve another store than
-//! the one they name.
+//! Known environment variables that are set but not used by this configuration. The user may expect the store that they
+//! name.
 
 use gatehouse_models::config::{EmbeddingChoice, LlmChoice, ProviderName};
 
 use super::{Config, DocumentsEngine, Env, KnowledgeEngine, raw::ArtifactsEngine, read_index};
 
-/// Variables of the knowledge engine `weaviate-neo4j`.
 const GRAPH: [&str; 6] =
     ["NEO4J_URI", "NEO4J_USER", "NEO4J_PASSWORD", "NEO4J_DATABASE", "WEAVIATE_URL", "WEAVIATE_API_KEY"];
 
-/// A sentence for each group of variables that are set and not used, with the line that would use them.
+/// Returns a message for each group of unused variables, with the line that would use them.
 pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
     let graph = graph_engine(config);
     let documents = config.documents.engine;
@@ -53,13 +52,13 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
         check(
             &[provider.variable()],
             embeds || models.llm != LlmChoice::Off,
-            "llm is \"off\" under [models] in presets.toml, and vectors come from elsewhere",
+            "llm is \"off\" under [models] in presets.toml, and embeddings use another provider",
         );
     }
     found
 }
 
-/// The engine of the index file if one is named and can be read; else the one of presets.toml.
+/// Returns the engine of the index file if one is named and readable, else the one of `presets.toml`.
 fn graph_engine(config: &Config) -> KnowledgeEngine {
     let file = config.knowledge.index_file.as_deref();
     let indexed = file.and_then(|path| read_index(path).ok());

@@ -1,4 +1,4 @@
-//! `[presets.NAME.workflow.NAME]`: which requests come after which. One table is one step; `[[…]]` makes several.
+//! `[presets.NAME.workflow.NAME]`: the order of requests. One table is one step; `[[…]]` declares several.
 
 use std::{fmt, path::PathBuf};
 
@@ -19,16 +19,16 @@ use super::{ConfigError, error::ConfigText};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RawStep {
-    /// Calls with these intents are this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
+    /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
     #[schemars(with = "Vec<String>")]
     intents: Vec<Spanned<String>>,
-    /// Marks that have to be there: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
+    /// Required marks: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
     #[schemars(with = "Vec<String>")]
     requires: Vec<Spanned<String>>,
-    /// The mark that a call leaves which did what it was asked.
+    /// The mark that a successful call leaves.
     #[schemars(with = "Option<String>")]
     produces: Option<Spanned<String>>,
-    /// Absolute folders in or below which projects may lie. A step that names none has those of the first that does.
+    /// Absolute directories that may contain projects. A step without roots uses those of the first step with some.
     #[schemars(with = "Vec<String>")]
     roots: Vec<Spanned<PathBuf>>,
 }
@@ -45,7 +45,7 @@ impl Default for RawStep {
     }
 }
 
-/// How steps are typed.
+/// One step or a list.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is of use")]
@@ -54,7 +54,6 @@ pub(crate) enum WorkflowSchema {
     Many(Vec<RawStep>),
 }
 
-/// The steps of one workflow.
 #[derive(Debug)]
 pub(crate) struct WorkflowSteps(Vec<RawStep>);
 
@@ -82,7 +81,7 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
     }
 }
 
-/// The steps as they hold.
+/// Validates the steps of one workflow.
 pub(super) fn checked(
     text: &ConfigText,
     name: &Spanned<String>,
@@ -90,11 +89,10 @@ pub(super) fn checked(
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
     let named = |what: &str, name: &Spanned<String>| {
         let (fits, dot) = match what {
-            "mark" => (is_mark(name.get_ref()), ", or a dot and the rest of a file's name"),
+            "mark" => (is_mark(name.get_ref()), ", or a file name that starts with a dot"),
             _ => (is_name(name.get_ref()), ""),
         };
-        let why =
-            || format!("the name of a {what} is part of a file's: 1 to 64 letters, digits, - and _{dot}");
+        let why = || format!("invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
         if fits { Ok(name.get_ref().clone()) } else { Err(text.error_at(name.span(), why())) }
     };
     let workflow = named("workflow", name)?;
@@ -102,19 +100,20 @@ pub(super) fn checked(
         steps.iter().find(|step| !step.roots.is_empty()).map(|step| &step.roots[..]).unwrap_or_default();
     if roots.is_empty() {
         let why = format!(
-            "workflow '{workflow}' has no roots; name the folders in which projects may lie: roots = [\"/home/me/work\"]"
+            "workflow '{workflow}' has no roots; list the directories that may contain projects: roots = \
+            [\"/home/me/work\"]"
         );
         return Err(text.error_at(name.span(), why));
     }
     let steps_of = |step: &RawStep| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
         if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
-            return Err(text.error_at(root.span(), "a root of projects is an absolute path".to_owned()));
+            return Err(text.error_at(root.span(), "a project root must be an absolute path".to_owned()));
         }
         let intent = |word: &Spanned<String>| {
             Intent::from_request(word.get_ref()).ok_or_else(|| {
                 let words = Intent::ALL.map(Intent::as_str).join(", ");
-                text.error_at(word.span(), format!("an intent is one of {words}"))
+                text.error_at(word.span(), format!("intent must be one of {words}"))
             })
         };
         Ok(workflow::WorkflowStep {
@@ -165,17 +164,17 @@ mod tests {
             ("[presets.a.workflow.x]\nproduces = \"d\"", "/p.toml:3:21: workflow 'x' has no roots"),
             (
                 "[presets.a.workflow.x]\nroots = [\"rel\"]",
-                "/p.toml:4:10: a root of projects is an absolute path",
+                "/p.toml:4:10: a project root must be an absolute path",
             ),
             (
                 "[presets.a.workflow.x]\nroots = [\"/w\"]\nintents = [\"RUN\"]",
-                "/p.toml:5:12: an intent is one of QUERY",
+                "/p.toml:5:12: intent must be one of QUERY",
             ),
             (
                 "[presets.a.workflow.x]\nroots = [\"/w\"]\nproduces = \"../x\"",
-                "/p.toml:5:12: the name of a mark is part",
+                "/p.toml:5:12: invalid mark name",
             ),
-            ("[presets.a.workflow.\"a/b\"]\nroots = [\"/w\"]", "the name of a workflow is part of a file's"),
+            ("[presets.a.workflow.\"a/b\"]\nroots = [\"/w\"]", "invalid workflow name"),
             ("[presets.a.workflow.x]\nroots = [\"/w\"]\nproduce = \"x\"", "unknown"),
             ("[presets.a.workflow]\nx = 5", "/p.toml:4:"),
         ] {

@@ -1,4 +1,4 @@
-//! The clients whose files are read: where those lie, and where servers stand in them.
+//! Supported clients: the locations of their configuration files, and the keys that contain MCP servers.
 
 use std::path::{Path, PathBuf};
 
@@ -29,28 +29,25 @@ pub(crate) enum ImportClient {
     Roo,
 }
 
-/// Folders below the home folder in which VS Code keeps what a user set, one for each system.
+/// VS Code's user settings directories relative to the home directory, one for each operating system.
 const EDITOR_FOLDERS: [&str; 3] =
     [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"];
 
-/// Servers of a file.
 #[derive(Default)]
 pub(super) struct ServerEntries {
-    /// Each with its name.
     pub(super) servers: Vec<(String, Value)>,
-    /// Directories of other projects that have servers in the file, each with their number.
+    /// Directories of other projects with servers in the file, and the number of servers.
     pub(super) elsewhere: Vec<(PathBuf, usize)>,
 }
 
-/// The servers of a table by name. A client's file of other settings may have no table.
+/// Returns the entries of a server table. A file with other settings may have no table.
 fn servers_by_name(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
     let Some(servers) = servers else { return Ok(Vec::new()) };
-    let servers = servers.as_object().ok_or("its servers are not a table by name")?;
+    let servers = servers.as_object().ok_or("its servers are not a table keyed by name")?;
     Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
 }
 
 impl ImportClient {
-    /// All of them.
     pub(crate) const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -62,7 +59,6 @@ impl ImportClient {
         Self::Roo,
     ];
 
-    /// Its file in a project.
     pub(crate) const fn in_project(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some(".mcp.json"),
@@ -75,7 +71,7 @@ impl ImportClient {
         }
     }
 
-    /// Its files below the home folder, on any system.
+    /// Returns the candidate paths of the client's files in the home directory, for all operating systems.
     pub(crate) fn in_home(self, home: &Path) -> Vec<PathBuf> {
         let extension = |path: &str| EDITOR_FOLDERS.map(|folder| home.join(folder).join(path)).to_vec();
         let names: &[&str] = match self {
@@ -99,7 +95,7 @@ impl ImportClient {
         names.iter().map(|name| home.join(name)).collect()
     }
 
-    /// Whose file this is, by its name and folder; Claude's shape where nothing says so, which most others share.
+    /// Guesses the client by file name and directory. Falls back to Claude Code, because most others share its format.
     pub(crate) fn from_file(file: &Path) -> Self {
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let folder = file.parent().and_then(Path::file_name);
@@ -116,8 +112,8 @@ impl ImportClient {
         }
     }
 
-    /// Reads the servers of its file: those that count in a project, of which these are the directories, come first.
-    /// The error says why it is none of its files.
+    /// Reads the servers of a file, those for the current project first. The error is the reason that the file is not
+    /// valid for this client.
     pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<ServerEntries, String> {
         let document = self.read(text)?;
         let mut entries = ServerEntries::default();

@@ -1,10 +1,10 @@
-//! One entry of a client's file as the keys of `[servers.NAME]`.
+//! Converts one entry of a client's file to the keys of `[servers.NAME]`.
 
 use serde_json::{Map, Value};
 
 use super::{ImportClient, ImportContext, variables};
 
-/// Keys that say the same here, or that are looked at below.
+/// Keys that are converted or deliberately ignored.
 const HANDLED_KEYS: [&str; 24] = [
     "type",
     "transport",
@@ -32,7 +32,7 @@ const HANDLED_KEYS: [&str; 24] = [
     "trust",
 ];
 
-/// The keys of `[servers.NAME]`, in the order in which they are written. The error says why the entry cannot be taken.
+/// Returns the keys of `[servers.NAME]`, in output order. The error is the reason that the entry cannot be imported.
 pub(super) fn definition(
     client: ImportClient,
     place: &ImportContext<'_>,
@@ -56,7 +56,7 @@ pub(super) fn definition(
     let unknown: Vec<&str> =
         entry.keys().map(String::as_str).filter(|key| !HANDLED_KEYS.contains(key)).collect();
     if !unknown.is_empty() {
-        notes.push(format!("left out: {}", unknown.join(", ")));
+        notes.push(format!("ignored keys: {}", unknown.join(", ")));
     }
     Ok(made)
 }
@@ -84,7 +84,7 @@ impl EntryReader<'_> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(format!("its {key} is not a text")),
+            Some(_) => Err(format!("its {key} is not a string")),
         }
     }
 
@@ -101,13 +101,13 @@ impl EntryReader<'_> {
             (Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, Some(_)) => {
                 Kind::Http
             }
-            // For these `url` alone is the old transport of events.
+            // For these clients, `url` alone means the old SSE transport.
             (None, _, Some("url")) if matches!(self.client, ImportClient::Gemini | ImportClient::Cline) => {
                 Kind::Sse
             }
             (None, _, Some(_)) => Kind::Http,
             (Some(other), ..) => {
-                return Err(format!("its type '{other}' is not stdio, http or sse with what that needs"));
+                return Err(format!("its type '{other}' is not supported, or a required key is missing"));
             }
             (None, false, None) => return Err("it has neither a command nor a url".into()),
         })
@@ -131,8 +131,8 @@ impl EntryReader<'_> {
         }
         let mut ours = Vec::new();
         for arg in &args {
-            let mut arg = self.convert_variables(arg.as_str().ok_or("its args are not all texts")?)?;
-            // A variable of its own: the program fills it in from `env`, which the host does not look at.
+            let mut arg = self.convert_variables(arg.as_str().ok_or("its args are not all strings")?)?;
+            // Variables of its own, which the program fills in from `env` and the host does not.
             for (name, value) in &env {
                 arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
             }
@@ -148,7 +148,7 @@ impl EntryReader<'_> {
             made.insert("cwd".into(), self.convert_variables(&cwd)?);
         }
         if self.entry.contains_key("envFile") {
-            self.notes.push("its envFile is not read here; name its variables under env".into());
+            self.notes.push("its envFile is not read; list its variables under env".into());
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl EntryReader<'_> {
             let text = match value {
                 Value::String(text) => text,
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
-                _ => return Err(format!("{key}.{name} is not a text")),
+                _ => return Err(format!("{key}.{name} is not a string")),
             };
             ours.insert(name, self.convert_variables(&text)?);
         }
@@ -196,7 +196,7 @@ impl EntryReader<'_> {
         let Some(names) = self.entry.get(key) else { return Ok(Vec::new()) };
         let names = names.as_array().ok_or_else(|| format!("its {key} is not a list"))?;
         let text = |name: &Value| {
-            name.as_str().map(str::to_owned).ok_or_else(|| format!("its {key} are not all texts"))
+            name.as_str().map(str::to_owned).ok_or_else(|| format!("its {key} are not all strings"))
         };
         names.iter().map(text).collect()
     }
@@ -208,7 +208,8 @@ impl EntryReader<'_> {
             Some(match self.client {
                 ImportClient::Cline | ImportClient::Roo => timeout,
                 ImportClient::Gemini => timeout / 1_000.0,
-                // Files of clients that count in seconds look the same. A call of less than a second is of no use.
+                // Some clients count in milliseconds and some in seconds. A limit below one second is useless, so a
+                // small number means seconds.
                 _ if timeout < 1_000.0 => timeout,
                 _ => timeout / 1_000.0,
             })
@@ -223,7 +224,7 @@ impl EntryReader<'_> {
         for (key, seconds, most) in [("timeout", call, 3_600.0), ("connection_timeout", start, 600.0)] {
             let Some(seconds) = seconds.map(f64::ceil) else { continue };
             if seconds > most {
-                self.notes.push(format!("its {key} of {seconds} s becomes {most} s, the maximum here"));
+                self.notes.push(format!("its {key} of {seconds} s is reduced to {most} s, the maximum"));
             }
             made.insert(key.into(), format!("{} s", seconds.min(most)).into());
         }

@@ -1,10 +1,10 @@
-//! JSON as editors write it: with comments, and with commas behind the last entry.
+//! JSON with comments and trailing commas, as editors write it.
 
-/// The same as plain JSON, of the same length and with the same lines, so that places in errors are right.
+/// Converts to plain JSON. Line numbers stay the same, so that positions in errors are right.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
-    // Where the last comma stands in `out`, while only blanks follow it.
+    // Position of the last comma in `out`, as long as only whitespace follows it.
     let mut comma = None;
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {

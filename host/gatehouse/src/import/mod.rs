@@ -1,5 +1,6 @@
-//! Servers out of the files of other clients, as they would stand in presets.toml. Secrets that stand there in clear become
-//! names of variables; what cannot be taken is named with the reason, and nothing is guessed.
+//! Imports servers from the configuration files of other clients, in the form of `presets.toml`.
+//!
+//! Literal secrets are replaced by variables. Entries that cannot be converted are reported with the reason.
 
 mod client;
 mod entry;
@@ -24,45 +25,38 @@ use crate::config::{
     servers::{MAX_SERVER_NAME, is_server_name},
 };
 
-/// What files of clients hold.
 #[derive(Debug, Default)]
 pub(crate) struct ImportOutcome {
-    /// Servers that can be taken, in the order of the files.
+    /// Importable servers, in the order of the files.
     pub(crate) servers: Vec<ImportedServer>,
-    /// What cannot be taken: the file, the name there, and the reason.
+    /// Skipped entries: file, name and reason.
     pub(crate) left_out: Vec<(PathBuf, String, String)>,
-    /// Variables to be set, each with where its value stands now.
+    /// Variables to set, each with the location of its current value.
     pub(crate) variables: Vec<(String, String)>,
-    /// Directories of other projects that have servers in a file: the file, the directory, and the number of servers.
+    /// Other projects with servers in a file: file, directory and number of servers.
     pub(crate) elsewhere: Vec<(PathBuf, PathBuf, usize)>,
 }
 
-/// A server as it would stand in presets.toml.
 #[derive(Debug)]
 pub(crate) struct ImportedServer {
-    /// Its name here.
     pub(crate) name: String,
-    /// The keys of `[servers.NAME]`, in the order in which they are written.
+    /// Keys of `[servers.NAME]`, in output order.
     pub(crate) definition: Map<String, Value>,
-    /// The file it comes from.
     pub(crate) file: PathBuf,
-    /// What became different on the way, a sentence each.
+    /// Changes made by the conversion, one sentence each.
     pub(crate) notes: Vec<String>,
 }
 
-/// The environment of a client's file.
 pub(crate) struct ImportContext<'a> {
-    /// The file.
     pub(crate) file: &'a Path,
-    /// The home folder of whoever runs this.
     pub(crate) home: Option<&'a Path>,
-    /// Directories of the project for which servers are imported: the working directory, and those above it up to the
-    /// top of its repository, the nearest first.
+    /// The working directory and its ancestors up to the repository root, nearest first.
     pub(crate) project: &'a [PathBuf],
 }
 
 impl ImportContext<'_> {
-    /// The folder that clients call the workspace: the one that holds `.vscode` or `.cursor`, else the file's own.
+    /// Returns the workspace in the client's sense: the parent of `.vscode`, `.cursor` or `.roo`, else the file's
+    /// directory.
     fn workspace(&self) -> &Path {
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         let hidden = [".vscode", ".cursor", ".roo"];
@@ -71,23 +65,22 @@ impl ImportContext<'_> {
     }
 }
 
-/// Collects servers of several files.
 pub(crate) struct ServerImporter<'a> {
     config: &'a Config,
     env: &'a Env,
-    /// Servers that are there already, with what has them.
+    /// Existing servers, with the origin that messages name.
     present: BTreeMap<String, (String, ServerConfig)>,
-    /// What was taken, as the clients' files have it.
+    /// Imported entries before secrets are replaced, to recognize duplicates.
     taken: BTreeMap<String, Map<String, Value>>,
     imported: ImportOutcome,
     secrets: SecretVariables,
 }
 
 impl<'a> ServerImporter<'a> {
-    /// Servers that this configuration declares, or that were added, stay as they are.
+    /// Creates an importer that leaves declared and added servers unchanged.
     pub(crate) fn new(config: &'a Config, added: &BTreeMap<String, ServerConfig>, env: &'a Env) -> Self {
-        let declared = config.servers.declared.iter().map(|server| (server, "presets.toml has"));
-        let present = added.iter().map(|server| (server, "`servers add` added")).chain(declared);
+        let declared = config.servers.declared.iter().map(|server| (server, "presets.toml already has"));
+        let present = added.iter().map(|server| (server, "`servers add` already added")).chain(declared);
         let present = present.map(|((name, server), by)| (name.clone(), (by.to_owned(), server.clone())));
         Self {
             config,
@@ -99,7 +92,7 @@ impl<'a> ServerImporter<'a> {
         }
     }
 
-    /// Takes what a file holds; the error says why it is not the file of a client.
+    /// Imports the servers of a file. The error is the reason that the file is not valid for this client.
     pub(crate) fn import_file(
         &mut self,
         client: ImportClient,
@@ -118,7 +111,6 @@ impl<'a> ServerImporter<'a> {
         Ok(())
     }
 
-    /// All that was taken.
     pub(crate) fn finish(self) -> ImportOutcome {
         ImportOutcome { variables: self.secrets.into_variables(), ..self.imported }
     }
@@ -131,9 +123,9 @@ impl<'a> ServerImporter<'a> {
         entry: &Value,
     ) -> Result<(), String> {
         let mut notes = Vec::new();
-        let ours = server_name(name).ok_or("its name has nothing that a name here could have")?;
+        let ours = server_name(name).ok_or("its name has no characters that a server name can have")?;
         if ours != name {
-            notes.push(format!("it is called '{name}' there"));
+            notes.push(format!("its original name is '{name}'"));
         }
         let mut definition = entry::definition(client, place, entry, &mut notes)?;
         if is_gatehouse(&definition) {
@@ -148,7 +140,7 @@ impl<'a> ServerImporter<'a> {
             SecretVariables::default().take_out(&ours, &described, &mut definition);
             let checked = config::from_json(self.config, &ours, &definition, self.env);
             let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
-            return Err(format!("{by} {same} '{ours}' already"));
+            return Err(format!("{by} {same} '{ours}'"));
         }
         self.taken.insert(ours.clone(), definition.clone());
         self.secrets.take_out(&ours, &described, &mut definition);
@@ -159,13 +151,13 @@ impl<'a> ServerImporter<'a> {
     }
 }
 
-/// Whether a client's entry starts this program: through itself nothing is to be had.
+/// Returns whether an entry starts this program, which must not connect to itself.
 fn is_gatehouse(definition: &Map<String, Value>) -> bool {
     let command = definition.get("command").and_then(Value::as_str).map(Path::new);
     command.and_then(Path::file_stem).is_some_and(|stem| stem == "gatehouse")
 }
 
-/// The name of a server here: what no name may have gives way to a hyphen.
+/// Converts a name to a valid server name. Invalid characters become hyphens. `None` if nothing valid remains.
 fn server_name(name: &str) -> Option<String> {
     if is_server_name(name) {
         return Some(name.to_owned());

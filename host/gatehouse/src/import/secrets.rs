@@ -1,5 +1,4 @@
-//! Takes secrets out of what clients keep in clear: names of variables stand in their place. The values themselves are
-//! never shown; whoever imports copies them from the file that they stand in.
+//! Replaces literal secrets in clients' files by variables. The values are never shown.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,6 @@ use serde_json::{Map, Value};
 use super::variables::variable;
 use crate::config::credentials::{self, CredentialSpan, is_variable};
 
-/// The variables that were named so far.
 #[derive(Default)]
 pub(crate) struct SecretVariables(BTreeMap<String, SecretVariable>);
 
@@ -19,7 +17,7 @@ struct SecretVariable {
 }
 
 impl SecretVariables {
-    /// Takes secrets out of one server's keys.
+    /// Replaces the secrets in one server's keys. `described` names the server in locations.
     pub(crate) fn take_out(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
         let place = |key: String, name: Option<&str>| {
             let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
@@ -48,13 +46,12 @@ impl SecretVariables {
         }
     }
 
-    /// The variables, each with where its value stands.
     pub(crate) fn into_variables(self) -> Vec<(String, String)> {
         self.0.into_iter().map(|(name, taken)| (name, taken.location)).collect()
     }
 
-    /// Replaces credentials by variables. `own` is the name of the variable whose value the text is; `place` describes
-    /// the text, with the name that a credential has in it.
+    /// Replaces credentials in `text`. `own` is the variable that the text is the value of; `place` describes a
+    /// location.
     fn replace(
         &mut self,
         server: &str,
@@ -63,7 +60,7 @@ impl SecretVariables {
         found: Vec<CredentialSpan>,
         place: impl Fn(Option<&str>) -> String,
     ) {
-        // From the last one: the ranges before it stay valid.
+        // Replace from the end, so that earlier ranges stay valid.
         for CredentialSpan { range, name } in found.into_iter().rev() {
             let value = text[range.clone()].to_owned();
             let mut stands = place(name.as_deref());
@@ -78,8 +75,8 @@ impl SecretVariables {
         }
     }
 
-    /// Returns the variable for a value: the one that this server has for the same value, else the wanted one. If that
-    /// has another value, the server's name goes before it.
+    /// Returns this server's variable for the same value, else the wanted one, prefixed with the server's name if it
+    /// has another value.
     fn variable(&mut self, server: &str, wanted: String, value: &str, stands: String) -> String {
         let same = |taken: &SecretVariable| taken.value == value && taken.server == server;
         if let Some((name, _)) = self.0.iter().find(|(_, taken)| same(taken)) {

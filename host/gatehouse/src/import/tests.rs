@@ -1,4 +1,4 @@
-//! Files of each client, as people have them.
+//! Imports of typical files of each client.
 
 use super::*;
 use crate::config::ConfigText;
@@ -51,12 +51,12 @@ fn claude_code_and_desktop() {
     let left: Vec<(&str, &str)> = imported.left_out.iter().map(|(_, name, why)| (&**name, &**why)).collect();
     let wanted = [
         ("gatehouse", "it is Gatehouse itself"),
-        ("taken", "presets.toml has another 'taken' already"),
+        ("taken", "presets.toml already has another 'taken'"),
         ("broken", "it has neither a command nor a url"),
     ];
     assert_eq!(left, wanted);
-    assert_eq!(imported.servers[1].notes, ["DOCS_TOKEN must be set here; there it is \"none\" unless it is"]);
-    assert_eq!(imported.servers[2].notes, ["it is called 'My files!' there"]);
+    assert_eq!(imported.servers[1].notes, ["set DOCS_TOKEN; the client's default is \"none\""]);
+    assert_eq!(imported.servers[2].notes, ["its original name is 'My files!'"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn codex_and_gemini() {
     ]);
     let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\nconnection_timeout = \"46 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
     assert_eq!(blocks(&imported), wanted);
-    assert_eq!(imported.servers[0].notes, ["left out: enabled_tools"]);
+    assert_eq!(imported.servers[0].notes, ["ignored keys: enabled_tools"]);
     let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["ARG_API_KEY", "ARG_TOKEN", "G_API_KEY"]);
 }
@@ -130,7 +130,7 @@ fn the_same_server_in_two_files_is_the_same() {
         ("/q/.mcp.json", &file("two")),
     ]);
     let left: Vec<&str> = imported.left_out.iter().map(|(_, _, why)| &**why).collect();
-    let taken = "presets.toml has the same 'taken' already";
+    let taken = "presets.toml already has the same 'taken'";
     let (same, other) = ("the same 'a' comes from /p/.mcp.json", "another 'a' comes from /p/.mcp.json");
     assert_eq!(left, [taken, same, taken, other, taken]);
 }
@@ -148,13 +148,18 @@ fn a_timeout_is_in_the_unit_of_its_client() {
         ("/p/.gemini/settings.json", 500, "1 s", None),
         ("/p/.mcp.json", 60, "60 s", Some("its timeout of 60 is read as seconds")),
         ("/p/.mcp.json", 60_000, "60 s", None),
-        ("/p/.mcp.json", 7_200_000, "3600 s", Some("its timeout of 7200 s becomes 3600 s, the maximum here")),
+        (
+            "/p/.mcp.json",
+            7_200_000,
+            "3600 s",
+            Some("its timeout of 7200 s is reduced to 3600 s, the maximum"),
+        ),
     ] {
         let imported = import(&[(file, &servers(timeout))]);
         let server = &imported.servers[0];
         assert_eq!(server.definition["timeout"], wanted, "{file}");
         let notes: Vec<&str> = server.notes.iter().map(String::as_str).collect();
-        let wanted: Vec<&str> = note.into_iter().chain(["left out: alwaysAllow"]).collect();
+        let wanted: Vec<&str> = note.into_iter().chain(["ignored keys: alwaysAllow"]).collect();
         assert_eq!(notes, wanted, "{file}");
     }
     let sse = import(&[("/h/cline_mcp_settings.json", &servers(60))]);

@@ -1,10 +1,9 @@
-//! Variables as clients write them, as presets.toml does.
+//! Converts variables in clients' syntax to `${NAME}`.
 
 use super::{ImportClient, ImportContext};
 use crate::config::credentials::is_variable;
 
-/// The text with `${NAME}` for each variable of the environment. The error names what only the client knows; notes say
-/// what is different here.
+/// Converts a text. The error names a variable that only the client can fill in; notes describe differences.
 pub(super) fn convert(
     client: ImportClient,
     place: &ImportContext<'_>,
@@ -25,7 +24,6 @@ pub(super) fn convert(
     Ok(out)
 }
 
-/// What stands for `${inside}`.
 fn resolve(
     client: ImportClient,
     place: &ImportContext<'_>,
@@ -52,18 +50,18 @@ fn resolve(
         notes.push(format!("the client asks for '{id}'; here it is the environment variable {name}"));
         return Ok(format!("${{{name}}}"));
     }
-    // What editors know beside the environment has names that variables could have.
+    // Editors' predefined variables have the same syntax as environment variables.
     let editor = matches!(client, ImportClient::Vscode | ImportClient::Cursor) && !inside.starts_with("env:");
     if editor || !is_variable(name) {
         return Err(format!("it uses ${{{inside}}}, which only its client can fill in"));
     }
     if let Some(default) = default.filter(|default| !default.is_empty()) {
-        notes.push(format!("{name} must be set here; there it is \"{default}\" unless it is"));
+        notes.push(format!("set {name}; the client's default is \"{default}\""));
     }
     Ok(format!("${{{name}}}"))
 }
 
-/// Gemini also takes `$NAME`.
+/// Converts `$NAME`, which Gemini also supports.
 fn bare(client: ImportClient, text: &str) -> String {
     if client != ImportClient::Gemini {
         return text.to_owned();
@@ -81,7 +79,7 @@ fn bare(client: ImportClient, text: &str) -> String {
     out
 }
 
-/// A name for a variable out of any words: `github token` is GITHUB_TOKEN.
+/// Returns a variable name for a phrase: `github token` becomes GITHUB_TOKEN.
 pub(super) fn variable(words: &str) -> String {
     let letters: String =
         words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();

@@ -1,10 +1,10 @@
-//! Maps in the language of Graphviz (<https://graphviz.org/doc/info/lang.html>).
+//! Diagrams in Graphviz' DOT language (<https://graphviz.org/doc/info/lang.html>).
 
 use std::fmt::{self, Write as _};
 
 use super::{Diagram, DiagramEdge, DiagramNode, layout::plain, svg::colors};
 
-/// One graph for each map.
+/// Renders each diagram as one graph.
 pub(crate) fn dot(maps: &[Diagram]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -36,7 +36,7 @@ fn graph(text: &mut String, map: &Diagram) -> fmt::Result {
     writeln!(text, "}}")
 }
 
-/// A text as a string of that language: nothing in it ends it, and nothing is an escape of Graphviz.
+/// Quotes a text as a DOT string. Escapes everything that could end it or that Graphviz would interpret.
 fn quoted(text: &str) -> String {
     let lines: Vec<String> =
         text.split('\n').map(|line| plain(line).replace('\\', "\\\\").replace('"', "\\\"")).collect();

@@ -1,4 +1,4 @@
-//! Maps as one HTML file: no script, nothing that is fetched, light and dark.
+//! Diagrams as a single HTML file without scripts or external resources, in light and dark.
 
 use std::fmt::{self, Write as _};
 
@@ -8,7 +8,7 @@ use super::{
     svg::{colors, svg},
 };
 
-/// No page may run or fetch anything, whatever names have got into it.
+/// Content security policy that blocks scripts and requests, in case a name contains markup.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 const STYLE: &str = "\
@@ -27,7 +27,7 @@ details{margin-top:8px}summary{cursor:pointer}\
 table{border-collapse:collapse;margin:6px 0 0}td,th{text-align:left;vertical-align:top;padding:2px 14px 2px 0;\
 overflow-wrap:anywhere}th{color:var(--quiet);font-weight:normal}";
 
-/// The page of these maps. `about` stands below the title and says what they were made from.
+/// Renders a page with these diagrams. `about` describes their source, below the title.
 pub(crate) fn html(title: &str, about: &str, maps: &[Diagram]) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
@@ -78,9 +78,9 @@ fn write(page: &mut String, title: &str, about: &str, maps: &[Diagram]) -> fmt::
             writeln!(page, "<li><i class=\"{}\"></i>{}</li>", tone.class(), escaped(words))?;
         }
         if map.lines.iter().any(|line| line.broken && line.tone != Tone::Wrong) {
-            writeln!(page, "<li>dashed: through a gate, or switched off</li>")?;
+            writeln!(page, "<li>dashed: through a gate, or disabled</li>")?;
         }
-        writeln!(page, "<li class=\"quiet\">Point at a box for what belongs to it.</li></ul>")?;
+        writeln!(page, "<li class=\"quiet\">Hover over a box to highlight related ones.</li></ul>")?;
         writeln!(page, "<div class=\"picture\">\n{picture}</div>")?;
         map.tables.iter().try_for_each(|table| rows(page, table))?;
     }
@@ -99,10 +99,10 @@ fn rows(page: &mut String, table: &DiagramTable) -> fmt::Result {
     writeln!(page, "</table></details>")
 }
 
-/// Text as it may stand in HTML, between tags and in quoted attributes.
+/// Escapes a text for HTML, between tags and in quoted attributes.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    // Lines stay: they are told apart where one points at something.
+    // Retain line breaks, because tooltips show them.
     for (place, line) in text.split('\n').enumerate() {
         if place > 0 {
             safe.push('\n');

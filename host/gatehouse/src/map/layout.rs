@@ -1,13 +1,12 @@
-//! Where boxes and lines go: columns side by side, rows of one height, and within a group the order in which lines cross
-//! least. The same map always gives the same picture.
+//! Deterministic layout of diagrams: columns, rows of one height, and few crossing lines.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Diagram;
 
-/// The most cells of a name; a wider one ends in an ellipsis, and is whole where one points at it.
+/// Maximum width of a label in cells. Longer ones are cut; the tooltip shows the full name.
 pub(super) const MAX_CELLS: usize = 40;
-/// Pixels of a cell in a monospace font of 12 pixels: 0.602 em in the widest of the usual ones, rounded up.
+/// Width of a cell in pixels for a 12-pixel monospace font: 0.602 em in the widest common font, rounded up.
 const CELL: f64 = 7.3;
 const ROW: f64 = 26.0;
 const BOX: f64 = 20.0;
@@ -15,16 +14,15 @@ const HEADING: f64 = 30.0;
 const PAD: f64 = 9.0;
 const MARGIN: f64 = 16.0;
 const GAP: f64 = 110.0;
-/// How often the order is improved; more changes little.
+/// Number of ordering passes. More passes change little.
 const SWEEPS: usize = 6;
 
-/// A box with its place, in pixels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlacedNode {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
-    /// Cut to [`MAX_CELLS`].
+    /// Name, cut to [`MAX_CELLS`].
     pub(super) label: String,
     pub(super) column: usize,
 }
@@ -45,17 +43,15 @@ impl PlacedNode {
     }
 }
 
-/// A picture, laid out.
 pub(super) struct DiagramLayout {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// By their places in [`Map::nodes`].
+    /// Boxes by their index in [`Diagram::nodes`].
     pub(super) boxes: Vec<PlacedNode>,
-    /// Words and where they begin: the base line.
+    /// Headings with the start of their baseline.
     pub(super) headings: Vec<(f64, f64, String)>,
 }
 
-/// Lays a map out.
 pub(super) fn layout(map: &Diagram) -> DiagramLayout {
     let orders = ordered(map);
     let mut boxes = vec![PlacedNode::default(); map.nodes.len()];
@@ -81,13 +77,13 @@ pub(super) fn layout(map: &Diagram) -> DiagramLayout {
         height = height.max(y);
         x += width + GAP;
     }
-    // Lines inside the last column bend out of it.
+    // Lines within the last column bend to the right of it.
     let bends = map.lines.iter().any(|line| boxes[line.from].column == boxes[line.to].column);
     let width = x - GAP + MARGIN + if bends { GAP / 2.0 } else { 0.0 };
     DiagramLayout { width: width.max(200.0), height: height + MARGIN, boxes, headings }
 }
 
-/// The nodes of each group of each column in a good order: by the mean height of what they are linked to, back and forth.
+/// Orders the nodes of each group by the mean position of their neighbors, in several passes.
 fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
     let mut orders: Vec<Vec<Vec<usize>>> =
         map.columns.iter().map(|groups| groups.iter().map(|group| group.nodes.clone()).collect()).collect();
@@ -110,7 +106,7 @@ fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
             let mean = |node: usize| {
                 let near = &neighbours[node];
                 let sum: f64 = near.iter().map(|other| heights[*other]).sum();
-                // What has no line stays last.
+                // Nodes without lines go last.
                 if near.is_empty() { f64::MAX } else { sum / near.len() as f64 }
             };
             let mut keyed: Vec<(f64, &str, usize)> =
@@ -123,7 +119,7 @@ fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
     orders
 }
 
-/// A name that fits into a box, without what is no part of a line of text.
+/// Cuts a name to the width of a box, and removes control characters.
 pub(super) fn cut(name: &str) -> String {
     let clean = plain(name);
     if clean.width() <= MAX_CELLS {
@@ -140,7 +136,7 @@ pub(super) fn cut(name: &str) -> String {
     short
 }
 
-/// Text without control and direction characters: a name cannot turn the words around it.
+/// Removes direction marks and replaces control characters, so that a name cannot reorder the text around it.
 pub(super) fn plain(text: &str) -> String {
     let turns =
         |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,5 +1,5 @@
-//! Pictures of what there is: columns of boxes, and lines between them. What a preset reaches and how pages are linked are
-//! both told in these nouns, and drawn by the same code as one HTML file or as Graphviz' DOT.
+//! Diagrams of the access of presets and of the links between wiki pages: columns of boxes with lines between them,
+//! rendered as HTML or Graphviz DOT.
 
 use std::collections::HashMap;
 
@@ -17,25 +17,22 @@ pub(crate) use html::html;
 pub(crate) use reach::reach;
 pub(crate) use wiki::wiki;
 
-/// What a box or a line says besides its words; each has a colour of its own.
+/// Meaning of a box or line, shown as its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Tone {
-    /// Nothing.
     Plain,
-    /// Only looks.
     Reads,
-    /// Changes what is kept here.
+    /// Changes data that this host stores.
     Changes,
-    /// Runs programs, or reaches what is outside of this machine's stores.
+    /// Runs programs, or accesses something outside this host's stores.
     Reaches,
-    /// Is missing, or does not work.
+    /// Missing or broken.
     Wrong,
 }
 
 impl Tone {
     const ALL: [Self; 5] = [Self::Plain, Self::Reads, Self::Changes, Self::Reaches, Self::Wrong];
 
-    /// Its name in style sheets.
     fn class(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -47,58 +44,51 @@ impl Tone {
     }
 }
 
-/// A box.
 #[derive(Debug, Clone)]
 pub(crate) struct DiagramNode {
-    /// Its words; whoever draws them sees to it that they do no harm.
+    /// Unescaped text; the renderers escape it.
     pub(crate) name: String,
-    /// What is said of it where there is room, a line each.
+    /// Tooltip text, one fact per line.
     pub(crate) detail: String,
     pub(crate) tone: Tone,
 }
 
-/// A line between two boxes, by their places in [`Map::nodes`].
+/// A line between two boxes, given by their indexes in [`Diagram::nodes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiagramEdge {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) tone: Tone,
-    /// Drawn with gaps: through something else, or to what is not there.
+    /// True for a dashed line: indirect, or to something that does not exist.
     pub(crate) broken: bool,
     pub(crate) detail: String,
 }
 
-/// Boxes of one kind, one below the other.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeGroup {
     pub(crate) title: String,
     pub(crate) nodes: Vec<usize>,
 }
 
-/// A picture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Diagram {
     pub(crate) title: String,
-    /// What it shows, in a sentence or two.
     pub(crate) about: String,
     /// Groups, from left to right.
     pub(crate) columns: Vec<Vec<NodeGroup>>,
     pub(crate) nodes: Vec<DiagramNode>,
     pub(crate) lines: Vec<DiagramEdge>,
-    /// What each tone means here; those that are not named do not occur.
+    /// Meaning of each tone in this diagram. Other tones do not occur.
     pub(crate) legend: Vec<(Tone, &'static str)>,
-    /// What has to be said and is in no box.
+    /// Remarks about the diagram as a whole.
     pub(crate) notes: Vec<String>,
-    /// What the boxes have no room for.
     pub(crate) tables: Vec<DiagramTable>,
-    /// Whether pointing at a box shows all that comes before and behind it, not its neighbours alone.
+    /// True if hovering over a box highlights everything upstream and downstream.
     pub(crate) through: bool,
-    /// Where each box and each line is, by what it is found by.
     places: HashMap<(usize, String, String), usize>,
     between: HashMap<(usize, usize), usize>,
 }
 
-/// Rows below a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct DiagramTable {
     pub(crate) title: String,
@@ -107,7 +97,7 @@ pub(crate) struct DiagramTable {
 }
 
 impl Diagram {
-    /// The box of this name in this group, which are made where they are not there yet.
+    /// Returns the index of a box. Creates the box and its group if necessary.
     fn node(&mut self, column: usize, group: &str, name: &str) -> usize {
         let key = (column, group.to_owned(), name.to_owned());
         if let Some(known) = self.places.get(&key) {
@@ -127,7 +117,7 @@ impl Diagram {
         self.nodes.len() - 1
     }
 
-    /// A line; of two between the same boxes the stronger one stays, with the words of both.
+    /// Adds a line, or merges it with the existing one: the stronger tone, and the details of both.
     fn line(&mut self, from: usize, to: usize, tone: Tone, broken: bool, detail: impl Into<String>) {
         let detail = detail.into();
         let known = self.between.get(&(from, to)).and_then(|place| self.lines.get_mut(*place));

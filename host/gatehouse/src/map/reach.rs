@@ -1,5 +1,5 @@
-//! What each preset reaches: gates and servers, and behind them hosts, programs, folders, what the host keeps, models, and
-//! the secrets that go along. Read from the same catalogs and grants that calls are held to.
+//! Diagram of each preset's access to gates, servers, hosts, programs, directories, stores, models and secrets, from
+//! the catalogs and grants that calls use.
 
 use gatehouse_core::{
     Catalog, CompiledPreset, SourceId,
@@ -22,13 +22,12 @@ const SERVERS: &str = "MCP servers";
 const HOSTS: &str = "Hosts";
 const PROGRAMS: &str = "Programs";
 const FOLDERS: &str = "Folders";
-const STORES: &str = "Kept by this host";
+const STORES: &str = "Stores of this host";
 const MODELS: &str = "Models";
 const PEOPLE: &str = "At the client";
 const SECRETS: &str = "Secrets";
 
-/// The map of these presets; of all where none is named. `servers` are those behind the host. Presets that cannot be served
-/// are shown with the reason.
+/// Creates the diagram for these presets, or for all if the list is empty.
 pub(crate) async fn reach(
     composition: &Composition,
     presets: &[String],
@@ -36,20 +35,21 @@ pub(crate) async fn reach(
     env: &Env,
 ) -> Diagram {
     let mut map = Diagram {
-        title: "What presets reach".into(),
-        about: "From left to right: presets, the gates and MCP servers that they show or reach, and what those may touch."
+        title: "Access of presets".into(),
+        about: "From left to right: presets, the gates and MCP servers that they expose or can call, and what those \
+        have access to."
             .into(),
         legend: vec![
             (Tone::Reads, "only reads"),
-            (Tone::Changes, "changes what is kept here"),
-            (Tone::Reaches, "runs programs or speaks to others"),
+            (Tone::Changes, "changes data of this host"),
+            (Tone::Reaches, "runs programs or contacts others"),
             (Tone::Wrong, "does not work"),
         ],
         through: true,
         ..Diagram::default()
     };
     let config = &composition.config;
-    // Headings stand in this order, whatever is found first.
+    // Fix the order of headings, regardless of the order in which nodes are added.
     for (column, titles) in
         [(1, &[GATES, SERVERS][..]), (2, &[HOSTS, PROGRAMS, FOLDERS, STORES, MODELS, PEOPLE, SECRETS])]
     {
@@ -117,7 +117,7 @@ fn source(map: &mut Diagram, id: &SourceId) -> usize {
     map.node(1, group, id.name())
 }
 
-/// What the client is shown, and who reads its replies on their way.
+/// Adds the tools that clients see, and the gates that filter their replies.
 fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     for entry in catalog.entries() {
         let node = source(map, &entry.id.source);
@@ -141,7 +141,7 @@ fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     }
 }
 
-/// Servers whose tools the preset's gates find and call, though the client is not shown them.
+/// Adds servers whose tools the preset's gates can call, although clients do not see them.
 fn add_proxied_servers(
     map: &mut Diagram,
     preset: usize,
@@ -163,18 +163,16 @@ fn add_proxied_servers(
     }
 }
 
-/// Gates that no preset has.
 fn add_unserved_gates(map: &mut Diagram, composition: &Composition, all: bool) {
     for gate in composition.gate_names().iter().filter(|_| all) {
         let before = map.nodes.len();
         let node = map.node(1, GATES, gate);
         if map.nodes.len() > before {
-            map.nodes[node].detail = "No preset has it.".into();
+            map.nodes[node].detail = "Not in any preset.".into();
         }
     }
 }
 
-/// What a gate is granted.
 fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, composition: &Composition, env: &Env) {
     let models = &composition.models;
     for capability in Capability::ALL {
@@ -184,10 +182,10 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
             Capability::Knowledge => (STORES, vec!["knowledge graph".to_owned()], kept),
             Capability::Documents => (STORES, vec!["documents".into()], Tone::Reads),
             Capability::Artifacts => (STORES, vec!["artifacts".into()], kept),
-            Capability::Kv => (STORES, vec!["keys of its own".into()], kept),
+            Capability::Kv => (STORES, vec!["its own keys".into()], kept),
             Capability::ServersAdmin => (STORES, vec!["the list of MCP servers".into()], Tone::Reaches),
             Capability::Catalog => (STORES, vec!["other tools of the preset".into()], Tone::Reaches),
-            Capability::Elicitation => (PEOPLE, vec!["the person".into()], Tone::Reaches),
+            Capability::Elicitation => (PEOPLE, vec!["the user".into()], Tone::Reaches),
             Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::Reaches),
             Capability::Models => {
                 let asked =
@@ -197,7 +195,7 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
                 names.push(format!("{} (vectors)", models.embedder.model()));
                 (MODELS, names, Tone::Reaches)
             }
-            // Always granted, told with hosts and servers, or told as lines of their own.
+            // Always granted, or shown elsewhere.
             Capability::Context | Capability::Text | Capability::Http | Capability::Servers => continue,
         };
         for name in names {
@@ -207,7 +205,7 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     }
     for rule in settings.http.iter().flat_map(|rules| rules.rules()) {
         let node = map.node(2, HOSTS, &rule.key.to_string());
-        let private = if rule.private { ", also at addresses that are not public" } else { "" };
+        let private = if rule.private { ", including non-public addresses" } else { "" };
         map.line(gate, node, Tone::Reaches, false, format!("requests{private}"));
         for header in &rule.headers {
             for variable in &header.variables {
@@ -222,13 +220,12 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     }
 }
 
-/// What a server is, and what it gets.
 fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
     let definition = &server.definition;
     let (group, name) = match &definition.transport {
         ServerTransport::Stdio { command, .. } => (PROGRAMS, command.clone()),
         ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => {
-            // The path may hold what is not to be shown.
+            // The path may contain secrets.
             (HOSTS, HostPattern::parse_url(url).map_or_else(|| "an address".into(), |key| key.to_string()))
         }
     };
@@ -238,7 +235,7 @@ fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
     let reached = map.node(2, group, &name);
     map.line(node, reached, Tone::Reaches, !server.enabled, definition.transport.as_str());
     for variable in &server.variables {
-        secret(map, node, variable, "gets it", env);
+        secret(map, node, variable, "passed to the server", env);
     }
     if server.wants_login {
         let login = map.node(2, SECRETS, &format!("login to {}", definition.name));
@@ -246,7 +243,7 @@ fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
     }
 }
 
-/// A variable of the environment, by its name alone.
+/// Adds an environment variable, by name only.
 fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env) {
     let node = map.node(2, SECRETS, variable);
     if env.secret(variable).is_none() {
@@ -265,7 +262,7 @@ fn table(preset: &str, catalog: &Catalog) -> DiagramTable {
     });
     DiagramTable {
         title: format!("Tools of preset {preset}"),
-        header: vec!["Tool", "Of", "Effect", "A person approves", "What it does"],
+        header: vec!["Tool", "Of", "Effect", "Approval", "Description"],
         rows: rows.collect(),
     }
 }

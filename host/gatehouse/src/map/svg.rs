@@ -1,4 +1,4 @@
-//! A map as SVG that stands in an HTML page, with the rules that show what belongs together when one points at a box.
+//! Diagrams as inline SVG, with CSS rules that highlight related boxes on hover.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use super::{
     layout::{DiagramLayout, PlacedNode, layout},
 };
 
-/// The picture, whose boxes and lines are named with `prefix`, and the rules for its style sheet.
+/// Renders a diagram. Returns the SVG, whose ids start with `prefix`, and the CSS rules.
 pub(super) fn svg(map: &Diagram, prefix: &str) -> (String, String) {
     // Writing to a string cannot fail.
     let mut picture = String::new();
@@ -77,13 +77,12 @@ fn draw(
     writeln!(picture, "</svg>")
 }
 
-/// What a line says where one points at it.
 fn edge_title(map: &Diagram, line: &DiagramEdge) -> String {
     let (from, to) = (&map.nodes[line.from].name, &map.nodes[line.to].name);
     escaped(&format!("{from} → {to}\n{}", line.detail))
 }
 
-/// From the edge of one box to the edge of another; within a column out of it and back.
+/// Returns the path from edge to edge of two boxes. Within a column, it bends to the right.
 fn path(from: &PlacedNode, to: &PlacedNode) -> String {
     let (y1, y2) = (from.middle(), to.middle());
     if from.column == to.column {
@@ -96,11 +95,11 @@ fn path(from: &PlacedNode, to: &PlacedNode) -> String {
     format!("M{x1:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {x2:.1} {y2:.1}", x1 + half, x2 - half)
 }
 
-/// For each box and each line, the boxes that it is shown with.
+/// Returns, for each box and each line, the boxes that highlight it.
 fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
     let mut of_nodes = vec![BTreeSet::new(); map.nodes.len()];
     let mut of_lines = vec![BTreeSet::new(); map.lines.len()];
-    // Of each box the lines that leave it, and those that reach it.
+    // Lines by their start and end boxes.
     let mut leaving = vec![Vec::new(); map.nodes.len()];
     let mut reaching = vec![Vec::new(); map.nodes.len()];
     for (place, line) in map.lines.iter().enumerate() {
@@ -126,7 +125,7 @@ fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) 
     (of_nodes, of_lines)
 }
 
-/// The colours of a tone, as two variables of the style sheet: of lines and edges, and of what is inside.
+/// Returns the colors of a tone: of lines and borders, and of the inside.
 pub(super) fn colors(tone: Tone, dark: bool) -> (&'static str, &'static str) {
     match (tone, dark) {
         (Tone::Plain, false) => ("#8a8f98", "#ffffff"),

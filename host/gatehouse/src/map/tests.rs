@@ -1,4 +1,4 @@
-//! What is drawn, whatever things are called.
+//! Tests of layout and rendering with arbitrary names.
 
 use gatehouse_core::ports::knowledge::{PageLink, PageType};
 use gatehouse_stores::LinkedPage;
@@ -21,7 +21,7 @@ fn page(id: &str, links: &[&str], unresolved: &[&str]) -> LinkedPage {
     }
 }
 
-/// Columns of boxes with these names, each linked to the next.
+/// Creates three columns of boxes with these names, each linked to the next.
 fn named(names: &[String]) -> Diagram {
     let mut map = Diagram { title: "t".into(), ..Diagram::default() };
     let nodes: Vec<usize> =
@@ -90,7 +90,7 @@ proptest! {
     fn no_name_does_more_than_stand_there(names in prop::collection::vec(".{1,60}|<script>x</script>|\"><img src=//x>|\\\\\"; n9 \\[", 1..20)) {
         let map = named(&names);
         let page = html(&names[0], &names[0], std::slice::from_ref(&map));
-        // Only what the page is made of begins a tag.
+        // Only known tags occur.
         let tags: Vec<&str> = page.split('<').skip(1).map(|rest| rest.split([' ', '>']).next().unwrap_or_default()).collect();
         let known = ["!doctype", "html", "/html", "head", "/head", "meta", "title", "/title", "style", "/style", "body", "/body",
             "h1", "/h1", "h2", "/h2", "p", "/p", "ul", "/ul", "li", "/li", "i", "/i", "div", "/div", "svg", "/svg", "path", "/path",
@@ -100,7 +100,7 @@ proptest! {
         }
         let graph = dot(&[map]);
         for line in graph.lines() {
-            // Quotes that no backslash stands before come in pairs.
+            // Unescaped quotes come in pairs.
             let mut open = false;
             let mut letters = line.chars();
             while let Some(letter) = letters.next() {

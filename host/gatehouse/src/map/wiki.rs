@@ -1,5 +1,4 @@
-//! How the pages of the knowledge graph are linked: a column for each type, pages that nothing is linked to, and links to
-//! pages that do not exist.
+//! Diagram of links between wiki pages: a column for each type, orphans, and links to missing pages.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +7,17 @@ use gatehouse_stores::LinkedPage;
 
 use super::{Diagram, DiagramTable, Tone};
 
-/// The most pages that are drawn; more of them nobody reads.
+/// Maximum pages that are drawn. Larger diagrams are unreadable.
 const MAX_PAGES: usize = 400;
 
-/// The most pages that do not exist and are drawn all the same; the table has all links to them.
+/// Maximum missing pages that are drawn. The table lists all links to them.
 const MAX_MISSING_PAGES: usize = 100;
 
-/// The map of these pages.
 pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
     let mut map = Diagram {
-        title: "How pages are linked".into(),
+        title: "Links between pages".into(),
         about: format!(
-            "{} pages by type. Lines are links; one inside a column bends out of it and back.",
+            "{} pages by type. Lines are links; those within a column bend to its right.",
             pages.len()
         ),
         legend: vec![
@@ -33,7 +31,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
         pages.iter().flat_map(|page| page.links.iter().map(|link| link.target.as_str())).collect();
     let orphan = |page: &LinkedPage| page.links.is_empty() && !linked.contains(page.id.as_str());
     let mut drawn: Vec<&LinkedPage> = pages.iter().collect();
-    // What is wrong comes first, then what is linked most, where not all are drawn.
+    // Pages with problems come first, then the most linked ones.
     drawn.sort_by_key(|page| (page.unresolved.is_empty() && !orphan(page), usize::MAX - page.links.len()));
     drawn.truncate(MAX_PAGES);
     drawn.sort_by(|a, b| a.id.cmp(&b.id));
@@ -75,7 +73,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
         }
     }
     if pages.is_empty() {
-        map.notes.push("There are no pages. `gatehouse kg index FOLDER` brings those of a wiki.".into());
+        map.notes.push("There are no pages. Run `gatehouse kg index DIR` to index a wiki.".into());
     }
     if drawn.len() < pages.len() {
         map.notes.push(format!(

@@ -1,4 +1,4 @@
-//! What changed on disk since the host was composed.
+//! Changes on disk since the host was composed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,14 +17,13 @@ use crate::{
     config::{Config, trust},
 };
 
-/// Changes that are to be tried together.
+/// Changes to apply together.
 #[derive(Default)]
 pub(super) struct ChangeSet {
-    /// Another configuration.
     pub(super) configuration: Option<Arc<Config>>,
-    /// Gates whose files are to be read again, as they are now.
+    /// Gates to load again, with the stamps of their current files.
     pub(super) reread: BTreeMap<String, FileStamp>,
-    /// Gates whose files are gone, and what the system says of them.
+    /// Gates with missing files, and the system's error.
     pub(super) withdraw: BTreeMap<String, String>,
 }
 
@@ -33,7 +32,7 @@ impl ChangeSet {
         self.configuration.is_none() && self.reread.is_empty() && self.withdraw.is_empty()
     }
 
-    /// Each change alone: gates first, so that a new configuration finds those that work.
+    /// Splits into single changes. Gates come first, so that a new configuration can use them.
     pub(super) fn split(&self) -> Vec<Self> {
         let reread = self
             .reread
@@ -52,7 +51,7 @@ impl ChangeSet {
 }
 
 impl Reloader {
-    /// Says why a change is not in force, and remembers it so that it is not tried twice.
+    /// Reports a refused change, and records it so that it is not tried twice.
     pub(super) fn refuse(&mut self, change: &ChangeSet, why: &str) {
         for (name, stamp) in &change.reread {
             self.refused.insert(name.clone(), stamp.clone());
@@ -66,7 +65,7 @@ impl Reloader {
         }
     }
 
-    /// Every folder in which something could change that is served.
+    /// Returns all directories to watch.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
         let configs = [Some(&self.current.config), self.wanted.as_ref()];
         let mut folders: BTreeSet<_> = trust::folder().filter(|_| self.origin.by_trust).into_iter().collect();
@@ -74,7 +73,8 @@ impl Reloader {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             let files = files.chain(config.inserted.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-            // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
+            // The default directory counts once it exists. The configuration's own directory, also watched, reports its
+            // creation.
             let there = |folder: &&PathBuf| {
                 config.default_gate_folder.as_ref() != Some(*folder) && config.gates_named || folder.is_dir()
             };
@@ -85,7 +85,7 @@ impl Reloader {
         folders
     }
 
-    /// What differs from what is served.
+    /// Compares files and configuration with the current composition.
     pub(super) async fn changes(&mut self) -> ChangeSet {
         let mut change = ChangeSet { configuration: self.wanted.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
@@ -118,7 +118,7 @@ impl Reloader {
         change
     }
 
-    /// Gates of presets that could not be served: their files may have come, or been mended.
+    /// Returns gates of failing presets, because their files may have appeared or been fixed.
     fn gates_of_failing_presets(&self) -> Vec<String> {
         let config = &self.current.config;
         let exposures =

@@ -1,4 +1,4 @@
-//! Gates that somebody put into a folder and that no preset has: said once, for whoever dropped one waits for its tools.
+//! Gates in the directories that are not in any preset. Each is logged once, because the user may expect its tools.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use super::Reloader;
 use crate::built_in;
 
 impl Reloader {
-    /// Says which have come since this was asked last.
     pub(super) async fn say_idle_gates(&mut self) {
         let config = &self.current.config;
         let loaded = self.current.gates.loaded().await;
@@ -20,7 +19,7 @@ impl Reloader {
         };
         let mut idle = BTreeSet::new();
         for name in self.current.gates.names().into_iter().filter(|name| !is_served(name)) {
-            // The shipped ones are nobody's surprise.
+            // Shipped gates are expected to be idle.
             let folders = config.gate_folders.iter().filter(|folder| !built_in::is_folder(folder));
             let mut files = folders.map(|folder| folder.join(format!("{name}.wasm")));
             let Some(file) = files.find(|file| file.is_file()) else {
@@ -29,7 +28,7 @@ impl Reloader {
             if !self.idle.contains(&name) {
                 let key = toml_edit::Key::new(&name);
                 tracing::warn!(
-                    "{} is there, and no preset has it; to serve it, write under a preset: gates.{key} = {{}}",
+                    "{} is not in any preset; to serve it, add to a preset: gates.{key} = {{}}",
                     file.display()
                 );
             }

@@ -1,7 +1,7 @@
-//! Probation: a version that was just loaded and traps again and again makes room for the one before it.
+//! Probation: a newly loaded version that traps repeatedly is replaced by the previous one.
 //!
-//! A version is a content, known by its digest. A file that is touched, or written again as it was, is no new
-//! version: its probation goes on, and one that was rolled back does not come back.
+//! Digests identify versions. Rewriting a file with the same content neither restarts the probation nor brings a
+//! rolled-back version into use again.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -11,26 +11,23 @@ use tokio::task::JoinSet;
 use super::{Reloader, change::ChangeSet, report::short_digest};
 use crate::compose::Composition;
 
-/// How long a version that was just loaded must not trap three times in a row, else the one before it
-/// comes back.
+/// Probation time. A version that traps three times in a row in this time is rolled back.
 const PROBATION: Duration = Duration::from_secs(60);
 
-/// A version of a gate on probation, and the one before it.
 pub(super) struct Probation {
     digest: String,
     before: Arc<Gate>,
-    /// Waits for the end of it, and holds the version meanwhile: no longer than the probation lasts.
+    /// Waits for the end of the probation, and owns the version only that long.
     _watch: JoinSet<()>,
 }
 
-/// A gate that is served in an older version again, and the digests of both.
+/// A rolled-back gate, with the digests of both versions.
 pub(super) struct RolledBack {
     pub(super) gate: String,
     pub(super) unfit: String,
     pub(super) served: String,
 }
 
-/// How a probation ended.
 pub(super) struct ProbationEnd {
     gate: String,
     digest: String,
@@ -40,7 +37,7 @@ pub(super) struct ProbationEnd {
 impl Reloader {
     pub(super) fn begin_probation(&mut self, name: &str, gate: &Arc<Gate>, before: Arc<Gate>) {
         let digest = gate.info().digest.clone();
-        // A version that replaces one on probation falls back to the one that had passed its own.
+        // If the replaced version was on probation itself, fall back to the last version that passed.
         let before = self.probations.remove(name).map_or(before, |probation| probation.before);
         if before.info().digest == digest {
             return;
@@ -55,9 +52,8 @@ impl Reloader {
         self.probations.insert(name.to_owned(), Probation { digest, before, _watch: watch });
     }
 
-    /// Keeps versions out that were rolled back before, in whatever file they come again. Where the gate is
-    /// served, the error says which version it was; where its file had gone, the version that was served
-    /// then comes back instead.
+    /// Prevents rolled-back versions from being served again, in any file. For a withdrawn gate, restores the last
+    /// served version instead of failing.
     pub(super) async fn keep_out_unfit(
         &self,
         change: &ChangeSet,
@@ -78,8 +74,8 @@ impl Reloader {
                 }
                 None => {
                     return Err(format!(
-                        "version {} trapped three times in a row before; build another one, or start the host \
-                         again to serve it all the same",
+                        "version {} trapped three times in a row before; build another version, or restart the host \
+                        to serve it anyway",
                         short_digest(digest)
                     ));
                 }
@@ -96,7 +92,7 @@ impl Reloader {
         let Some(Probation { before, .. }) = self.probations.remove(&name).filter(|_| unfit) else { return };
         self.unfit.entry(name.clone()).or_default().insert(digest.clone());
         if self.former.get(&name).is_some_and(|former| former.info().digest == digest) {
-            // Its file is gone for the moment: what comes next is measured against the version before.
+            // The file is missing at the moment. Compare the next version with the previous one.
             self.former.insert(name, before);
             return;
         }
@@ -104,7 +100,7 @@ impl Reloader {
         let Some(bad) = bad.filter(|bad| bad.info().digest == digest) else { return };
         let config = Arc::clone(&self.current.config);
         let next = self.current.next(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
-        // What it may do is what presets.toml says now, not what it said when that version was served.
+        // Apply the current settings, not those from the time when the version was served.
         let back = match next.gates.restore(&before).await {
             Ok(()) => self.views(&next).await,
             Err(why) => Err(why),

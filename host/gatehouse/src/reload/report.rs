@@ -1,4 +1,4 @@
-//! What became of changes: said once on standard error, and kept for `gatehouse status`.
+//! Reports of reloads: logged once to standard error, and stored for `gatehouse status`.
 
 use std::{
     collections::BTreeMap,
@@ -11,29 +11,25 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 
-/// The state of hot reload, as `gatehouse status` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReloadHealth {
-    /// Why the last edit of presets.toml is not in force.
+    /// Reason that the last edit of `presets.toml` is not in use.
     pub(crate) configuration: Option<String>,
-    /// Gates whose file on disk is not what is served, with the reason.
+    /// Gates that are served in another version than their file, with the reason.
     pub(crate) gates: BTreeMap<String, String>,
-    /// What takes effect at the next start only.
+    /// Keys whose changes need a restart.
     pub(crate) restart: Option<String>,
-    /// Changes that were swapped in since the start.
     pub(crate) reloads: u64,
 }
 
-/// Where changes are reported.
 #[derive(Clone, Default)]
 pub(crate) struct ReloadReporter {
     health: Arc<watch::Sender<ReloadHealth>>,
-    /// Patterns that were reported as unmatched, so that each is logged once while that lasts.
+    /// Unmatched patterns reported so far, to log each only once.
     unmatched: Arc<Mutex<Vec<String>>>,
 }
 
 impl ReloadReporter {
-    /// Follows the state.
     pub(crate) fn follow(&self) -> watch::Receiver<ReloadHealth> {
         self.health.subscribe()
     }
@@ -50,7 +46,7 @@ impl ReloadReporter {
         if self.health.borrow().configuration.as_deref() == Some(why) {
             return;
         }
-        tracing::error!("{why} (what was served before stays as it was)");
+        tracing::error!("{why} (the previous configuration stays in use)");
         self.set(|health| health.configuration = Some(why.to_owned()));
     }
 
@@ -67,11 +63,9 @@ impl ReloadReporter {
         let waits: Vec<&str> =
             waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();
         let restart = (!waits.is_empty()).then(|| waits.join(", "));
-        tracing::info!("presets.toml was edited and is in force");
+        tracing::info!("presets.toml changed and is in use");
         if let Some(keys) = &restart {
-            tracing::warn!(
-                "{keys} in presets.toml changed: that takes effect when the host is started again"
-            );
+            tracing::warn!("{keys} changed in presets.toml; restart the host to apply the change");
         }
         self.set(|health| {
             health.configuration = None;
@@ -84,16 +78,13 @@ impl ReloadReporter {
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
-    /// Its file is again what is served.
+    /// Clears the problem of a gate whose file is the served version again.
     pub(super) fn gate_settled(&self, gate: &str) {
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
     pub(super) fn gate_stays_unfit(&self, gate: &str, why: &str) {
-        self.gate(
-            gate,
-            format!("it traps again and again, and the version before it cannot come back: {why}"),
-        );
+        self.gate(gate, format!("it traps repeatedly, and the previous version cannot be restored: {why}"));
     }
 
     pub(super) fn gate_refused(&self, gate: &str, why: &str) {
@@ -112,9 +103,9 @@ impl ReloadReporter {
         );
     }
 
-    /// Its file is gone, and the host cannot do without it.
+    /// Reports a gate that stays in use although its file is missing.
     pub(super) fn gate_stays(&self, gate: &str, gone: &str, why: &str) {
-        self.gate(gate, format!("its file is gone ({gone}), and its tools stay: {why}"));
+        self.gate(gate, format!("its file is missing ({gone}), but its tools stay: {why}"));
     }
 
     fn gate(&self, gate: &str, what: String) {
@@ -125,7 +116,7 @@ impl ReloadReporter {
         self.set(|health| drop(health.gates.insert(gate.to_owned(), what)));
     }
 
-    /// Logs patterns of presets that match nothing, unless they did not before either.
+    /// Logs unmatched patterns of presets that were not logged before.
     pub(crate) fn unmatched_patterns(&self, warnings: Vec<String>) {
         let mut known = lock(&self.unmatched);
         warnings.iter().filter(|why| !known.contains(why)).for_each(|why| tracing::warn!("{why}"));
@@ -137,12 +128,11 @@ impl ReloadReporter {
         if !told.is_empty() {
             let presets: Vec<&str> =
                 told.iter().map(|preset| preset.as_deref().unwrap_or("(served)")).collect();
-            tracing::info!("lists changed in {}; connected clients are told", presets.join(", "));
+            tracing::info!("lists changed in {}; connected clients are notified", presets.join(", "));
         }
     }
 }
 
-/// As much of a digest as people compare.
 pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

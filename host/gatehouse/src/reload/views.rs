@@ -1,4 +1,4 @@
-//! What would be served, and what is served anew when servers list other tools.
+//! Views of a composition, and their update when servers change their listings.
 
 use std::time::Duration;
 
@@ -8,12 +8,11 @@ use tokio::{sync::watch, time::Instant};
 use super::Reloader;
 use crate::compose::{Composition, PresetViews};
 
-/// The least time between two looks at what servers list.
-/// The servers have pauses of their own; several may come up together.
+/// Minimum time between updates for changed listings. Several servers may start together.
 const MIN_RELIST_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Reloader {
-    /// What a composition would serve, where every preset that works now still does.
+    /// Builds the views of a composition. Fails if a preset breaks that works now.
     pub(super) async fn checked_views(&self, composition: &Composition) -> Result<PresetViews, String> {
         let views = self.views(composition).await?;
         let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
@@ -23,7 +22,7 @@ impl Reloader {
         }
     }
 
-    /// Tells when servers list other tools than when this host was composed.
+    /// Returns a receiver for changed server listings, marked as changed if some already arrived.
     pub(super) fn listings(&self) -> watch::Receiver<u64> {
         let mut listings = self.current.stores.servers.changes();
         if *listings.borrow_and_update() > 0 {
@@ -32,8 +31,8 @@ impl Reloader {
         listings
     }
 
-    /// Has servers list their tools that never did and that a gate of a served preset may reach, so that a first search finds
-    /// them. Those that a preset shows directly are asked when it is composed.
+    /// Requests listings from servers that gates of served presets may call and that were never listed, so that a first
+    /// search finds their tools.
     pub(super) async fn ask_unlisted_servers(&mut self) {
         let config = &self.current.config;
         let live = &self.current.stores.servers.live;
@@ -52,9 +51,9 @@ impl Reloader {
         self.wanted_listings = wanted.await;
     }
 
-    /// A server lists other tools than before: clients of presets that show them are told, if their bytes changed.
+    /// Rebuilds views for changed server listings. Clients are notified if their lists changed.
     pub(super) async fn relist(&mut self) {
-        // One that changes its tools all the time is told of now and then.
+        // Limit the rate for servers that change their tools constantly.
         tokio::time::sleep_until(self.relisted + MIN_RELIST_INTERVAL).await;
         self.relisted = Instant::now();
         match self.checked_views(&self.current).await {
@@ -64,18 +63,16 @@ impl Reloader {
                 let told = self.presets.swap(views.default, views.presets);
                 self.report.swapped(&told);
             }
-            Err(why) => tracing::warn!("a server lists other tools, which are not shown: {why}"),
+            Err(why) => tracing::warn!("a server changed its tools, but they cannot be shown: {why}"),
         }
     }
 
-    /// Logs patterns of presets that match nothing in these views.
     pub(super) async fn report_unmatched_patterns(&self, composition: &Composition, views: &PresetViews) {
         if let Ok(chosen) = composition.config.select(self.origin.preset.as_deref(), &self.origin.env) {
             self.report.unmatched_patterns(composition.unmatched_in_views(views, &chosen).await);
         }
     }
 
-    /// What a composition would serve to the clients that are here.
     pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {
         let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
         composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await

@@ -1,5 +1,4 @@
-//! C, by clang and wasi-libc. The bindings and the component are made here, in this process, so that an
-//! author needs a compiler and a C library, and nothing else.
+//! C gates, built with clang and wasi-libc. Bindings and component are generated in this process.
 
 use std::{
     fs,
@@ -29,35 +28,36 @@ pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     test: "make test",
 };
 
-const INSTALL: &str = "It takes clang, its linker for WebAssembly, and a C library:\n  \
-    Debian: apt install clang lld wasi-libc libclang-rt-dev-wasm32\n  \
-    macOS and others: the WASI SDK (github.com/WebAssembly/wasi-sdk), unpacked to /opt/wasi-sdk";
+const INSTALL: &str = "Requires clang, its WebAssembly linker and a C library:\n  Debian: apt install clang lld wasi-libc libclang-rt-dev-wasm32\n  macOS and others: the WASI SDK (github.com/WebAssembly/wasi-sdk), unpacked to /opt/wasi-sdk";
 
-/// Where the WASI SDK says to put it.
 const WASI_SDK: &str = "/opt/wasi-sdk/bin/clang";
 
-/// Where bindings go; the folder is not kept in version control.
+/// Directory for bindings, not under version control.
 const GENERATED: &str = "build/generated";
 
-/// Compiles every `.c` file of the project's top folder but for `test_*.c`.
+/// Compiles all `.c` files in the project's top directory except `test_*.c`.
 pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let bindings = bindings(&project.folder)?;
     let clang = if Path::new(WASI_SDK).exists() { WASI_SDK } else { "clang" };
     let mut command = program::command(clang, &project.folder);
-    // A reactor is a module whose exports are called; nothing in it runs by itself.
+    // A reactor is a module with exported functions and no entry point.
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Wall", "-Oz"]);
-    // Without debug information, and with the names of functions: a trap tells them.
+    // Strip debug information but not function names, which traps report.
     command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
     command.args(sources(&project.folder)?).args(bindings);
     if let Err(why) = program::run(&mut command, INSTALL).await {
         let whole = why.contains(INSTALL) || is_whole(clang, &project.folder, output).await;
-        return Err(if whole { why } else { format!("{why}\nIts library or linker is missing. {INSTALL}") });
+        return Err(if whole {
+            why
+        } else {
+            format!("{why}\nThe C library or linker is missing. {INSTALL}")
+        });
     }
     let module = fs::read(output).map_err(|error| format!("clang wrote no module: {error}"))?;
-    componentize(&module).map_err(|error| format!("the module fits no component: {error:#}"))
+    componentize(&module).map_err(|error| format!("cannot convert the module to a component: {error:#}"))
 }
 
-/// Whether clang has all that a build takes, tried with an empty program.
+/// Returns whether clang has a linker and library, by compiling an empty program.
 async fn is_whole(clang: &str, folder: &Path, output: &Path) -> bool {
     let mut command = program::command(clang, folder);
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-include", "stdlib.h", "-x", "c"]);
@@ -76,7 +76,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(sources)
 }
 
-/// Writes the bindings of the project's world, and gives what of them is compiled and linked.
+/// Generates the bindings of the project's world. Returns the files to compile and link.
 fn bindings(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let wit = folder.join("wit");
     let bad = |error: &dyn std::fmt::Display| format!("{}: {error:#}", wit.display());
@@ -99,7 +99,7 @@ fn bindings(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(linked)
 }
 
-/// The linker's module as a component; the adapter stands between the WASI of the C library and today's.
+/// Converts the linked module to a component. The adapter translates WASI preview 1, which the C library uses.
 fn componentize(module: &[u8]) -> Result<Vec<u8>, impl std::fmt::Display + use<>> {
     let adapter = adapter::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
     ComponentEncoder::default()

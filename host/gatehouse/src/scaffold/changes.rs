@@ -1,9 +1,9 @@
-//! What is another between two listings of one gate, for people who changed it a moment ago.
+//! Differences between two listings of a gate, for authors who just changed it.
 
 use gatehouse_core::{source::Listing, tool::ToolSpec};
 use serde_json::{Map, Value};
 
-/// One line a change: `+` what is new, `-` what is gone, `~` what is another.
+/// Returns one line per change: `+` added, `-` removed, `~` changed.
 pub(crate) fn changes(before: &Listing, now: &Listing) -> Vec<String> {
     let mut changes = Vec::new();
     let find = |listing: &Listing, name: &str| listing.tools.iter().find(|tool| &*tool.name == name).cloned();
@@ -59,7 +59,7 @@ fn fields(old: &ToolSpec, new: &ToolSpec) -> Vec<String> {
     fields
 }
 
-/// Members of two object schemas that differ; where it is none of them, the rest of the schema does.
+/// Returns the differing members of two object schemas, or `schema` if only the rest differs.
 fn members(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
     let of = |schema: &Map<String, Value>| {
         schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()

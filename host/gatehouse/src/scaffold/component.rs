@@ -1,4 +1,4 @@
-//! A component that was built: what it imports, found without compiling it, and its way to where it belongs.
+//! A built component: its imports, read without compiling it, and its installation.
 
 use std::{fs, path::Path};
 
@@ -8,20 +8,19 @@ use gatehouse_sandbox::ComponentInfo;
 
 use crate::config::keys;
 
-/// A component, whole.
 pub(crate) struct BuiltComponent {
     pub(crate) bytes: Vec<u8>,
     pub(crate) info: ComponentInfo,
 }
 
 impl BuiltComponent {
-    /// Reads what a toolchain wrote. The error says why it is no gate.
+    /// Reads the output of a toolchain. The error is the reason that it is not a gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let info = ComponentInfo::read(&bytes).map_err(|why| format!("what was built {why}"))?;
+        let info = ComponentInfo::read(&bytes).map_err(|why| format!("the build output {why}"))?;
         Ok(Self { bytes, info })
     }
 
-    /// What to write into presets.toml so that a host serves it.
+    /// Formats the lines for `presets.toml` that serve this gate.
     pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let name = keys::toml_key(name);
@@ -35,15 +34,14 @@ impl BuiltComponent {
         }
         for capability in blocks {
             block += &format!(
-                "\n[gates.{name}.{capability}]       # the hosts it may reach\n\"api.example.com\" = {{}}\n"
+                "\n[gates.{name}.{capability}]       # hosts it may access\n\"api.example.com\" = {{}}\n"
             );
         }
         block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
     }
 }
 
-/// Puts the bytes there in one step, so that a watching host never sees half a file. A file that has them
-/// already is left alone; says whether it was not.
+/// Writes a file atomically, so that a host never reads half of it. Returns `false` if it already has this content.
 pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, String> {
     if fs::read(file).is_ok_and(|there| there == bytes) {
         return Ok(false);

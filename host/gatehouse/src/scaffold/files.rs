@@ -1,9 +1,8 @@
-//! What the binary carries for new projects: the contract, and what every template has in common.
+//! Files for new projects in the binary: the contract and common templates.
 
-/// Where the contract lies in a project, as the tools of the component model look for it.
+/// Directory of the contract in a project, which component tools search.
 pub(super) const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 
-/// The files of the contract.
 pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("artifacts.wit", include_str!("../../../../wit/0.1.0/artifacts.wit")),
     ("catalog.wit", include_str!("../../../../wit/0.1.0/catalog.wit")),
@@ -27,13 +26,10 @@ pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("world.wit", include_str!("../../../../wit/0.1.0/world.wit")),
 ];
 
-/// The world of a project whose language imports it whole.
 pub(super) const WORLD: &str = include_str!("../../templates/common/world.wit");
 
-/// A configuration to try the gate with.
 pub(super) const PRESETS: &str = include_str!("../../templates/common/presets.toml");
 
-/// A template's text with the gate's name in it.
 pub(super) fn filled(text: &str, name: &str) -> String {
     text.replace("{{name}}", name)
 }
@@ -44,13 +40,13 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Fails unless the list has every file of a folder of the repository, and no other.
+    /// Fails unless the list has exactly the files of a directory in the repository.
     pub(crate) fn complete(list: &[(&str, &str)], folder: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
         let mut there = BTreeSet::new();
         collect(&folder, "", &mut there);
         let listed: BTreeSet<String> = list.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(listed, there, "the list beside this test names what lies in {}", folder.display());
+        assert_eq!(listed, there, "the list must match the files in {}", folder.display());
     }
 
     fn collect(folder: &Path, below: &str, into: &mut BTreeSet<String>) {

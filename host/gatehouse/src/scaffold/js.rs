@@ -1,4 +1,4 @@
-//! JavaScript, by componentize-qjs: QuickJS and the project in one component, initialised while it is built.
+//! JavaScript gates, built with componentize-qjs, which includes QuickJS.
 
 use std::{fs, path::Path, process::Stdio};
 
@@ -21,13 +21,13 @@ pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
 const INSTALL: &str = "Install it into the project:\n  npm install --save-dev componentize-qjs@0.4.5\n\
     (Node 18 or newer; Debian: apt install nodejs npm; macOS: brew install node)";
 
-/// `node_modules/.bin/componentize-qjs`, else the one in the search path.
+/// Runs `node_modules/.bin/componentize-qjs`, else the one in the search path.
 pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let tool = program::find(&project.folder, "node_modules/.bin/componentize-qjs", "componentize-qjs");
     let mut command = program::command(tool, &project.folder);
-    // Functions of the contract are synchronous, and so is the host's side of them.
+    // The contract and the host use synchronous functions.
     command.args(["--wit", "wit", "--js", "gate.js", "--module-root", ".", "--sync", "--output"]).arg(output);
-    // It tells its options there; errors go to standard error.
+    // The tool prints its options to standard output, and errors to standard error.
     command.stdout(Stdio::null());
     program::run(&mut command, INSTALL).await?;
     fs::read(output).map_err(|error| format!("componentize-qjs wrote no component: {error}"))

@@ -1,8 +1,7 @@
-//! Projects of gate authors: made from templates, and built with their language's own tools. One file a
-//! language; every template is the same example gate.
+//! Gate projects: created from templates, which are all the same example gate, and built with the tools of their
+//! language.
 //!
-//! What an author's project contains is the author's: it runs no more than the tools of its language, as its
-//! author would, and nothing of it runs in this process.
+//! No code of the project runs in this process.
 
 mod c;
 mod changes;
@@ -21,7 +20,7 @@ pub(crate) use component::{BuiltComponent, write_if_changed};
 pub(crate) use project::{GateProject, create};
 pub(crate) use watch::ProjectWatcher;
 
-/// A language that gates can be written in here.
+/// Programming language of a gate project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Language {
     /// With the SDK: schemas come from types.
@@ -34,20 +33,19 @@ pub(crate) enum Language {
     C,
 }
 
-/// What a language brings.
 struct LanguageToolchain {
-    /// The file by which a project of it is known.
+    /// File that identifies a project in this language.
     mark: &'static str,
-    /// Files of a new project: path in it, and content with `{{name}}` in it.
+    /// Files of a new project: path, and content with `{{name}}` placeholders.
     template: &'static [(&'static str, &'static str)],
-    /// What to do in a new project before it is built, as lines for a shell.
+    /// Shell commands to run in a new project before the first build.
     prepare: &'static [&'static str],
-    /// How its tests are run, as a line for a shell.
+    /// Shell command that runs the tests.
     test: &'static str,
 }
 
 impl Language {
-    /// All of them, in the order in which a project is looked at.
+    /// All languages, in detection order.
     pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Js, Self::Python, Self::C];
 
     fn tools(self) -> &'static LanguageToolchain {
@@ -59,20 +57,19 @@ impl Language {
         }
     }
 
-    /// What to do in a new project before it is built, as lines for a shell.
     pub(crate) fn prepare(self) -> &'static [&'static str] {
         self.tools().prepare
     }
 
-    /// How the tests of a project are run, as a line for a shell.
     pub(crate) fn test(self) -> &'static str {
         self.tools().test
     }
 }
 
-/// Builds a project with its language's tools; what they say goes to standard error. The error is for people.
+/// Builds a project with its language's tools, whose output goes to standard error.
 pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, String> {
-    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let scratch =
+        tempfile::tempdir().map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
         Language::Rust => rust::build(project).await?,

@@ -1,5 +1,4 @@
-//! Running the tools of a language. They end with the future that waits for them, and all that they started
-//! ends with them.
+//! Runs the tools of a language. Dropping the future stops the tool and its child processes.
 
 use std::{
     io::{self, ErrorKind},
@@ -13,13 +12,13 @@ use tokio::process::{Child, Command};
 
 use crate::out;
 
-/// A program of a project: a local one where it is installed, else the one in the search path.
+/// Returns the path of a local program if it exists, else its name for the search path.
 pub(super) fn find(folder: &Path, local: &str, name: &str) -> PathBuf {
     let local = folder.join(local);
     if local.exists() { local } else { PathBuf::from(name) }
 }
 
-/// A command in a project. It reads nothing, and what it prints goes to standard error.
+/// Creates a command in the project directory, without input and with output on standard error.
 pub(super) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).stdout(io::stderr()).kill_on_drop(true);
@@ -28,23 +27,23 @@ pub(super) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Co
     command
 }
 
-/// Runs a command to its end. `install` says how to get the program where it is missing.
+/// Runs a command. `install` is the instruction to show if the program is missing.
 pub(super) async fn run(command: &mut Command, install: &str) -> Result<(), String> {
     start(command, install)?.wait().await.map(drop)
 }
 
-/// Runs a command and gives what it printed to standard output.
+/// Runs a command and returns its standard output.
 pub(super) async fn output(command: &mut Command, install: &str) -> Result<Vec<u8>, String> {
     start(command.stdout(Stdio::piped()), install)?.wait().await
 }
 
-/// Asks a program something, without a word to anybody. None where it cannot answer.
+/// Runs a command silently and returns its output. `None` if it fails.
 pub(super) async fn query(command: &mut Command) -> Option<String> {
     let answer = command.stdout(Stdio::piped()).stderr(Stdio::null()).output().await.ok()?;
     answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }
 
-/// A program that runs, the leader of its group.
+/// A running program that leads its process group.
 struct RunningProgram {
     name: String,
     child: Child,
@@ -57,7 +56,7 @@ fn start(command: &mut Command, install: &str) -> Result<RunningProgram, String>
     match command.spawn() {
         Ok(child) => Ok(RunningProgram { name, child }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(format!("'{name}' is not installed here.\n{install}"))
+            Err(format!("'{name}' is not installed.\n{install}"))
         }
         Err(error) => Err(format!("'{name}' cannot be started: {error}")),
     }
@@ -68,9 +67,10 @@ impl RunningProgram {
         let mut printed = Vec::new();
         if let Some(mut stdout) = self.child.stdout.take() {
             let read = tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut printed).await;
-            read.map_err(|error| format!("'{}' cannot be heard: {error}", self.name))?;
+            read.map_err(|error| format!("cannot read the output of '{}': {error}", self.name))?;
         }
-        let status = self.child.wait().await.map_err(|error| format!("'{}' is lost: {error}", self.name))?;
+        let status =
+            self.child.wait().await.map_err(|error| format!("cannot wait for '{}': {error}", self.name))?;
         if status.success() { Ok(printed) } else { Err(format!("'{}' failed ({status}).", self.name)) }
     }
 }
@@ -78,10 +78,10 @@ impl RunningProgram {
 #[cfg(unix)]
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        // A program that was waited for has no id any more.
+        // A process that was waited for has no id.
         let group = self.child.id().and_then(|id| Pid::from_raw(id as i32));
         if let Some(group) = group {
-            // It may have ended a moment ago, which is as well.
+            // The group may have ended already, which is fine.
             let _gone = kill_process_group(group, Signal::TERM);
         }
     }

@@ -1,4 +1,4 @@
-//! A project: a folder, its language and its name.
+//! A gate project: directory, language and name.
 
 use std::{
     fs,
@@ -10,26 +10,24 @@ use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
 use super::{Language, files, sdk};
 use crate::built_in;
 
-/// A folder with the sources of one gate.
 #[derive(Debug)]
 pub(crate) struct GateProject {
-    /// Absolute.
+    /// Absolute path.
     pub(crate) folder: PathBuf,
-    /// What it is written in.
     pub(crate) language: Language,
-    /// What the component is called, without `.wasm`.
+    /// Name of the component, without `.wasm`.
     pub(crate) name: String,
 }
 
 impl GateProject {
-    /// Looks at a folder. The error says what is missing in it.
+    /// Detects the project in a directory. The error names the missing file.
     pub(crate) fn find(folder: &Path) -> Result<Self, String> {
         let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let language = Language::ALL.into_iter().find(|language| folder.join(language.tools().mark).exists());
         let Some(language) = language else {
             let marks = Language::ALL.map(|language| language.tools().mark).join(", ");
             return Err(format!(
-                "{}: is not the project of a gate: there is none of {marks}. `gatehouse gates new` makes one.",
+                "{}: is not a gate project: none of {marks} exists. Run `gatehouse gates new` to create one.",
                 folder.display()
             ));
         };
@@ -40,7 +38,7 @@ impl GateProject {
         Ok(Self { folder, language, name })
     }
 
-    /// Whether a preset of the project's own presets.toml has the gate.
+    /// Returns whether the project's own `presets.toml` has the gate in a preset.
     pub(crate) fn is_configured(&self) -> bool {
         let text = fs::read_to_string(self.folder.join("presets.toml")).ok();
         let file = text.and_then(|text| text.parse::<toml::Table>().ok());
@@ -51,7 +49,7 @@ impl GateProject {
     }
 }
 
-/// The name of the WIT package of a project, which is the name of the gate.
+/// Returns the name of a project's WIT package, which is the name of the gate.
 fn package_name(folder: &Path) -> Result<String, String> {
     let mut resolve = Resolve::default();
     let wit = folder.join("wit");
@@ -59,13 +57,12 @@ fn package_name(folder: &Path) -> Result<String, String> {
     parsed.map(|(package, _)| resolve.packages[package].name.name.clone())
 }
 
-/// Makes a new project in `folder`, which must be empty or not be there, and gives the paths of its files.
-/// The error says what is in the way.
+/// Creates a project in `folder`, which must be empty or missing. Returns the paths of its files.
 pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Vec<String>, String> {
     check_name(name)?;
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(format!(
-            "{}: is not empty; name another folder with --dir, or empty this one",
+            "{}: is not empty; name another directory with --dir, or empty this one",
             folder.display()
         ));
     }
@@ -90,7 +87,7 @@ pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Ve
     Ok(written.into_iter().map(|(path, _)| path).collect())
 }
 
-/// A gate's name is the name of a file, of a WIT package and of a package of its language.
+/// Checks a gate name, which is also the name of a file, a WIT package and a package in its language.
 fn check_name(name: &str) -> Result<(), String> {
     let refused = |why: &str| {
         let shown = gatehouse_core::names::quoted(name, 64);
@@ -101,17 +98,15 @@ fn check_name(name: &str) -> Result<(), String> {
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
     };
     if name.len() > 64 || !name.split('-').all(word) {
-        return refused(
-            "it has words of a-z and 0-9, each of which begins with a letter, and - between them",
-        );
+        return refused("use words of a-z and 0-9 that start with a letter, with - between them");
     }
     if built_in::is_shipped(name) {
-        return refused("a shipped gate has it");
+        return refused("a shipped gate has this name");
     }
-    // WIT has words of its own, `interface` for one.
+    // Refuse keywords of WIT, such as `interface`.
     match UnresolvedPackageGroup::parse("world.wit", &format!("package author:{name};\n")) {
         Ok(_) => Ok(()),
-        Err(_) => refused("WIT has another meaning for it"),
+        Err(_) => refused("it is a keyword in WIT"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Python, by componentize-py: CPython and the project in one component, initialised while it is built.
+//! Python gates, built with componentize-py, which includes CPython.
 
 use std::{fs, path::Path};
 
@@ -22,13 +22,13 @@ const INSTALL: &str = "Install it into the project:\n  \
     python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1\n\
     (Debian has Python's venv in the package python3-venv; macOS: brew install python)";
 
-/// `.venv/bin/componentize-py`, else the one in the search path.
+/// Runs `.venv/bin/componentize-py`, else the one in the search path.
 pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
     let folder = &project.folder;
     let tool = program::find(folder, ".venv/bin/componentize-py", "componentize-py");
     let mut command = program::command(tool, folder);
     command.args(["--quiet", "--wit-path", "wit", "componentize", "gate", "--output"]).arg(output);
-    // Its errors are those of Python; the stack of the tool itself helps nobody.
+    // Show only Python's errors; the backtrace of the tool itself does not help.
     command.env("RUST_BACKTRACE", "0").env("PYTHONDONTWRITEBYTECODE", "1");
     if folder.join(".venv").exists() {
         command.env("VIRTUAL_ENV", folder.join(".venv"));

@@ -1,4 +1,4 @@
-//! Rust, by cargo and the target wasm32-wasip2, which gives a component without further tools.
+//! Rust gates, built with cargo for wasm32-wasip2, which needs no other tools.
 
 use std::{fs, path::Path};
 
@@ -26,7 +26,6 @@ const TARGET: &str = "wasm32-wasip2";
 const INSTALL: &str =
     "Install Rust with rustup: https://rustup.rs (Debian: apt install rustup; macOS: brew install rustup)";
 
-/// The package's name, which is the gate's.
 pub(super) fn name(folder: &Path) -> Result<String, String> {
     let file = folder.join("Cargo.toml");
     let bad = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
@@ -36,7 +35,7 @@ pub(super) fn name(folder: &Path) -> Result<String, String> {
     name.map(str::to_owned).ok_or_else(|| bad(&"has no package.name"))
 }
 
-/// `cargo build --release`; the component is where cargo says that it put it.
+/// Runs `cargo build --release` and reads the component that cargo reports.
 pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, String> {
     ensure_target(&project.folder).await?;
     let mut command = program::command("cargo", &project.folder);
@@ -61,11 +60,11 @@ pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, String> {
     fs::read(&component).map_err(|error| format!("{component}: {error}"))
 }
 
-/// Installs the target into the toolchain of the project, if it is not there, and says so.
+/// Installs the target into the project's toolchain if it is missing.
 async fn ensure_target(folder: &Path) -> Result<(), String> {
     let mut command = program::command("rustc", folder);
     command.args(["--print", "target-libdir", "--target", TARGET]);
-    // Without rustc there is no cargo either, which says so with the way to get both.
+    // Without rustc, the cargo command fails with the instructions.
     let Some(libraries) = program::query(&mut command).await else { return Ok(()) };
     if Path::new(&libraries).exists() {
         return Ok(());

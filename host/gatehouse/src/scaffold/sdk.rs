@@ -1,11 +1,9 @@
-//! The SDK as new Rust projects get it: its sources, in a folder of the project, so that a project needs
-//! nothing that is not on crates.io.
+//! The SDK for new Rust projects, copied into the project because it is not on crates.io.
 
 use toml::{Table, Value};
 
 use super::files::CONTRACT_FOLDER;
 
-/// The SDK's sources, by file name.
 const SOURCES: &[(&str, &str)] = &[
     ("artifacts.rs", include_str!("../../../../gates/sdk/src/artifacts.rs")),
     ("bindings.rs", include_str!("../../../../gates/sdk/src/bindings.rs")),
@@ -39,14 +37,13 @@ const SOURCES: &[(&str, &str)] = &[
     ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
 ];
 
-/// Its manifest, and the one of the workspace whose versions it uses.
+/// Manifest of the SDK, and the workspace manifest that it inherits versions from.
 const MANIFEST: &str = include_str!("../../../../gates/sdk/Cargo.toml");
 const WORKSPACE: &str = include_str!("../../../../Cargo.toml");
 
-/// Where the sources say that the contract is.
 const CONTRACT_OF_SOURCES: &str = "path: \"../../wit/0.1.0\"";
 
-/// The files of the folder `sdk/`, by path in the project.
+/// Returns the files of the directory `sdk/`, by path in the project.
 pub(super) fn files() -> Result<Vec<(String, String)>, String> {
     let moved = format!("path: \"../{CONTRACT_FOLDER}\"");
     let source =
@@ -56,10 +53,9 @@ pub(super) fn files() -> Result<Vec<(String, String)>, String> {
     Ok(files)
 }
 
-/// The manifest without its workspace: what it takes from there is written out, and what only our own tests
-/// and lints need is left out.
+/// Returns the manifest without workspace inheritance, development dependencies and lints.
 fn manifest() -> Result<String, String> {
-    let broken = |error: toml::de::Error| format!("the SDK that this binary carries is broken: {error}");
+    let broken = |error: toml::de::Error| format!("the SDK in this binary is invalid: {error}");
     let mut manifest: Table = MANIFEST.parse().map_err(broken)?;
     let workspace: Table = WORKSPACE.parse().map_err(broken)?;
     let workspace = workspace.get("workspace").and_then(Value::as_table).cloned().unwrap_or_default();
@@ -76,10 +72,10 @@ fn manifest() -> Result<String, String> {
             }
         }
     }
-    toml::to_string(&manifest).map_err(|error| format!("the SDK that this binary carries is broken: {error}"))
+    toml::to_string(&manifest).map_err(|error| format!("the SDK in this binary is invalid: {error}"))
 }
 
-/// What a member inherits, with what it says beside `workspace = true`.
+/// Merges an inherited entry with the member's own keys.
 fn merged(inherited: Value, own: &Value) -> Value {
     let own: Table =
         own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace").map(owned).collect();

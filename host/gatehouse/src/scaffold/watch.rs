@@ -1,8 +1,7 @@
-//! Watching the sources of a project. What is built, installed, written by a host or by an editor for itself
-//! is no source, nor are notes and presets.toml: a build that started itself would never end, and a host
-//! would take each build for another version.
+//! Watches the sources of a project for content changes.
 //!
-//! A source has changed when its content has: that a file was touched is no reason to build.
+//! Excludes build output, dependencies, files of hosts and editors, notes and `presets.toml`, so that a build does not
+//! trigger itself.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,56 +14,54 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event
 use sha2::{Digest, Sha256};
 use tokio::{sync::mpsc, time};
 
-/// An editor writes a file in several steps; the last one is waited for.
+/// Wait for the last of several writes that an editor makes for one save.
 const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
-/// Folders and files that no build reads, or that builds write.
+/// Directories and files that builds write or do not read.
 const NO_SOURCES: [&str; 7] =
     ["target", "build", "node_modules", "__pycache__", "Cargo.lock", "package-lock.json", "presets.toml"];
 
-/// Folders in which every file is a source: what a program embeds can be of any kind.
+/// Directories in which all files are sources, because programs can embed files of any kind.
 const SOURCE_FOLDERS: [&str; 2] = ["src", "wit"];
 
-/// Kinds of files that are sources wherever they lie in a project: programs, and data that programs read.
+/// Extensions of sources anywhere in a project: programs, and data that programs read.
 const SOURCE_KINDS: [&str; 22] = [
     "c", "cc", "cfg", "cjs", "cpp", "csv", "h", "hpp", "html", "js", "json", "jsx", "mjs", "py", "rs", "sql",
     "toml", "ts", "tsv", "wit", "yaml", "yml",
 ];
 
-/// A digest.
 type SourceDigest = [u8; 32];
 
-/// A project that is watched.
 pub(crate) struct ProjectWatcher {
     project: SourceFilter,
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     events: mpsc::UnboundedReceiver<()>,
-    /// The sources as they were when they were looked at last.
+    /// Digests of the sources at the last scan.
     known: BTreeMap<PathBuf, SourceDigest>,
 }
 
-/// What is a source in a project's folder.
+/// Rules for source files of a project.
 #[derive(Clone)]
 struct SourceFilter {
     folder: PathBuf,
-    /// Where hosts keep what is theirs.
+    /// Directories that hosts write to.
     others: Vec<PathBuf>,
 }
 
 impl ProjectWatcher {
-    /// From now on nothing that is saved in the folder is missed. `others` are folders that hosts write to.
+    /// Starts to watch a directory. `others` are excluded.
     pub(crate) fn start(folder: &Path, others: Vec<PathBuf>) -> Result<Self, String> {
         let (sender, events) = mpsc::unbounded_channel();
-        // Events have paths without links in them.
+        // Event paths have links resolved.
         let others = others.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
         let project = SourceFilter { folder: folder.to_owned(), others };
         let of = project.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let paths = event.ok().filter(is_change).map(|event| event.paths).unwrap_or_default();
-            // A folder that came or went may hold sources.
+            // A created or removed directory may contain sources.
             if paths.iter().any(|path| of.is_source(path) || (of.may_hold(path) && !path.is_file())) {
-                // Nobody listens any more when the command ends.
+                // The receiver is gone if the command has ended.
                 let _ended = sender.send(());
             }
         });
@@ -74,10 +71,9 @@ impl ProjectWatcher {
         Ok(watch)
     }
 
-    /// Waits until a source has another content and nothing is being saved any more; gives what it was, by
-    /// paths in the project.
+    /// Waits until sources change and saving has finished. Returns their paths in the project.
     pub(crate) async fn next_change(&mut self) -> Result<Vec<String>, String> {
-        let ended = || "the file system is not watched any more".to_owned();
+        let ended = || "the file watcher stopped".to_owned();
         loop {
             self.events.recv().await.ok_or_else(ended)?;
             while let Ok(more) = time::timeout(QUIET_PERIOD, self.events.recv()).await {
@@ -98,8 +94,8 @@ impl ProjectWatcher {
         }
     }
 
-    /// All sources as they are, each folder watched by itself: a watch of the whole tree would take in what
-    /// is installed and built there.
+    /// Reads all sources. Watches each directory separately, because a recursive watch would include dependencies and
+    /// build output.
     fn scan(&mut self) -> Result<BTreeMap<PathBuf, SourceDigest>, String> {
         let mut sources = BTreeMap::new();
         let mut folders = vec![self.project.folder.clone()];
@@ -125,7 +121,7 @@ impl ProjectWatcher {
     }
 }
 
-/// Whether it may have changed what a file says, or which files there are.
+/// Returns whether an event may change a file's content or the set of files.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Create(_) | EventKind::Remove(_) => true,
@@ -135,7 +131,7 @@ fn is_change(event: &Event) -> bool {
 }
 
 impl SourceFilter {
-    /// Whether what lies at a path of the project, or below, can be a source.
+    /// Returns whether a path, or a path below it, can be a source.
     fn may_hold(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
         let no_source = |name: &str| {
@@ -145,14 +141,13 @@ impl SourceFilter {
                 || NO_SOURCES.contains(&name)
         };
         let mut names = inside.iter().map(|name| name.to_string_lossy());
-        // What holds the project itself does not keep it from being one.
+        // A directory that contains the whole project does not exclude it.
         let others = self.others.iter().filter(|other| !self.folder.starts_with(other));
         inside.iter().next().is_some()
             && !names.any(|name| no_source(&name))
             && !others.into_iter().any(|other| path.starts_with(other))
     }
 
-    /// Whether a file is a source.
     fn is_source(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
         let within = |folder: &&str| inside.starts_with(folder) && inside != Path::new(folder);

@@ -1,14 +1,13 @@
-//! Strings and numbers: plain ones that fit a schema, and hostile ones that fit it too.
+//! Strings and numbers that fit a schema: plain ones and hostile ones.
 
 use std::sync::Arc;
 
 use gatehouse_core::schema::Schema;
 use serde_json::{Value, json};
 
-/// Longer than any buffer of fixed size that somebody thought generous.
 const LONG_TEXT_CHARS: usize = 100_000;
 
-/// What patterns are usually about; the first one that matches is taken.
+/// Values for common patterns and formats; the first match is used.
 const COMMON: [&str; 10] = [
     "a",
     "1",
@@ -22,7 +21,7 @@ const COMMON: [&str; 10] = [
     "#a0b1c2",
 ];
 
-/// A plain string; without content where it may be empty and `full` is not set.
+/// Returns a plain string, which is empty if `full` is false and the schema allows that.
 pub(super) fn string(schema: &Value, full: bool) -> Value {
     let given = schema.get("default").or_else(|| schema.get("examples")?.get(0));
     if let Some(given) = given.filter(|given| given.is_string()) {
@@ -38,7 +37,7 @@ pub(super) fn string(schema: &Value, full: bool) -> Value {
     json!(fitted(schema, if full { "an example" } else { "" }))
 }
 
-/// A plain number: the one nearest to 1 that the bounds allow.
+/// Returns the number nearest to 1 within the bounds.
 pub(super) fn number(schema: &Value) -> Value {
     let (low, high) = bounds(schema);
     let step = schema["multipleOf"].as_f64().filter(|step| *step > 0.0).unwrap_or(1.0);
@@ -48,21 +47,21 @@ pub(super) fn number(schema: &Value) -> Value {
     as_json(schema, number)
 }
 
-/// Strings of all lengths and scripts, cut and padded to the lengths that the schema allows.
+/// Returns strings of various lengths and scripts, fitted to the length limits of the schema.
 pub(super) fn hostile_strings(schema: &Value) -> Vec<(String, Value)> {
     let texts = [
         ("empty", String::new()),
         ("of 100 kB", "x".repeat(LONG_TEXT_CHARS)),
-        ("of many scripts", "Zażółć, 漢字, العربية, 🦀👩‍👩‍👧, e\u{301}".to_owned()),
-        ("with marks that nobody sees", "a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{e0041}f".to_owned()),
+        ("in many scripts", "Zażółć, 漢字, العربية, 🦀👩‍👩‍👧, e\u{301}".to_owned()),
+        ("with invisible characters", "a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{e0041}f".to_owned()),
         ("with NUL and control characters", "a\0b\u{7}c\u{1b}[31md\r\n\u{7f}".to_owned()),
         ("with quotes, braces and paths", "\"'`${x}<b>{{y}}%s%n\\../../etc/passwd%00&?#".to_owned()),
-        ("of spaces", "   ".to_owned()),
+        ("of only spaces", "   ".to_owned()),
     ];
     texts.map(|(label, text)| (label.to_owned(), json!(fitted(schema, &text)))).to_vec()
 }
 
-/// The bounds, their neighbours, and where numbers of machines end.
+/// Returns the bounds, their neighbors, and the limits of machine numbers.
 pub(super) fn hostile_numbers(schema: &Value) -> Vec<(String, Value)> {
     let (low, high) = bounds(schema);
     let mut numbers = vec![low, high, 0.0, -1.0, 1e30, -1e30, 9_007_199_254_740_993.0];
@@ -79,7 +78,7 @@ pub(super) fn hostile_numbers(schema: &Value) -> Vec<(String, Value)> {
     hostile
 }
 
-/// Lowest and highest number; infinite where there is no bound.
+/// Returns the lowest and highest number, infinite if unbounded.
 fn bounds(schema: &Value) -> (f64, f64) {
     let whole = super::kind(schema) == "integer";
     let beside = |bound: f64, to: f64| {
@@ -91,13 +90,13 @@ fn bounds(schema: &Value) -> (f64, f64) {
     (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))
 }
 
-/// Whole numbers that a machine knows are written without a point.
+/// Converts a number to JSON. Whole numbers that fit an `i64` have no decimal point.
 fn as_json(schema: &Value, number: f64) -> Value {
     let whole = super::kind(schema) == "integer" || number.fract() == 0.0;
     if whole && number.abs() < 9e18 { json!(number as i64) } else { json!(number) }
 }
 
-/// A text of the lengths that the schema allows, counted in characters.
+/// Pads or cuts a text to the length limits of the schema, in characters.
 fn fitted(schema: &Value, text: &str) -> String {
     let least = schema["minLength"].as_u64().unwrap_or(0).min(LONG_TEXT_CHARS as u64) as usize;
     let most = schema["maxLength"].as_u64().map_or(usize::MAX, |most| most as usize);

@@ -1,4 +1,4 @@
-//! Instances match their schemas, and reach what schemas leave open.
+//! Tests that instances match their schemas and cover them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `gatehouse docs add`, `refresh` and `guide`: what reads folders and writes guides.
+//! `gatehouse docs add`, `refresh` and `guide`: the commands that read directories and write guides.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::{AddRepositoryArgs, CommandError, MAX_VECTOR_WAIT, find_repository};
 use crate::out;
 
-/// The most files that are named as left out; `--json` has more.
 const MAX_NAMED_FILES: usize = 10;
 
 pub(super) async fn add(
@@ -83,18 +82,16 @@ pub(super) async fn guide(
     }
     match &repository.navigation_guide {
         Some(guide) => out::line(guide.trim_end()),
-        None => out::note("No guide is written yet; --renew writes one."),
+        None => out::note("No guide yet; --renew writes one."),
     }
     Ok(())
 }
 
-/// Where a repository is read again.
 async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, CommandError> {
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
-    let (root, url) = read.ok_or_else(|| {
-        CommandError::Failed(format!("'{name}' came from no folder, so there is nothing to read again"))
-    })?;
+    let (root, url) =
+        read.ok_or_else(|| CommandError::Failed(format!("'{name}' has no directory to read again")))?;
     Ok(IndexSource { root: root.into(), name: name.to_owned(), url })
 }
 
@@ -103,7 +100,7 @@ fn folder_name(root: &Path) -> Result<String, CommandError> {
     name.ok_or_else(|| CommandError::Usage(format!("{} has no name; give one with --name", root.display())))
 }
 
-/// Names are arguments of tools and parts of `repository/path`.
+/// Checks a name, which is used as a tool argument and in `repository/path`.
 fn check_name(name: &str) -> Result<(), CommandError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
@@ -119,7 +116,7 @@ fn check_name(name: &str) -> Result<(), CommandError> {
     )))
 }
 
-/// One run, whose progress people see. An interrupt ends it after the part that it is at.
+/// Indexes a source and shows progress. An interrupt ends the run after the current batch.
 async fn run(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
@@ -146,11 +143,11 @@ async fn run(
     let report = report?;
     if report.cancelled {
         return Err(CommandError::Failed(
-            "interrupted; what was stored stays, and the next run goes on there".into(),
+            "interrupted; stored documents stay, and the next run continues there".into(),
         ));
     }
     if !wait_for_vectors(library).await {
-        out::note("Not every part has its vector yet; `gatehouse status` tells how many wait.");
+        out::note("Some parts have no vector yet; `gatehouse status` shows how many.");
     }
     Ok(report)
 }
@@ -203,7 +200,7 @@ fn progress_bar(name: &str) -> ProgressBar {
     bar
 }
 
-/// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
+/// Waits for the vectors of the new documents, because the process that computes them ends with this command.
 async fn wait_for_vectors(library: &DocumentLibrary) -> bool {
     let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
     bar.enable_steady_tick(Duration::from_millis(100));

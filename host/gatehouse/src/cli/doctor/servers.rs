@@ -1,4 +1,4 @@
-//! What `gatehouse doctor` says of servers. It starts none.
+//! Checks of `gatehouse doctor` for MCP servers. They start and contact none.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,6 @@ use gatehouse_wire::downstream::WithheldVariable;
 use super::DoctorCheck;
 use crate::config::{Env, ServerConfig, ServersConfig, added::AddedSnapshot};
 
-/// A line for each server, and what to look at.
 pub(super) fn checks(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<DoctorCheck> {
     let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
     let mut checks: Vec<DoctorCheck> =
@@ -30,20 +29,17 @@ fn check_server(name: &str, server: &ServerConfig) -> Vec<DoctorCheck> {
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
         let why = format!(
-            "it needs the environment variable {missing}, which is not set; until then it is not connected"
+            "it needs the environment variable {missing}, which is not set; set it to connect the server"
         );
         checks.push(DoctorCheck::warning(what.clone(), why));
     }
     checks.extend(server.literals.iter().map(|name| {
-        let why = format!(
-            "the value of {name} stands in the file itself; write \"${{NAME}}\" and set the variable"
-        );
+        let why = format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
         DoctorCheck::warning(what.clone(), why)
     }));
     checks
 }
 
-/// A line for each variable that is set for the host and withheld from servers that may need it.
 fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
     let lacks = |server: &&&ServerDefinition, variable: &str| match &server.transport {
         ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
@@ -55,7 +51,7 @@ fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
             servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
         if !lacking.is_empty() {
             let why = format!(
-                "{} is set, but not passed on to {}: {reason}; a server that needs it names it under env",
+                "{} is set, but not passed on to {}: {reason}; to pass it to a server, add it to `env` of that server",
                 names::quoted(&name, 64),
                 lacking.join(", ")
             );
@@ -65,24 +61,23 @@ fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
     checks
 }
 
-/// The program, or the address; the error says that there is no such program.
+/// Returns the program or the address of a server, or an error if the program is missing.
 fn find_program(definition: &ServerDefinition) -> Result<String, String> {
     let (command, cwd) = match &definition.transport {
         ServerTransport::Stdio { command, cwd, .. } => (command, cwd),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => {
-            return Ok(format!("{}, not asked", definition.transport.as_str()));
+            return Ok(format!("{}, not contacted", definition.transport.as_str()));
         }
     };
     if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-        return Err(format!("it starts in {}, which is not a folder", cwd.display()));
+        return Err(format!("its working directory {} does not exist", cwd.display()));
     }
     match program(command) {
         Some(program) => Ok(format!("{}, not started", program.display())),
-        None => Err(format!("there is no program '{command}'; install it, or write its whole path")),
+        None => Err(format!("program '{command}' not found; install it, or write its full path")),
     }
 }
 
-/// Where a program is, by the same rules as the system's.
 fn program(command: &str) -> Option<PathBuf> {
     if command.contains(['/', '\\']) {
         return Some(PathBuf::from(command)).filter(|file| file.is_file());

@@ -1,4 +1,4 @@
-//! Tools of servers that a preset does not show, but that its gates may call. Starts no server.
+//! Explanations for tools of MCP servers that a preset does not list, but whose gates may call them. Starts no server.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,21 @@ use gatehouse_core::{
 use super::Explanation;
 use crate::compose::{Composition, KnownServer};
 
-/// Servers whose tool has the same plain name, each of which is named.
 const MAX_NAMED: usize = 5;
 
-/// A tool that a name can mean.
 struct ToolCandidate {
     server: String,
-    /// The server's own name for it. `None` if the server lists no such tool, or was never asked.
+    /// The server's own name for it. `None` if the server does not list the tool, or was never listed.
     tool: Option<String>,
-    /// The name as the user typed it.
     asked: String,
 }
 
-/// A preset with its catalog, or why it has none.
+/// A preset with its catalog, or the reason why it cannot be served.
 type PresetCatalog<'a> = (&'a str, Result<Catalog, String>);
 
-/// Explains a tool of a server by `server__tool`, `server.tool`, the name that the preset gives it, or its plain name.
-/// The error is a sentence for the case that no server can be meant: it names those that were never asked.
+/// Explains a tool by `server__tool`, `server.tool`, the preset's name for it, or its plain name.
+///
+/// If the name cannot mean a server's tool, the error is a note about the servers that were never listed.
 pub(super) async fn explain(
     composition: &Composition,
     exposure: &CompiledPreset,
@@ -45,7 +43,7 @@ pub(super) async fn explain(
     }
     let mut meant: Vec<ToolCandidate> =
         servers.iter().flat_map(|(name, server)| tool_candidates(exposure, name, server, tool)).collect();
-    // A tool that is there leaves out servers whose name is only the beginning of the text.
+    // If a server lists the tool, drop servers whose name only precedes it.
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
     }
@@ -73,7 +71,7 @@ pub(super) async fn explain(
     Ok(Explanation { exposed: false, through, why: why.join("; ") })
 }
 
-/// Names the servers that were never asked, with a blank before the sentence. Empty if there are none.
+/// Names the servers that were never listed, after a space. Empty if there are none.
 fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
     let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
     let named: Vec<String> = unasked
@@ -84,14 +82,12 @@ fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
         .collect();
     match named.is_empty() {
         true => String::new(),
-        false => format!(
-            " Never asked for their tools: {}; `gatehouse servers refresh` asks them.",
-            named.join(", ")
-        ),
+        false => {
+            format!(" Servers that were never listed: {}. Run `gatehouse servers refresh`.", named.join(", "))
+        }
     }
 }
 
-/// Tools of one server that a name can mean.
 fn tool_candidates(
     exposure: &CompiledPreset,
     name: &str,
@@ -117,7 +113,7 @@ fn tool_candidates(
     }
 }
 
-/// The way to call the tool, or the first thing that prevents it.
+/// Returns how to call the tool, or the first obstacle.
 fn verdict(
     composition: &Composition,
     exposure: &CompiledPreset,
@@ -141,11 +137,11 @@ fn verdict(
     };
     let Some(tool) = &meant.tool else {
         let Some(listed) = &server.listing else {
-            let why = needs.unwrap_or_else(|| format!("`gatehouse servers refresh {name}` asks it"));
-            return Err(format!("server '{name}' was never asked for its tools: {why}"));
+            let why = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));
+            return Err(format!("server '{name}' was never listed: {why}"));
         };
         let exposed = server.exposed_names();
-        let wrong = format!("server '{name}' lists {} tools and not this one", listed.listing.tools.len());
+        let wrong = format!("server '{name}' lists {} tools, but not this one", listed.listing.tools.len());
         return Err(format!(
             "{wrong}.{}",
             names::did_you_mean(&meant.asked, exposed.iter().map(String::as_str))
@@ -163,12 +159,13 @@ fn verdict(
     }
     let Some(through) = through else {
         return Err(format!(
-            "server '{name}' has the tool '{tool}', but preset '{preset}' shows no server '{name}' and no gate of it may call servers"
+            "server '{name}' has the tool '{tool}', but preset '{preset}' neither shows server '{name}' nor has a \
+            gate that may call servers"
         ));
     };
     let status = composition.stores.servers.live.status().into_iter().find(|status| *status.name == *name);
     if status.is_some_and(|status| !catalog.server_tools.allows_server(&status)) {
-        return Err(format!("server '{name}' is not among those that `proxied` of preset '{preset}' names"));
+        return Err(format!("server '{name}' is missing from `proxied` of preset '{preset}'"));
     }
     let held = server.listing.iter().flat_map(|listed| listed.quarantined.iter());
     if let Some((_, why)) = held.into_iter().find(|(held, _)| held == tool) {
@@ -182,7 +179,6 @@ fn verdict(
     Ok(format!("'{tool}' of server '{name}' is called through {through} in preset '{preset}'"))
 }
 
-/// Presets, with their catalogs, in which one of these tools can be called.
 async fn callable_in<'a>(
     composition: &Composition,
     presets: &'a [(&str, Result<Catalog, String>)],

@@ -1,5 +1,5 @@
-//! `gatehouse gates add`: brings a gate's component and writes its block into presets.toml. Grants nothing,
-//! and runs nothing of what it brings.
+//! `gatehouse gates add`: installs a gate's component and writes its block into `presets.toml`. Grants nothing, and
+//! runs none of the code.
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
@@ -19,16 +19,16 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct AddGateArgs {
-    /// oci://registry[:port]/name[:tag][@sha256:…], or a component's file; without it, every gate that
-    /// presets.toml names by such a reference and that is missing
+    /// oci://registry[:port]/name[:tag][@sha256:…], or a component file; without it, every missing gate whose reference
+    /// presets.toml names
     reference: Option<String>,
-    /// The gate's name [default: the last part of the reference]
+    /// Name of the gate [default: the last part of the reference]
     #[arg(long, requires = "reference")]
     name: Option<String>,
-    /// The only content that the component's file may have
+    /// Expected SHA-256 of the component file
     #[arg(long, value_name = "HEX", requires = "reference", value_parser = digest)]
     sha256: Option<String>,
-    /// Speak plain HTTP to a registry that is not on this machine
+    /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
     /// Print JSON
@@ -72,16 +72,14 @@ pub(super) async fn run(arguments: AddGateArgs, place: &GlobalArgs, env: &Env) -
     }
 }
 
-/// A component that came from a registry.
 pub(super) struct FetchedComponent {
-    /// Digest of its manifest.
     pub(super) digest: String,
     pub(super) info: ComponentInfo,
     pub(super) wasm: Vec<u8>,
 }
 
-/// Brings a component, unless its file is here already. `named` says that the operator named the registry,
-/// and not a file that may come from somebody else.
+/// Fetches a component, unless its file is already installed. `named` is true if the user named the registry in this
+/// command, not a file that another user may have written.
 async fn fetch(
     installer: &Installer<'_>,
     reference: &OciReference,
@@ -94,7 +92,6 @@ async fn fetch(
     fetch_component(installer, &mut registry, reference, published, pin).await
 }
 
-/// Brings what a registry says it has, unless its file is here already.
 pub(super) async fn fetch_component(
     installer: &Installer<'_>,
     registry: &mut RegistryClient,
@@ -105,16 +102,13 @@ pub(super) async fn fetch_component(
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
-        return Err(CommandError::Failed(format!(
-            "{reference}: its SHA-256 is {sha256}, but {pin} is wanted"
-        )));
+        return Err(CommandError::Failed(format!("{reference}: its SHA-256 is {sha256}, expected {pin}")));
     }
     if let Some((wasm, info)) =
         installed(&component::installed(&installer.config.state, &layer.sha256), &layer.sha256)
     {
         return Ok(FetchedComponent { digest: published.digest, info, wasm });
     }
-    // Hidden by itself where standard error is not a terminal.
     let bar = ProgressBar::new(layer.size);
     if let Ok(style) = ProgressStyle::with_template("fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}") {
         bar.set_style(style);
@@ -127,7 +121,7 @@ pub(super) async fn fetch_component(
     Ok(FetchedComponent { digest: published.digest, info, wasm })
 }
 
-/// Installs what presets.toml names and is not here: the way to share that file.
+/// Installs the gates that `presets.toml` names and that are missing, for users who share that file.
 async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> Result<(), CommandError> {
     let (mut told, mut failed) = (Vec::new(), 0);
     for (name, gate) in &installer.config.gates {
@@ -161,7 +155,7 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
     if arguments.json {
         out::json(&told);
     } else if told.is_empty() {
-        out::line(format!("{} names no gate by a reference to a registry", installer.text.name()));
+        out::line(format!("{} names no gate from a registry", installer.text.name()));
     }
     match failed {
         0 => Ok(()),

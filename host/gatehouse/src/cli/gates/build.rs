@@ -1,4 +1,4 @@
-//! `gatehouse gates build`
+//! `gatehouse gates build`: builds the component of a gate's project.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The project's folder
+    /// Directory of the project
     #[arg(default_value = ".")]
     dir: PathBuf,
     /// Print JSON
@@ -51,14 +51,14 @@ async fn build(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let list = |names: &[String]| if names.is_empty() { "nothing".into() } else { names.join(", ") };
     let seconds = start.elapsed().as_secs_f64();
-    // All of it is TOML, so that all of it can be pasted, or appended with >>.
+    // The output is TOML, so that users can paste it or append it with `>>`.
     out::line(format!("# built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
     out::line(format!("# asks for     {}", list(&asks)));
     out::line(format!("# imports      {}", list(&info.ask.others)));
     out::line(format!("# sha256       {digest}"));
     out::line("#");
     if project.is_configured() {
-        out::line("# presets.toml of the project has it: `gatehouse serve` in its folder serves it.");
+        out::line("# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.");
         return Ok(());
     }
     let preset = keys::toml_key(&project.name);

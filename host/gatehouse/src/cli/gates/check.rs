@@ -1,4 +1,4 @@
-//! `gatehouse gates check`
+//! `gatehouse gates check`: tests a component against the contract.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ use crate::{
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// A component file
+    /// Component file
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The gate is judged by itself: without presets.toml, without grants, under the default limits.
+/// Checks the gate without `presets.toml` and grants, and with default limits.
 pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
     let composition = Composition::new(Config::bare(env)?, env)?;
     let lines = match composition.gate_at(&arguments.file).await {

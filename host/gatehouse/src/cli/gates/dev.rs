@@ -1,4 +1,4 @@
-//! `gatehouse gates dev`
+//! `gatehouse gates dev`: builds a gate at each save, and puts it where a host serves it.
 
 mod hosts;
 
@@ -28,12 +28,12 @@ use hosts::HostWatcher;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The project's folder
+    /// Directory of the project
     #[arg(default_value = ".")]
     dir: PathBuf,
 }
 
-/// Until ctrl-c. A build that runs then ends with it.
+/// Runs until Ctrl-C, which also ends a running build.
 pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let stop = signals::stop();
     tokio::select! {
@@ -46,7 +46,7 @@ async fn watch(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(
     let project = GateProject::find(&arguments.dir).map_err(CommandError::Usage)?;
     let composition = place.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
-    // Before the first build, so that nothing that is saved meanwhile is missed.
+    // Before the first build, to see every save during it.
     let config = &composition.config;
     let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
     let mut watch = ProjectWatcher::start(&project.folder, others).map_err(CommandError::Failed)?;
@@ -67,7 +67,7 @@ async fn watch(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(
                 print_changes(known.as_deref(), &listing);
                 known = Some(listing);
             }
-            Err(why) => out::line(format!("not built, what was there stays: {why}")),
+            Err(why) => out::line(format!("build failed, the previous version stays: {why}")),
         }
         let saved = {
             let mut changed = pin!(watch.next_change());
@@ -98,32 +98,25 @@ fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandErro
     let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
     let folder = own.ok_or_else(|| {
         CommandError::Usage(
-            "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
+            "the configuration names no gate directory; write gates = [\"gates\"] under [host]".into(),
         )
     })?;
     Ok(plain(&folder.join(format!("{name}.wasm"))))
 }
 
-/// The path without the dots that a configuration may have in its paths.
 fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// What became of a build.
 struct BuildOutcome {
     listing: Arc<Listing>,
-    /// The component's digest.
     version: String,
-    /// How long the build took.
     seconds: f64,
-    /// How long it took to make machine code of it.
     compiling: f64,
-    /// Whether it is another component than the one that was there.
     placed: bool,
 }
 
-/// Builds, asks the component what it offers, and only then puts it where a host serves it from, unless it
-/// is there already.
+/// Builds and lists the component, and then writes it to `target` if it changed.
 async fn build(
     project: &GateProject,
     composition: &Composition,
@@ -136,7 +129,8 @@ async fn build(
         scaffold::build(project).await?
     };
     let seconds = start.elapsed().as_secs_f64();
-    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let scratch =
+        tempfile::tempdir().map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     let staged = scratch.path().join(format!("{name}.wasm"));
     scaffold::write_if_changed(&component.bytes, &staged)?;
     let start = Instant::now();
@@ -158,7 +152,7 @@ fn print_changes(before: Option<&Listing>, now: &Listing) {
     };
     let changes = changes(before, now);
     if changes.is_empty() {
-        out::line("  the tools are declared as before");
+        out::line("  the tools are unchanged");
     }
     changes.iter().for_each(|change| out::line(format!("  {change}")));
 }

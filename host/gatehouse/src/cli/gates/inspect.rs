@@ -1,4 +1,4 @@
-//! `gatehouse gates inspect`
+//! `gatehouse gates inspect`: shows the requirements, grants and tools of a gate.
 
 use std::path::Path;
 
@@ -31,7 +31,6 @@ pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> R
     }
 }
 
-/// Everything `gates inspect` shows, as JSON.
 pub(super) async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
     let missing: Vec<&str> = info
@@ -77,7 +76,6 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
     told
 }
 
-/// What the gate does for clients besides running tools.
 fn exports(listing: &Listing) -> Vec<&'static str> {
     let all = [
         ("filter", listing.filter),
@@ -124,7 +122,7 @@ fn print(told: &Value) {
     for (tool, count) in told["removed_characters"].as_object().into_iter().flatten() {
         let whose = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
         out::line(format!(
-            "WARNING      {count} invisible characters were removed from what {whose} says about itself"
+            "WARNING      {count} invisible characters were removed from the texts of {whose}"
         ));
     }
     out::line("parameters");
@@ -143,7 +141,6 @@ fn print(told: &Value) {
     }
 }
 
-/// Where the component is, for people.
 pub(super) fn component_location(told: &Value) -> String {
     let file = told["file"].as_str().filter(|_| told["built_in"] != true);
     file.unwrap_or("built in").to_owned()

@@ -1,4 +1,4 @@
-//! Where a gate is installed: its file on the disk, its block in presets.toml, and what is said about it.
+//! Installation of a gate: its file, its block in `presets.toml`, and the next steps for the user.
 
 use std::{
     fs,
@@ -26,28 +26,24 @@ use crate::{
     out,
 };
 
-/// A presets.toml and what belongs to it.
 pub(super) struct Installer<'a> {
     pub(super) text: ConfigText,
     pub(super) config: Config,
     pub(super) env: &'a Env,
 }
 
-/// A gate on its way in.
 pub(super) struct NewGate {
     pub(super) name: String,
-    /// What presets.toml will say.
     pub(super) component: String,
-    /// Where the component will be, or is.
     pub(super) file: PathBuf,
     pub(super) info: ComponentInfo,
     pub(super) wasm: Vec<u8>,
-    /// Whether the component stays where it lies.
+    /// True if the component stays at its current path.
     pub(super) in_place: bool,
 }
 
 impl<'a> Installer<'a> {
-    /// The presets.toml of a command, as it is now; there must be one that can be written.
+    /// Reads the `presets.toml` of a command. Fails if there is no file to write.
     pub(super) fn open(place: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
         let LocatedConfig { text, choice } = place.locate_config(env)?;
         if text.file.is_none() {
@@ -64,13 +60,12 @@ impl<'a> Installer<'a> {
 }
 
 impl Installer<'_> {
-    /// The folder of presets.toml.
     pub(super) fn base(&self) -> &Path {
         self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
     }
 
-    /// The name for a gate. One that was `derived` from a reference takes over no gate but the `same` one:
-    /// grants stand under names, and a stranger chooses how he calls his repository.
+    /// Returns the name for a gate. A `derived` name, which comes from a reference, must not match another gate: grants
+    /// belong to names, and the owner of a repository chooses its name. `same` recognizes the gate itself.
     pub(super) fn name(
         &self,
         given: Option<&str>,
@@ -87,13 +82,14 @@ impl Installer<'_> {
         {
             let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
             return Err(CommandError::Usage(format!(
-                "there is a gate '{shown}' already, and it is granted {granted}; `--name {shown}` gives this component its place and its grants, another --name a place of its own"
+                "gate '{shown}' already exists, and is granted {granted}; `--name {shown}` replaces it and retains \
+                the grants, another --name adds a gate"
             )));
         }
         Ok(name.to_owned())
     }
 
-    /// Writes file and block, the file first, and says what there is now.
+    /// Writes the file, then the block, and prints the result.
     pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), CommandError> {
         let NewGate { name, component, file, info, wasm, in_place } = gate;
         let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
@@ -124,7 +120,7 @@ impl Installer<'_> {
         out::line(match &was {
             Some(was) => format!("updated gate '{name}': SHA-256 {was} -> {}", info.digest),
             None if changed => format!("installed gate '{name}'"),
-            None => format!("gate '{name}' is installed already"),
+            None => format!("gate '{name}' is already installed"),
         });
         out::line(format!("component    {component}"));
         out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
@@ -137,7 +133,7 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// Writes a change of presets.toml. Who changes a trusted file by a command trusts what came of it.
+    /// Writes a change of `presets.toml`. A trusted file stays trusted.
     pub(super) fn write(&self, change: ConfigEdit<'_>) -> Result<(), CommandError> {
         let written = change.write()?;
         if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
@@ -146,23 +142,22 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// Puts a component in its place, whole or not at all.
     pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), CommandError> {
         let failed = |error: std::io::Error| {
             CommandError::Failed(format!("{} cannot be written: {error}", file.display()))
         };
         let folder = file.parent().unwrap_or(Path::new("/"));
-        // What is in the data folder is nobody else's business.
+        // Only the host needs access to the data directory.
         let private = folder.starts_with(&self.config.state);
         let made = if private { make_private(folder) } else { fs::create_dir_all(folder) };
         made.map_err(failed)?;
-        // Commands that were killed left their temporary files.
+        // Removes temporary files of commands that were killed.
         sweep(folder);
         write_atomic(file, wasm).map_err(failed)
     }
 }
 
-/// The component in a file, if the file is there and is the one with this digest.
+/// Returns the component in a file. `None` if the file is missing or has another digest.
 pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, ComponentInfo)> {
     let meta = fs::metadata(file).ok()?;
     if !meta.is_file() || meta.len() > MAX_FILE {
@@ -173,12 +168,11 @@ pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, Component
     (info.digest == sha256).then_some((wasm, info))
 }
 
-/// The lines that a person may want to write now.
 fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
     let missing = asks.iter().copied().filter(|capability| grants.access(*capability).is_none());
     let (blocks, missing): (Vec<_>, Vec<_>) = missing.partition(|capability| capability.granted_by_block());
     for capability in blocks {
-        out::line("\nTo let it reach a host, write in presets.toml (docs/presets-reference.md has the rest):");
+        out::line("\nTo allow a host, write in presets.toml (see docs/presets-reference.md):");
         out::line(format!("    [gates.{name}.{capability}]\n    \"api.example.com\" = {{}}"));
     }
     if !missing.is_empty() {
@@ -187,12 +181,10 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
         out::line(format!("\nTo grant what it asks for, write under [gates.{name}] in presets.toml:"));
         out::line(format!("    grants = [{}]", all.collect::<Vec<_>>().join(", ")));
         for capability in missing.into_iter().filter(|capability| capability.has_read_access()) {
-            out::line(format!(
-                "    (\"{capability}:read\" instead of \"{capability}\" lets it change nothing)"
-            ));
+            out::line(format!("    (\"{capability}:read\" instead of \"{capability}\" is read-only)"));
         }
     }
-    out::line("\nTo let clients see it, write under a preset, such as [presets.full]:");
+    out::line("\nTo show it to clients, write under a preset, such as [presets.full]:");
     out::line(format!("    gates.{name} = {{}}"));
 }
 

@@ -1,4 +1,4 @@
-//! `gatehouse gates list`
+//! `gatehouse gates list`: lists the gates with their tools.
 
 use std::path::Path;
 
@@ -54,7 +54,6 @@ fn row(told: &Value) -> Vec<String> {
     ]
 }
 
-/// A path below this folder, as one would type it here.
 fn relative_to_cwd(place: String) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| Some(Path::new(&place).strip_prefix(here).ok()?.display().to_string()));

@@ -1,4 +1,5 @@
-//! A gate from a file: pinned where it lies if that is beside presets.toml, else copied to the gates.
+//! Gates from files: used in place if the file is below the directory of `presets.toml`, else copied to the gate
+//! directory.
 
 use std::{
     fs::File,
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::config::GateConfig;
 
-/// What a file brings.
 pub(super) fn new_gate(
     installer: &Installer<'_>,
     named: &Path,
@@ -28,7 +28,7 @@ pub(super) fn new_gate(
     let wasm = read(&source).map_err(failed)?;
     let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
     if let Some(pin) = pin.filter(|pin| *pin != info.digest) {
-        return Err(failed(format!("its SHA-256 is {}, but {pin} is wanted", info.digest)));
+        return Err(failed(format!("its SHA-256 is {}, expected {pin}", info.digest)));
     }
     let stem = named.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = installer.name(name, &stem, |gate| is_same(installer, gate, &stem, &source))?;
@@ -37,7 +37,7 @@ pub(super) fn new_gate(
         Err(_) => {
             let folder = installer.config.own_gate_folder();
             let folder = folder.ok_or_else(|| {
-                CommandError::Usage("`gates` of presets.toml names no folder to copy the gate into".into())
+                CommandError::Usage("`gates` of presets.toml names no directory to copy the gate into".into())
             })?;
             let file = folder.join(format!("{name}.wasm"));
             replaceable(installer, &name, &file, &info.digest)?;
@@ -52,7 +52,7 @@ pub(super) fn new_gate(
     Ok(NewGate { name, component, file, info, wasm, in_place })
 }
 
-/// Whether a gate is this very file, or the copy that an earlier run made of it.
+/// Returns whether a gate is this file, or the copy that an earlier run made of it.
 fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
     let file = gate.component.clone().or_else(|| in_folders(installer, stem));
     file.is_some_and(|file| {
@@ -65,7 +65,7 @@ fn in_folders(installer: &Installer<'_>, stem: &str) -> Option<PathBuf> {
     files.into_iter().find(|file| file.exists())
 }
 
-/// Whether a file is where we copy to, and still what presets.toml says that we copied.
+/// Returns whether a file is a copy that this command made, with the content that `presets.toml` pins.
 fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &Path) -> bool {
     let target = installer.config.own_gate_folder().map(|folder| folder.join(format!("{name}.wasm")));
     let pin = gate.settings.sha256.as_ref().map(|pin| pin.to_ascii_lowercase());
@@ -74,7 +74,7 @@ fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &
         && pin.is_some_and(|pin| installed(file, &pin).is_some())
 }
 
-/// Somebody else's file is not written over.
+/// Refuses to overwrite a file that this command did not write.
 fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), CommandError> {
     let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
     if !file.exists() || ours || installed(file, digest).is_some() {
@@ -82,7 +82,7 @@ fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str)
     }
     let shown = file.display();
     Err(CommandError::Failed(format!(
-        "{shown} is there already and is another file; remove it, or give another --name"
+        "{shown} already exists with other content; remove it, or use another --name"
     )))
 }
 

@@ -1,4 +1,4 @@
-//! `gatehouse gates list|inspect|add|update|remove|push|new|build|check|dev`: one file a command.
+//! `gatehouse gates`: one module per subcommand.
 
 mod add;
 mod build;
@@ -23,35 +23,35 @@ use crate::config::Env;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// List the gates there are, with their tools
+    /// List gates and their tools
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what a gate asks for, what it is granted, and its tools
+    /// Show the requirements, grants and tools of a gate
     Inspect {
-        /// A component file, or the name of a gate
+        /// Component file, or name of a gate
         gate: PathBuf,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Install a gate from a registry or a file, or what presets.toml names and is missing
+    /// Install a gate from a registry or a file, or the missing gates of presets.toml
     Add(add::AddGateArgs),
-    /// Bring gates again from the registries that they came from, and say what changed
+    /// Update gates from their registries, and show the changes
     Update(update::UpdateGateArgs),
-    /// Take a gate out of presets.toml, and delete the file that came with it
+    /// Remove a gate from presets.toml, and delete the file that came with it
     Remove(remove::RemoveGateArgs),
     /// Publish a gate to a registry
     Push(push::PushGateArgs),
-    /// Make a project for a new gate, with an example that works
+    /// Create a project for a new gate, with a working example
     New(new::Arguments),
-    /// Build a gate's project with its language's tools
+    /// Build the project of a gate with the tools of its language
     Build(build::Arguments),
-    /// Check that a gate keeps to the contract, whatever it is called with
+    /// Check that a gate follows the contract for any input
     Check(check::Arguments),
-    /// Build a gate's project on every save, and put it where the host finds it
+    /// Build the project of a gate at each save, and install it for a running host
     Dev(dev::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `gatehouse gates new`
+//! `gatehouse gates new`: creates a project for a gate.
 
 use std::{fs, path::PathBuf};
 
@@ -13,12 +13,12 @@ use crate::{
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The gate's name: words of a-z and 0-9, with - between them
+    /// Name of the gate: words of a-z and 0-9, with - between them
     name: String,
-    /// The language to write it in
+    /// Language of the project
     #[arg(long, value_enum, default_value = "rust")]
     lang: Language,
-    /// The folder to make [default: ./NAME]
+    /// Directory to create [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -27,13 +27,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let Arguments { name, lang, dir } = arguments;
     let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
     let files = scaffold::create(name, *lang, &folder).map_err(CommandError::Usage)?;
-    // What the operator had made here is as good as named; a change of it is trusted by `gatehouse trust`.
+    // Trust the new file: the user requested it. Its later changes need `gatehouse trust`.
     let presets = folder.join("presets.toml").canonicalize();
     let presets = presets.and_then(|file| Ok((fs::read(&file)?, file)));
     if let Ok((content, file)) = presets {
         trust::add(&file, &content)?;
     }
-    out::line(format!("made {} with {} files; README.md says what they are", folder.display(), files.len()));
+    out::line(format!("created {} with {} files; see README.md", folder.display(), files.len()));
     out::line("\nnext:");
     out::line(format!("  cd {}", folder.display()));
     for line in lang.prepare() {

@@ -1,4 +1,4 @@
-//! `gatehouse gates push`: publishes a gate to a registry. The same file gives the same artifact.
+//! `gatehouse gates push`: publishes a gate to a registry. The same file always gives the same artifact.
 
 use std::{fs, path::PathBuf};
 
@@ -16,11 +16,11 @@ use crate::{config::Env, out};
 
 #[derive(Args)]
 pub(in crate::cli) struct PushGateArgs {
-    /// The component's file
+    /// Component file
     file: PathBuf,
-    /// Where it goes: oci://registry[:port]/name[:tag] [default tag: latest]
+    /// Destination: oci://registry[:port]/name[:tag] [default tag: latest]
     reference: String,
-    /// Speak plain HTTP to a registry that is not on this machine
+    /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
     /// Print JSON
@@ -32,11 +32,11 @@ pub(super) async fn run(arguments: PushGateArgs, place: &GlobalArgs, env: &Env) 
     let reference: OciReference =
         arguments.reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
     if reference.digest.is_some() {
-        let message = "the digest comes from what is published; leave @sha256:… away";
+        let message = "the registry computes the digest; remove @sha256:… from the reference";
         return Err(CommandError::Usage(message.into()));
     }
     let composition = place.compose(env)?;
-    // It describes itself in the sandbox, without grants: what cannot do that is of no use to anybody.
+    // List it in the sandbox without grants. A gate that fails here would fail for every user.
     let file = &arguments.file;
     let gate = composition.bare_gate(reference.short_name(), file).await.map_err(CommandError::Failed)?;
     let listing = gate.list(&Map::new()).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: PushGateArgs, place: &GlobalArgs, env: &Env) 
     let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
     let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
     if info.digest != gate.info().digest {
-        return Err(failed("was replaced while it was looked at; run the command again".into()));
+        return Err(failed("changed during the command; run it again".into()));
     }
     let sha256 = info.digest;
     let package = GatePackage {

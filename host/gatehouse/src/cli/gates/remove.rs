@@ -1,5 +1,5 @@
-//! `gatehouse gates remove`: takes a gate out of presets.toml, wherever it is named there, and deletes its file if that
-//! was made by `gates add` or dropped into a folder of gates. An author's own file stays where it lies.
+//! `gatehouse gates remove`: removes a gate from `presets.toml` and deletes its file, if `gates add` made that file or
+//! it is in a gate directory. Other files stay.
 
 use std::{
     fs,
@@ -23,12 +23,12 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct RemoveGateArgs {
-    /// The gate
+    /// Name of the gate
     gate: String,
-    /// Remove it without a question
+    /// Remove without asking
     #[arg(long)]
     yes: bool,
-    /// Print JSON; asks nothing
+    /// Print JSON; asks no question
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ pub(super) async fn run(
     }
     let presets = installer.text.name();
     if !arguments.json {
-        taken.iter().for_each(|taken| out::line(format!("takes out    {taken} of {presets}")));
+        taken.iter().for_each(|taken| out::line(format!("removes      {taken} from {presets}")));
         if let Some(file) = &file {
             out::line(format!("deletes      {}", file.display()));
         } else if let Some(stays) = remaining_file(&installer, name) {
@@ -55,9 +55,9 @@ pub(super) async fn run(
         }
     }
     if !confirm(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
-        return Err(CommandError::Failed(format!("gate '{name}' was not removed; --yes removes it")));
+        return Err(CommandError::Failed(format!("gate '{name}' was not removed; add --yes to remove it")));
     }
-    // The file last: while presets.toml names it, hosts want it.
+    // The file last: hosts need it while `presets.toml` names it.
     installer.write(change)?;
     if let Some(file) = &file {
         fs::remove_file(file).map_err(|error| {
@@ -72,7 +72,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// The file that goes with the gate: a component from a registry that no other gate is, or one in a folder of gates.
+/// Returns the file to delete: a component from a registry that no other gate uses, or a file in a gate directory.
 fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     let gates = &installer.config.gates;
     let named = gates.get(name).and_then(|gate| gate.component.clone());
@@ -90,7 +90,6 @@ fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     ours.filter(|file| !shared && !built_in::is_built_in(file) && file.exists())
 }
 
-/// The file that the gate has and that is not deleted.
 fn remaining_file(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     installer.config.gates.get(name)?.component.clone().filter(|file| file.exists())
 }

@@ -1,5 +1,6 @@
-//! `gatehouse gates update`: asks the registries that gates came from what their tags mean now, and brings that. Grants
-//! nothing; where a new version could do more than the old one, it asks first.
+//! `gatehouse gates update`: resolves the tags of installed gates again, and installs the new components.
+//!
+//! Grants nothing. Asks for confirmation if a new version requests more capabilities.
 
 use std::collections::BTreeSet;
 
@@ -25,28 +26,25 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct UpdateGateArgs {
-    /// The gate [default: every gate that was added by a tag]
+    /// Name of the gate [default: every gate that was added by a tag]
     gate: Option<String>,
-    /// The tag to bring, instead of the one that the gate was added by
+    /// Tag to install, instead of the previous one
     #[arg(long, requires = "gate")]
     tag: Option<String>,
-    /// Bring it without a question, also where it asks for more than before
+    /// Install without asking, even if the gate requests more than before
     #[arg(long)]
     yes: bool,
-    /// Speak plain HTTP to a registry that is not on this machine
+    /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
-    /// Print JSON; asks nothing
+    /// Print JSON; asks no question
     #[arg(long)]
     json: bool,
 }
 
-/// A gate that can be brought again.
 struct TaggedGate {
     name: String,
-    /// What presets.toml says.
     pinned: OciReference,
-    /// What is asked for.
     tagged: OciReference,
 }
 
@@ -58,7 +56,7 @@ pub(super) async fn run(
     let origins = origins(&Installer::open(place, env)?, arguments)?;
     let (mut told, mut failed) = (Vec::new(), 0);
     for origin in origins {
-        // Anew for each: the gate before may have been written.
+        // Open again for each gate: the previous update may have written the file.
         let installer = Installer::open(place, env)?;
         let line = match update(&installer, &origin, arguments).await {
             Ok(line) => line,
@@ -66,7 +64,7 @@ pub(super) async fn run(
             Err(why) => {
                 failed += 1;
                 if !arguments.json {
-                    out::line(format!("gate '{}' stays as it is: {}", origin.name, why.message()));
+                    out::line(format!("gate '{}' is unchanged: {}", origin.name, why.message()));
                 }
                 json!({"name": origin.name, "changed": false, "error": why.message()})
             }
@@ -76,7 +74,7 @@ pub(super) async fn run(
     if arguments.json {
         out::json(&told);
     } else if told.is_empty() {
-        out::line("no gate was added by a tag of a registry, so there is nothing to update");
+        out::line("no gate was added by a registry tag, so there is nothing to update");
     }
     match failed {
         0 => Ok(()),
@@ -84,7 +82,6 @@ pub(super) async fn run(
     }
 }
 
-/// The gates that are meant.
 fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<TaggedGate>, CommandError> {
     let gates = &installer.config.gates;
     let from = |name: &str, tag: Option<&str>| {
@@ -99,11 +96,11 @@ fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<
         return Ok(vec![origin]);
     }
     Err(CommandError::Usage(match gates.get(name).filter(|gate| !gate.shipped) {
-        Some(gate) if gate.origin.is_some() => format!(
-            "gate '{name}' was added by its digest, which will never mean another one; name a tag with --tag"
-        ),
+        Some(gate) if gate.origin.is_some() => {
+            format!("gate '{name}' was added by its digest, which never changes; name a tag with --tag")
+        }
         Some(_) => format!(
-            "gate '{name}' did not come from a registry; `gatehouse gates add FILE --name {name}` puts another file in its place"
+            "gate '{name}' did not come from a registry; `gatehouse gates add FILE --name {name}` replaces it"
         ),
         None => {
             let blocks = gates.iter().filter(|(_, gate)| !gate.shipped);
@@ -113,14 +110,13 @@ fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<
     }))
 }
 
-/// Brings one gate, if there is another one; what became of it, for programs.
 async fn update(
     installer: &Installer<'_>,
     origin: &TaggedGate,
     arguments: &UpdateGateArgs,
 ) -> Result<Value, CommandError> {
     let TaggedGate { name, pinned, tagged } = origin;
-    // What presets.toml names may be somebody else's choice: it gets no password that is for another registry.
+    // Another user may have chosen the registry in `presets.toml`, so it gets no password from the environment.
     let mut registry =
         remote::registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
@@ -131,7 +127,7 @@ async fn update(
     if component == pinned.to_string() {
         if !arguments.json {
             let version = version.map(|version| format!(" ({version})")).unwrap_or_default();
-            out::line(format!("gate '{name}' is what the tag {tag} means{version}"));
+            out::line(format!("gate '{name}' is up to date with the tag {tag}{version}"));
         }
         return Ok(told);
     }
@@ -166,19 +162,19 @@ async fn update(
             }
         ));
         if !at_once.is_empty() {
-            out::line(format!("granted      {} already, so it can use that at once", listed(&at_once)));
+            out::line(format!("granted      {} already, so it can use that immediately", listed(&at_once)));
         }
         if !denied.is_empty() {
             out::line(format!(
-                "not granted  {}; `gatehouse gates inspect {name}` says which lines would",
+                "not granted  {}; `gatehouse gates inspect {name}` shows the lines to add",
                 listed(&denied)
             ));
         }
     }
-    if !more.is_empty() && !confirm(arguments.yes, arguments.json, "Bring it? [y/N] ").await? {
+    if !more.is_empty() && !confirm(arguments.yes, arguments.json, "Install it? [y/N] ").await? {
         let more = listed(&names(&more.iter().collect::<Vec<_>>()));
         return Err(CommandError::Failed(format!(
-            "gate '{name}' asks for more than before ({more}) and was left as it is; --yes brings it"
+            "gate '{name}' asks for more than before ({more}) and was not updated; add --yes to install it"
         )));
     }
     let change = edit::set_component(&installer.text, name, &component, &fetched.info.digest, installer.env)?;
@@ -191,7 +187,7 @@ async fn update(
     Ok(told)
 }
 
-/// The version that is in use, where its registry still tells.
+/// Returns the version in use. `None` if its registry no longer has it.
 async fn current_version(installer: &Installer<'_>, pinned: &OciReference, insecure: bool) -> Option<String> {
     let mut registry = remote::registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
     let PublishedArtifact { version, .. } = registry.find(MAX_FILE).await.ok()?;

@@ -1,5 +1,4 @@
-//! One file of a project: where it really lies, what it says, and what is to become of it. Nothing outside the
-//! project's folder is touched, whatever links there are.
+//! Files of a project: their real paths, contents and planned changes. Links cannot lead outside the project.
 
 use std::{
     fs,
@@ -12,33 +11,29 @@ use similar::TextDiff;
 
 use crate::config::locate;
 
-/// A file that is there or may be made.
 pub(super) struct ProjectFile {
-    /// Without links.
     path: PathBuf,
-    /// As people call it.
     pub(super) name: &'static str,
-    /// What it says; none where it is not there.
     pub(super) text: Option<String>,
-    /// How many of its folders are not there either.
+    /// Number of its parent directories that do not exist.
     pub(super) missing_folders: usize,
 }
 
-/// What is to become of a file.
 pub(super) struct FileChange {
     pub(super) file: ProjectFile,
     pub(super) after: PlannedContent,
 }
 
 pub(super) enum PlannedContent {
-    /// It says this.
     Text(String),
-    /// It is gone, and so are this many folders around it where nothing else is in them.
-    Removed { folders: usize },
+    /// Delete the file, and this many parent directories if they are empty.
+    Removed {
+        folders: usize,
+    },
 }
 
 impl ProjectFile {
-    /// Looks at `name`, a path of plain names, in the folder `root`, which is canonical. The error is for people.
+    /// Reads the file `name`, a relative path without dots, in the canonical directory `root`.
     pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, String> {
         let failed = |why: String| format!("{name}: {why}; nothing was written");
         let mut path = root.to_path_buf();
@@ -51,15 +46,15 @@ impl ProjectFile {
                     path.extend(&missing);
                     return Ok(Self { path, name, text: None, missing_folders: missing.len() });
                 }
-                Err(error) => return Err(failed(format!("cannot be looked at: {error}"))),
+                Err(error) => return Err(failed(format!("cannot be inspected: {error}"))),
                 Ok(_) => {}
             }
-            path = path.canonicalize().map_err(|_| failed("is a link to nothing".into()))?;
+            path = path.canonicalize().map_err(|_| failed("is a broken link".into()))?;
             if !path.starts_with(root) {
-                return Err(failed(format!("leads out of the folder, to {}", path.display())));
+                return Err(failed(format!("leads outside the project, to {}", path.display())));
             }
             if parts.peek().is_some() && !path.is_dir() {
-                return Err(failed(format!("{} is not a folder", path.display())));
+                return Err(failed(format!("{} is not a directory", path.display())));
             }
         }
         let bytes =
@@ -77,7 +72,6 @@ impl ProjectFile {
 }
 
 impl FileChange {
-    /// Whether the file is to be another one.
     pub(super) fn is_one(&self) -> bool {
         match &self.after {
             PlannedContent::Text(text) => self.file.text.as_ref() != Some(text),
@@ -85,7 +79,7 @@ impl FileChange {
         }
     }
 
-    /// The change for people, as a unified diff. Line ends are all shown alike.
+    /// Returns a unified diff for users, without differences in line ends.
     pub(super) fn diff(&self) -> String {
         let plain = |text: &str| text.replace("\r\n", "\n");
         let before = self.file.text.as_deref().map(plain);
@@ -102,7 +96,7 @@ impl FileChange {
         TextDiff::from_lines(&before, &after).unified_diff().header(&before_name, &after_name).to_string()
     }
 
-    /// Whether it could be made now. Replacing a file would go past the mark that it is not to be written.
+    /// Fails if the file is read-only: replacing it would ignore that.
     pub(super) fn check(&self) -> Result<(), String> {
         let about = self.file.path.metadata();
         if about.is_ok_and(|about| about.permissions().readonly()) {
@@ -111,11 +105,10 @@ impl FileChange {
         Ok(())
     }
 
-    /// Makes the change, unless the file is another one by now.
     pub(super) fn make(&self) -> Result<(), String> {
         let ProjectFile { path, name, text, .. } = &self.file;
         if !self.file.is_unchanged() {
-            return Err(format!("{name}: has changed meanwhile and was left alone; run the command again"));
+            return Err(format!("{name}: changed during the command and was not written; run it again"));
         }
         let failed = |error: std::io::Error| format!("{name}: cannot be written: {error}");
         match &self.after {
@@ -128,7 +121,6 @@ impl FileChange {
             }
             PlannedContent::Removed { folders } => {
                 fs::remove_file(path).map_err(failed)?;
-                // One that holds something else stays, and so do those around it.
                 let ours = path.ancestors().skip(1).take(*folders);
                 let _ = ours.map(fs::remove_dir).take_while(Result::is_ok).count();
                 Ok(())

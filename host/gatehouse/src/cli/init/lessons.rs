@@ -1,17 +1,16 @@
-//! The lines of a project's section that teach what names do not show: scripts, large results, and tools that are not
-//! listed. Each is there only if the preset has its tool.
+//! Lines of the section that explain scripts, large results and unlisted tools. A line is present only if the preset
+//! has its tool.
 
 use gatehouse_core::catalog::ToolEntry;
 
 use super::section::SectionContext;
 
 impl SectionContext<'_> {
-    /// Groups of lines, most useful first.
     pub(super) fn lessons(&self) -> Vec<String> {
         [self.scripts(), self.large_results(), self.unlisted_tools()].into_iter().flatten().collect()
     }
 
-    /// The name that clients see of a listed tool that its source declares under this name.
+    /// Returns the name that clients see, for a listed tool that its source declares under this name.
     pub(super) fn exposed_name(&self, declared: &str) -> Option<String> {
         let is_it = |entry: &&std::sync::Arc<ToolEntry>| entry.listed && *entry.id.name == *declared;
         self.catalog.in_gate_order().into_iter().find(is_it).map(|entry| entry.name.to_string())
@@ -34,8 +33,9 @@ impl SectionContext<'_> {
             .exposed_name("semantic_search")
             .map_or_else(String::new, |search| format!("- `{search}` finds stored results.\n"));
         Some(format!(
-            "- Large results arrive short and are stored whole: never repeat the call.\n\
-             - `{read}` reads a part (`jq`, `lines`).\n{search}"
+            "- Large results arrive shortened and are stored in full: never repeat the call.\n\
+            - `{read}` reads a part (`jq`, `lines`).\n\
+            {search}"
         ))
     }
 
@@ -52,9 +52,9 @@ impl SectionContext<'_> {
         self.catalog.entries().iter().find(|entry| *entry.id.name == *"search_tools")?;
         Some(format!(
             "- `{request}` runs every tool. Find one first: `{{\"intent\": \"QUERY\", \"action\": \"search_tools\", \
-             \"params\": {{\"query\": \"the task in a few words\"}}}}`.\n\
-             - `action` is then the tool, or `server/tool`; `params` are its arguments.\n\
-             - Send MODIFY to change something, EXECUTE for what reaches further.\n"
+            \"params\": {{\"query\": \"the task in a few words\"}}}}`.\n\
+            - `action` is then the tool, or `server/tool`; `params` are its arguments.\n\
+            - Send MODIFY to change something, EXECUTE for anything else.\n"
         ))
     }
 }

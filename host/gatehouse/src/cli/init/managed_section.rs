@@ -1,24 +1,17 @@
-//! A section between two markers in a file that people write, too: it is put in, replaced and taken out, and every
-//! other byte stays. The marker it begins with keeps what it takes to restore the file as it was.
+//! A section between two markers in a file that users also edit. Inserting, replacing and removing it preserves all
+//! other bytes. The first marker stores the facts needed to restore the file.
 
 use std::ops::Range;
 
 const BEGIN: &str = "<!-- gatehouse:begin ";
 const END: &str = "<!-- gatehouse:end -->";
 
-/// How a section came into its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SectionOrigin {
-    /// The file was made for it, and so many folders for the file.
-    NewFile {
-        /// The innermost ones.
-        folders: usize,
-    },
-    /// It stands at the end of a file that was there, after so many line ends that part it from the text before.
-    Appended {
-        /// At most 2.
-        line_ends: usize,
-    },
+    /// The file was created for the section, with some of its directories.
+    NewFile { folders: usize },
+    /// Appended to an existing file, after some separating line ends.
+    Appended { line_ends: usize },
 }
 
 impl SectionOrigin {
@@ -39,32 +32,30 @@ impl SectionOrigin {
     }
 }
 
-/// Where the section of a text is: from its first marker to its last, without the line end after it.
+/// Position of a section: from its first marker to its last, without the final line end.
 #[derive(Debug)]
 struct ManagedSection {
     place: Range<usize>,
     origin: SectionOrigin,
 }
 
-/// What is left of a file without its section.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileRemainder {
-    /// Nothing that anybody else wrote; the file was made by us, and so many folders around it.
+    /// No other text is left. The file and some of its directories were created for the section.
     Nothing {
-        /// The innermost ones.
+        /// Number of created directories, innermost first.
         folders: usize,
     },
-    /// A file with this text.
     Text(String),
 }
 
-/// A file that is made for a section: what stands before the section, and the section.
 pub(super) fn new_file(head: &str, body: &str, folders: usize) -> String {
     format!("{head}{}\n", section(SectionOrigin::NewFile { folders }, body, "\n"))
 }
 
-/// The text with its section replaced, or with one at its end where it has none. It keeps its kind of line ends. The
-/// error says what is wrong with the markers, as the rest of a sentence about the file.
+/// Replaces the section of a text, or appends one. Uses the line ends of the text.
+///
+/// The error describes invalid markers, and continues a sentence about the file.
 pub(super) fn put_section(text: &str, body: &str) -> Result<String, String> {
     let eol = line_end(text);
     if let Some(ManagedSection { place, origin }) = find(text)? {
@@ -80,8 +71,8 @@ pub(super) fn put_section(text: &str, body: &str) -> Result<String, String> {
     Ok(format!("{text}{}{section}{eol}", eol.repeat(line_ends)))
 }
 
-/// The text as it would be had there never been a section; none where there is none. `head` is what [`fresh`] put
-/// before it.
+/// Returns the text as it was without the section. `None` if it has no section. `head` is the text that [`new_file`]
+/// put before the section.
 pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemainder>, String> {
     let Some(ManagedSection { place, origin }) = find(text)? else { return Ok(None) };
     let (mut before, after) = (&text[..place.start], &text[place.end..]);
@@ -96,7 +87,7 @@ pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemain
             }
         }
         SectionOrigin::Appended { line_ends } => {
-            // What was written after the section since then is still parted from what stands before it.
+            // If text was added after the section, the separator stays.
             if after.is_empty() {
                 for _ in 0..line_ends {
                     before = without_line_end(before, str::strip_suffix);
@@ -107,7 +98,7 @@ pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemain
     }))
 }
 
-/// Whether a text has a section, or what is wrong with its markers.
+/// Returns whether a text has a section. Fails if its markers are invalid.
 pub(super) fn has_section(text: &str) -> Result<bool, String> {
     Ok(find(text)?.is_some())
 }
@@ -120,7 +111,6 @@ fn section(origin: SectionOrigin, body: &str, eol: &str) -> String {
     format!("{}\n{}\n{END}", origin.marker(), body.trim()).replace('\n', eol)
 }
 
-/// The line end that most lines have.
 fn line_end(text: &str) -> &'static str {
     if text.matches("\r\n").count() * 2 > text.matches('\n').count() { "\r\n" } else { "\n" }
 }
@@ -140,22 +130,20 @@ fn find(text: &str) -> Result<Option<ManagedSection>, String> {
         ([], []) => Ok(None),
         ([(first, start, marker)], [(last, end)]) if first < last => match SectionOrigin::parse(marker) {
             Some(origin) => Ok(Some(ManagedSection { place: *start..*end, origin })),
-            None => {
-                Err(format!("line {first}: this marker is not as `gatehouse init` writes it; {FIX_HINT}"))
-            }
+            None => Err(format!("line {first}: invalid marker; {FIX_HINT}")),
         },
         _ => {
             let begins: Vec<usize> = begins.iter().map(|(line, ..)| *line).collect();
             let ends: Vec<usize> = ends.iter().map(|(line, _)| *line).collect();
             let lines = |lines: &[usize]| match lines {
-                [] => "nowhere".to_owned(),
+                [] => "missing".to_owned(),
                 [one] => format!("in line {one}"),
                 more => {
                     format!("in lines {}", more.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
                 }
             };
             Err(format!(
-                "the markers of its section are broken: `gatehouse:begin` stands {}, `gatehouse:end` {}; {FIX_HINT}",
+                "the markers of its section are broken: `gatehouse:begin` is {}, `gatehouse:end` is {}; {FIX_HINT}",
                 lines(&begins),
                 lines(&ends)
             ))
@@ -163,7 +151,7 @@ fn find(text: &str) -> Result<Option<ManagedSection>, String> {
     }
 }
 
-const FIX_HINT: &str = "take the section and its markers out by hand, and run the command again";
+const FIX_HINT: &str = "remove the section and its markers, and run the command again";
 
 #[cfg(test)]
 mod tests {
@@ -218,13 +206,13 @@ mod tests {
     fn broken_markers_are_told_by_their_lines() {
         let (begin, end) = ("<!-- gatehouse:begin line-ends=1 -->\n", "<!-- gatehouse:end -->\n");
         for (text, told) in [
-            (begin.to_owned(), "`gatehouse:begin` stands in line 1, `gatehouse:end` nowhere"),
-            (end.to_owned(), "`gatehouse:begin` stands nowhere, `gatehouse:end` in line 1"),
-            (format!("{end}{begin}"), "stands in line 2, `gatehouse:end` in line 1"),
-            (format!("{begin}{end}{begin}{end}"), "stands in lines 1, 3, `gatehouse:end` in lines 2, 4"),
-            (format!("{begin}{begin}{end}"), "stands in lines 1, 2, `gatehouse:end` in line 3"),
-            (format!("<!-- gatehouse:begin 7 -->\n{end}"), "line 1: this marker is not as"),
-            (format!("<!-- gatehouse:begin-->\n{end}"), "line 1: this marker is not as"),
+            (begin.to_owned(), "`gatehouse:begin` is in line 1, `gatehouse:end` is missing"),
+            (end.to_owned(), "`gatehouse:begin` is missing, `gatehouse:end` is in line 1"),
+            (format!("{end}{begin}"), "is in line 2, `gatehouse:end` is in line 1"),
+            (format!("{begin}{end}{begin}{end}"), "is in lines 1, 3, `gatehouse:end` is in lines 2, 4"),
+            (format!("{begin}{begin}{end}"), "is in lines 1, 2, `gatehouse:end` is in line 3"),
+            (format!("<!-- gatehouse:begin 7 -->\n{end}"), "line 1: invalid marker"),
+            (format!("<!-- gatehouse:begin-->\n{end}"), "line 1: invalid marker"),
         ] {
             let why = put_section(&text, "x").expect_err(&text);
             assert!(why.contains(told), "{why}");

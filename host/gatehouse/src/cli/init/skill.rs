@@ -1,37 +1,33 @@
-//! What a skill tells an agent: more than the section of a project's file, because it is read only when it is needed.
+//! The agent skill: longer than the section of a project file, because an agent reads it only when needed.
 
 use std::fmt::Write as _;
 
 use super::section::SectionContext;
 
-/// What the file begins with. Agents see the description alone until they open the skill.
-pub(super) const HEAD: &str = "---\n\
-    name: gatehouse\n\
-    description: Which tools the Gatehouse gateway has here, how to call many of them in one script, how to read a result \
-    that it cut short, and how to find and call tools that are not listed. Use it before the first call of one of its tools, and when a result says that \
-    more of it was kept.\n\
+/// Start of the file. Agents see only the description until they open the skill.
+pub(super) const HEAD: &str = "---\nname: gatehouse\ndescription: Tools of the Gatehouse gateway, and how to call \
+    many of them in one script, read a result that was shortened, and find and call tools that are not listed. Use \
+    it before the first call of one of its tools, and when a result was shortened.\n\
     ---\n\n";
 
-/// Tools of the shipped gates that need more than their description says, by the names that the gates declare, in the order
-/// in which one needs them.
+/// Tools of the shipped gates that need explanation, by declared name, in the order of use.
 const STORED_RESULT_TOOLS: [(&str, &str); 4] = [
     (
         "get_workspace_file",
-        "brings a part of a kept result: `jq` or `json_pointer` for JSON, `lines` or `offset` for text. Ask for the part \
-         that the question needs.",
+        "reads a part of a stored result: `jq` or `json_pointer` for JSON, `lines` or `offset` for text. Read only \
+        the part that the question needs.",
     ),
-    ("semantic_search", "finds kept results by meaning."),
+    ("semantic_search", "finds stored results by meaning."),
     ("search_workspace", "lists them, newest first."),
-    ("get_artifact_context", "gives the summaries of several at once."),
+    ("get_artifact_context", "returns the summaries of several."),
 ];
 
 const SCRIPT_TOOLS: [(&str, &str); 3] = [
     ("tool_types", "declares the functions that a script can call, best matches for `query` first."),
-    ("save_script", "keeps a script that worked, under a name."),
-    ("run_script", "runs a kept one with other `input`."),
+    ("save_script", "stores a script that worked, under a name."),
+    ("run_script", "runs a stored script with other `input`."),
 ];
 
-/// How to write a script.
 fn scripts(run: &str) -> String {
     format!(
         "\n\n### Scripts\n\n`{run}` runs TypeScript that calls the other tools. Ten calls and a filter cost the script and what \
@@ -46,13 +42,12 @@ fn scripts(run: &str) -> String {
 }
 
 const SEARCH_TOOLS: [(&str, &str); 3] = [
-    ("search_tools", "finds tools by what they do; say the task in a few words, not the name of a server."),
-    ("get_tool_schema", "gives the arguments of one; read it before the first call."),
-    ("call_tool", "calls it. A fault names other tools that may help."),
+    ("search_tools", "finds tools by task; describe the task in a few words, without the name of a server."),
+    ("get_tool_schema", "returns the arguments of a tool; read it before the first call."),
+    ("call_tool", "calls the tool. An error names other tools that may help."),
 ];
 
 impl SectionContext<'_> {
-    /// The skill: the section, then how to write scripts and how to work with kept results and with tools that are found.
     pub(super) fn skill(&self) -> String {
         let mut text = self.section();
         if let Some(run) = self.exposed_name("run_code") {
@@ -66,17 +61,17 @@ impl SectionContext<'_> {
         if !told.is_empty() {
             let _ = write!(
                 text,
-                "\n\n### Results that were cut\n\nA large result arrives in short, with `metadata.artifactId`. The whole is \
-                 kept for some hours, and costs nothing until you read it: never make the same call again to see more.\n\n\
-                 {told}"
+                "\n\n### Shortened results\n\nA large result arrives shortened, with `metadata.artifactId`. The full \
+                result is stored for some hours, and costs nothing until you read it: never repeat a call to see \
+                more.\n\n{told}"
             );
         }
         let told = self.render_tools(&SEARCH_TOOLS);
         if !told.is_empty() {
             let _ = write!(
                 text,
-                "\n\n### Tools that are not listed\n\nOther MCP servers stand behind this one. Their tools cost nothing until \
-                 they are found:\n\n{told}"
+                "\n\n### Tools that are not listed\n\nThe gateway has more MCP servers. Their tools cost nothing \
+                until you find them:\n\n{told}"
             );
         }
         text.trim_end().to_owned()

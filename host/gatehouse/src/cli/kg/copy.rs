@@ -1,4 +1,4 @@
-//! `gatehouse kg copy`: a graph moves from one engine to another.
+//! `gatehouse kg copy`: copies a graph from one engine to another.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct CopyPagesArgs {
-    /// The engine that has the pages
+    /// Engine to copy from
     #[arg(long, value_enum)]
     from: KnowledgeEngine,
-    /// The engine that gets them
+    /// Engine to copy to
     #[arg(long, value_enum)]
     to: KnowledgeEngine,
-    /// Remove the pages that the target holds first
+    /// Remove the existing pages of the target first
     #[arg(long)]
     replace: bool,
     /// Print JSON
@@ -82,7 +82,7 @@ async fn print_copied(
         return Ok(());
     }
     out::line(format!(
-        "{} pages and {} links copied from {from} to {to}; {} removed there before; {} links unresolved",
+        "copied {} pages and {} links from {from} to {to}; removed {} pages there first; {} links unresolved",
         report.added,
         report.links,
         report.removed,

@@ -24,7 +24,7 @@ pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> 
     }
     let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
     match report.changed.as_slice() {
-        [] => out::line(format!("{} is as it was", report.id)),
+        [] => out::line(format!("{} is unchanged", report.id)),
         changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A remark on a graph without pages, and on the data folders in which the pages may be.
+//! A note for empty graphs, with the data directories that may hold the pages.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use crate::{
     out,
 };
 
-/// Works on a graph, closes it, and says so if it holds no pages.
+/// Runs `work` on a graph, prints a note if the graph is empty, and closes it.
 pub(super) async fn on_pages(
     knowledge: WikiKnowledge,
     config: &Config,
@@ -32,7 +32,7 @@ pub(super) async fn on_pages(
 }
 
 async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
-    // An engine that is down has failed the command itself.
+    // If the engine is down, the command itself has failed.
     let Ok(health) = knowledge.health().await else { return };
     if health.pages > 0 {
         return;
@@ -50,7 +50,7 @@ async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Ar
     }
 }
 
-/// Data folders that may be meant: that of presets.toml, the default one, and that of `cargo xtask run` in a checkout.
+/// Returns other data directories: the configured one, the default one, and `cargo xtask run`'s in a checkout.
 fn other_folders(config: &Config) -> BTreeSet<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let checkouts = here.ancestors().map(|folder| folder.join("target/state"));
@@ -67,7 +67,7 @@ async fn pages_in(folder: &Path, embedder: &Arc<dyn Embedder>) -> u32 {
     let Ok(other) = compose::knowledge((engine, None), WikiRoots::Only(Vec::new()), embedder) else {
         return 0;
     };
-    // It is read as it is, and not brought up to date.
+    // Only reads the database, without a migration.
     let pages = other.health().await.map_or(0, |health| health.pages);
     other.close().await;
     pages

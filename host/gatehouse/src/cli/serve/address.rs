@@ -1,12 +1,12 @@
-//! Addresses to listen on, in the forms that people type.
+//! Parser for listen addresses in the forms that users type.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// `127.0.0.1:8642`, `localhost:8642`, `:8642`, `8642`, or any of them as a URL.
+/// Parses `127.0.0.1:8642`, `localhost:8642`, `:8642`, `8642`, or any of them as a URL.
 ///
 /// # Errors
-/// A sentence, where it is none of these. Names other than `localhost` are not looked up: what a name stands for today
-/// decides who can reach the host.
+/// A message for any other form. Names other than `localhost` are refused: the current result of a lookup
+/// would decide who can reach the host.
 pub(super) fn listen_on(typed: &str) -> Result<SocketAddr, String> {
     let bare = typed.trim().trim_start_matches("http://").trim_end_matches('/');
     let bare = bare.strip_suffix("/mcp").unwrap_or(bare);

@@ -1,14 +1,14 @@
-//! Tasks that a host runs besides serving. They end before the runtime does: a task that is in the middle of blocking
-//! work would otherwise go on in a runtime that has ended, and panic at its next timer.
+//! Background tasks of a host. They must end before the runtime does: a task in blocking work would otherwise continue
+//! after it, and panic at its next timer.
 
 use std::time::Duration;
 
 use tokio::{task::JoinSet, time::timeout};
 
-/// Maximum wait for the tasks to end. One that reads from a disk that does not answer cannot be ended.
+/// Maximum wait for the tasks to end. A task that reads from a disk that does not respond cannot be ended.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The tasks. Dropping this aborts them.
+/// Set of tasks. Dropping it aborts them.
 #[derive(Default)]
 pub(super) struct BackgroundTasks(JoinSet<()>);
 
@@ -17,10 +17,9 @@ impl BackgroundTasks {
         self.0.spawn(task);
     }
 
-    /// Aborts the tasks and waits until each has ended.
     pub(super) async fn end(mut self) {
         if timeout(MAX_WAIT, self.0.shutdown()).await.is_err() {
-            tracing::warn!("a task that blocks did not end within {} s", MAX_WAIT.as_secs());
+            tracing::warn!("a blocked task did not end within {} s", MAX_WAIT.as_secs());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a host says at its start to whoever started it: where it serves what, and, at a terminal, how to connect.
+//! Notes that a host prints at its start: the addresses of its presets and, on a terminal, how to connect.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -10,25 +10,24 @@ use serde_json::{Value, json};
 
 use crate::{cli::presets, compose::PresetViews, out};
 
-/// The presets that are served by name, each with its tools, or none where it cannot be served.
+/// Presets that are served by name, with their tools. `None` if a preset cannot be served.
 pub(super) struct Greeting(Vec<(String, Option<Value>)>);
 
 impl Greeting {
     pub(super) fn from_views(views: &PresetViews) -> Self {
-        // The tools are for people alone.
         let person = out::is_read_by_a_person();
         let tools = |view: &PresetView| if person { json!(serve::tools(&view.catalog)) } else { Value::Null };
         Self(views.presets.iter().map(|(name, view)| (name.clone(), view.as_ref().ok().map(tools))).collect())
     }
 
-    /// Over HTTP. The address is said first, and what takes a while after it.
+    /// Prints the addresses over HTTP. The table, which takes longer, comes after the first line.
     pub(super) async fn over_http(self, address: SocketAddr, preset: &str, token: bool) {
         out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
         if !out::is_read_by_a_person() {
             let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
             return out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
         }
-        // Counting reads tables of some megabytes; clients are served meanwhile.
+        // Counting loads tables of some megabytes. The host serves clients at the same time.
         let _counted = tokio::task::spawn_blocking(move || out::columns(&self.rows(address)))
             .await
             .map(|lines| lines.iter().for_each(|line| out::note(format!("  {line}"))));
@@ -59,7 +58,6 @@ impl Greeting {
     }
 }
 
-/// Over standard input and output: to a person who sits where a client should be.
 pub(super) fn over_stdio(preset: &str) {
     if !io::stdin().is_terminal() {
         return;

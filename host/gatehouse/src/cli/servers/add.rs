@@ -1,5 +1,5 @@
-//! `gatehouse servers add|remove`: a block in presets.toml; where the built-in configuration is in use, a line among the
-//! added servers of the data folder.
+//! `gatehouse servers add` and `remove`: change a block in `presets.toml`. With the built-in configuration, they change
+//! the added servers in the data directory.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,33 +14,33 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct AddServerArgs {
-    /// What it is called here
+    /// Name of the server
     name: String,
-    /// Where it listens, if it is no program
+    /// URL of a server that is not a program
     #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"])]
     url: Option<String>,
-    /// How an address is spoken to [default: http]
+    /// Transport of the URL [default: http]
     #[arg(long, value_enum, requires = "url")]
     transport: Option<UrlTransport>,
-    /// A header to send there; write secrets as '${NAME}'
+    /// Header to send; write secrets as '${NAME}'
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
     headers: Vec<(String, String)>,
-    /// A variable that the program gets; write secrets as '${NAME}'
+    /// Variable for the program; write secrets as '${NAME}'
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     env: Vec<(String, String)>,
-    /// Where the program starts, relative to presets.toml
+    /// Working directory of the program, relative to presets.toml
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// A tag of it
+    /// Tag of the server
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The longest a call may take, for example "60 s"
+    /// Maximum duration of a call, for example "60 s"
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
     command: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub(super) fn add(arguments: AddServerArgs, place: &GlobalArgs, env: &Env) -> Re
     } else {
         let added = added_servers(config, env);
         if added.snapshot().servers.contains_key(&name) {
-            return Err(CommandError::Usage(format!("there is a server '{name}' already")));
+            return Err(CommandError::Usage(format!("server '{name}' already exists")));
         }
         added.store(&name, &definition)?;
         added.place()

@@ -1,4 +1,4 @@
-//! `gatehouse servers import`
+//! `gatehouse servers import`: imports servers from the files of other clients.
 
 use std::{
     collections::BTreeMap,
@@ -16,17 +16,16 @@ use crate::{
     out,
 };
 
-/// Maximum number of other projects that a message names.
 const MAX_PROJECTS: usize = 10;
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// Files of clients [default: those in the home folder]
+    /// Files of clients [default: those in the home directory]
     files: Vec<PathBuf>,
-    /// The client whose files are read, in this folder too, or whose kind the named files are [default: all, by name]
+    /// Client whose files are read, also in this directory, or the format of the named files [default: all, by name]
     #[arg(long, value_enum)]
     from: Option<ImportClient>,
-    /// Write the servers into presets.toml; with the built-in configuration, into the data folder as `servers add` does
+    /// Write the servers into presets.toml; with the built-in configuration, into the data directory like `servers add`
     #[arg(long)]
     write: bool,
     /// Print JSON
@@ -73,7 +72,8 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
     Ok(())
 }
 
-/// The files to read, each with whose it is. What lies in the working folder is read only where somebody names it.
+/// Returns the files to read with their clients. Files in the working directory are read only if the user names them or
+/// their client.
 fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandError> {
     let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     if !arguments.files.is_empty() {
@@ -90,14 +90,14 @@ fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandE
         {
             match arguments.from {
                 Some(_) => files.push((client, local)),
-                None => out::note(format!("{} is not read: to import it, name it", local.display())),
+                None => out::note(format!("{} is skipped; name it to import it", local.display())),
             }
         }
         let home = locate::home().map(|home| client.in_home(&home)).unwrap_or_default();
         files.extend(home.into_iter().filter(|file| file.is_file()).map(|file| (client, file)));
     }
     if files.is_empty() {
-        return Err(CommandError::Failed("no file of a client was found; name one".into()));
+        return Err(CommandError::Failed("no client configuration found; name a file".into()));
     }
     Ok(files)
 }
@@ -122,7 +122,7 @@ fn to_json(imported: &ImportOutcome, written: Option<String>) -> Value {
     })
 }
 
-/// Blocks on standard output, all else on standard error.
+/// Prints blocks to standard output, and notes to standard error.
 fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], written: Option<String>) {
     for server in &imported.servers {
         match &written {
@@ -147,7 +147,6 @@ fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], w
     }
 }
 
-/// Directories of other projects by file, as far as a line has room for them.
 fn other_projects(imported: &ImportOutcome) -> BTreeMap<&Path, String> {
     let mut by_file: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
     for (file, directory, servers) in &imported.elsewhere {

@@ -1,4 +1,4 @@
-//! `gatehouse servers list`: what is configured, without asking anybody.
+//! `gatehouse servers list`: shows the configured servers without contacting them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandE
     }
     if told.is_empty() {
         out::line(
-            "No server yet. `gatehouse servers add` adds one, `gatehouse servers import` brings those of other clients.",
+            "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
+            servers import`.",
         );
         return Ok(());
     }
@@ -70,7 +71,7 @@ fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
     })
 }
 
-/// The command line or the address, without what must not be shown.
+/// Returns the command line or the URL, with secrets redacted.
 pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
     let mut shown = match &definition.transport {
         ServerTransport::Stdio { command, args, .. } => {

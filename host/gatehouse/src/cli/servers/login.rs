@@ -1,4 +1,4 @@
-//! `gatehouse servers login|logout`: logins to servers, made in a browser.
+//! `gatehouse servers login` and `logout`: OAuth logins to servers, in a browser.
 
 use std::{process::Stdio, sync::Arc};
 
@@ -19,9 +19,9 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct LoginArgs {
-    /// The server
+    /// Name of the server
     server: String,
-    /// What to ask for, parted by spaces, instead of what presets.toml or the server says
+    /// Scopes to request, separated by spaces [default: those of presets.toml or of the server]
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
     /// Open no browser; the address is printed either way
@@ -50,7 +50,6 @@ pub(super) async fn log_in(arguments: &LoginArgs, place: &GlobalArgs, env: &Env)
     Ok(())
 }
 
-/// The person who runs the command.
 struct TerminalDialog<'a>(&'a LoginArgs);
 
 #[async_trait]
@@ -85,7 +84,7 @@ pub(super) async fn log_out(
     env: &Env,
     json: bool,
 ) -> Result<(), CommandError> {
-    // A server that is not declared any more may have left a login behind.
+    // The server may no longer be declared.
     let logins = logins(&place.config(env)?);
     let (revoked, why) = match logins.log_out(name).await? {
         LogoutOutcome::NoLogin => return Err(CommandError::Failed(format!("there is no login to '{name}'"))),
@@ -97,23 +96,21 @@ pub(super) async fn log_out(
     } else {
         out::line(format!("logged out of '{name}'"));
         if let Some(why) = why {
-            out::note(format!("The login is forgotten here alone. {why}"));
+            out::note(format!("The login was deleted only here. {why}"));
         }
     }
     Ok(())
 }
 
-/// The login to one server.
 pub(super) struct LoginReport {
     pub(super) server: String,
-    /// Why it cannot be told, where it cannot.
     state: Result<LoginState, String>,
-    /// When it was looked at, in milliseconds since 1970-01-01T00:00:00Z.
+    /// Time of the check, as Unix time in milliseconds.
     now: u64,
 }
 
 impl LoginReport {
-    /// In a few words, with what to run where something is to be done.
+    /// Describes the login, with the command to run if one is needed.
     pub(super) fn words(&self) -> String {
         let server = &self.server;
         match &self.state {
@@ -126,7 +123,7 @@ impl LoginReport {
         }
     }
 
-    /// For programs: `state` is none, valid, ended, elsewhere or unknown; with it stands what is known.
+    /// Returns the members of the JSON output. `state` is `none`, `valid`, `ended`, `elsewhere` or `unknown`.
     pub(super) fn fields(&self) -> Value {
         match &self.state {
             Err(why) => json!({"state": "unknown", "error": why}),
@@ -140,7 +137,7 @@ impl LoginReport {
     }
 }
 
-/// Every login that there is to a server that is declared now, and every one that its block says is needed.
+/// Returns all logins to declared servers, including missing ones that a server's block requires.
 pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let logins = logins(config);
     let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).snapshot().servers;
@@ -156,21 +153,20 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     all
 }
 
-/// A login in a few words, at a time in milliseconds since 1970-01-01T00:00:00Z.
 fn describe_login(state: &LoginState, now: u64) -> String {
     match state {
         LoginState::None => "login needed".into(),
-        LoginState::Ended => "the login is not valid any more".into(),
+        LoginState::Ended => "the login is no longer valid".into(),
         LoginState::Elsewhere { server } => format!("the login is for {server}"),
         LoginState::Valid { until, renewable } => {
             let holds = match until {
                 Some(until) if *renewable && *until <= now => {
                     return "the next request renews the login".into();
                 }
-                Some(until) => format!("the login holds for {} min", until.saturating_sub(now) / 60_000),
-                None => "the server does not say how long the login holds".into(),
+                Some(until) => format!("the login is valid for {} min", until.saturating_sub(now) / 60_000),
+                None => "the login has no known expiry".into(),
             };
-            if *renewable { format!("{holds}, and is renewed ahead of its end") } else { holds }
+            if *renewable { format!("{holds}, and is renewed before it expires") } else { holds }
         }
     }
 }
@@ -190,19 +186,19 @@ fn address(name: &str, server: &ServerConfig) -> Result<String, CommandError> {
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =
         &definition.transport
     else {
-        return usage("is a program; only servers with a url are logged in to".into());
+        return usage("is a program; only servers with a url have logins".into());
     };
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
         return usage(format!("needs the environment variable {missing}, which is not set"));
     }
     if headers.iter().any(|(header, _)| header.eq_ignore_ascii_case("authorization")) {
-        return usage("has an Authorization header in its block; take it out to log in".into());
+        return usage("has an Authorization header in its block; remove it to log in".into());
     }
     Ok(url.clone())
 }
 
-/// Opens the browser of the desktop, if there is one.
+/// Opens the default browser. Returns whether that worked.
 fn open(url: &str) -> bool {
     let (program, before): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),

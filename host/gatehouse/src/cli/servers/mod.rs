@@ -1,4 +1,4 @@
-//! `gatehouse servers …`: the MCP servers behind this host.
+//! `gatehouse servers`: manages the MCP servers.
 
 mod add;
 mod import;
@@ -20,48 +20,48 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// List servers as they are configured; starts none
+    /// List configured servers without starting them
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show how servers do in the hosts that run; starts none
+    /// Show the state of servers in the running hosts, without starting them
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Ask a server, or all, what they list now
+    /// Read the tools of one server or all servers again
     Refresh {
-        /// The server [default: all]
+        /// Name of the server [default: all]
         server: Option<String>,
-        /// Write anew what did not change, too
+        /// Also write unchanged tools again
         #[arg(long)]
         force: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what is held back because it changed, and approve it
+    /// Show changes that are quarantined, and approve them
     Review(review::ReviewArgs),
-    /// Add a server: a program behind --, or an address
+    /// Add a server: a program after --, or a URL
     Add(add::AddServerArgs),
-    /// Remove a server, from presets.toml or from those that were added
+    /// Remove a server from presets.toml or from the added ones
     Remove {
-        /// The server
+        /// Name of the server
         server: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show the servers of other clients' files as presets.toml would have them, or write them into it
+    /// Show the servers in other clients' files as presets.toml blocks, or write them into it
     Import(import::Arguments),
-    /// Log in to a server that wants a login: in a browser, which is opened
+    /// Log in to a server in a browser, which is opened
     Login(login::LoginArgs),
-    /// Forget the login to a server, and have its authorization server forget it too
+    /// Delete the login to a server, and revoke it at the authorization server
     Logout {
-        /// The server
+        /// Name of the server
         server: String,
         /// Print JSON
         #[arg(long)]
@@ -86,7 +86,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
     Ok(())
 }
 
-/// Writes presets.toml and says so. Who changes a trusted file by a command trusts what came of it.
+/// Writes `presets.toml`. A trusted file stays trusted.
 fn write(config: &Config, text: &ConfigText, change: edit::ConfigEdit<'_>) -> Result<(), CommandError> {
     let written = change.write()?;
     if let (true, Some(path)) = (config.choice.by_trust, &text.file) {
@@ -95,7 +95,6 @@ fn write(config: &Config, text: &ConfigText, change: edit::ConfigEdit<'_>) -> Re
     Ok(())
 }
 
-/// Says which variables have to be set, on standard error.
 fn note_missing_variables(variables: &[(String, String)]) {
     for (variable, stands) in variables {
         out::note(format!("Set {variable} in the environment of the host: its value is {stands}."));

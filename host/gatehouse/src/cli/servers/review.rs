@@ -1,4 +1,4 @@
-//! `gatehouse servers review`
+//! `gatehouse servers review`: shows changed definitions of servers, and approves them.
 
 use clap::Args;
 use gatehouse_core::{
@@ -20,9 +20,9 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct ReviewArgs {
-    /// Only what this server lists
+    /// Only changes of this server
     server: Option<String>,
-    /// Approve something as it is now: NAME@DIGEST, as the review shows it. *@DIGEST approves all that is shown
+    /// Approve a change in its current state: NAME@DIGEST, as the review shows it; *@DIGEST approves all shown changes
     #[arg(long, value_name = "NAME@DIGEST", requires = "server")]
     approve: Vec<String>,
     /// Print JSON
@@ -30,10 +30,9 @@ pub(in crate::cli) struct ReviewArgs {
     json: bool,
 }
 
-/// Name by which everything of a server that waits is approved together. No tool has it.
+/// Name that approves all pending changes of a server. It is not a valid tool name.
 const ALL: &str = "*";
 
-/// Shows what waits for a review, and approves what is named by what it is now.
 pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Result<(), CommandError> {
     let index = &composition.stores.tools;
     if let Some(server) = &asked.server {
@@ -57,9 +56,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
         if !asked.approve.is_empty()
             && let Err(error) = tokio::task::block_in_place(|| HostServers::wake_hosts(&composition.config))
         {
-            out::note(format!(
-                "Running hosts could not be told ({error}); they look by themselves every 30 s."
-            ));
+            out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
         }
     }
     let mut held = index.pending_changes().await?;
@@ -78,8 +75,8 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
     }
     if held.is_empty() && asked.approve.is_empty() {
         out::note(
-            "Nothing waits for a review. Servers with on_change = \"quarantine\" hold back what changed, or was added, after \
-             their first listing, and a tool that says that it does less than before counts as before.",
+            "Nothing to review. For servers with on_change = \"quarantine\", tools that change or are added after \
+            the first listing are quarantined, and a tool that claims weaker effects is treated as before.",
         );
     }
     for held in &held {
@@ -95,7 +92,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
     Ok(())
 }
 
-/// Approves one change, or all that wait if their common digest is given.
+/// Approves one change, or all pending ones if `digest` covers all of them.
 async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), CommandError> {
     let waits =
         index.pending_changes().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
@@ -108,8 +105,8 @@ async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str)
     };
     let changed = |label: &str| {
         CommandError::Failed(format!(
-            "'{label}' of server '{server}' does not wait for a review as {digest}: it changed again, or was approved. \
-             `gatehouse servers review {server}` shows what waits now"
+            "'{label}' of server '{server}' has no pending change {digest}: it changed again, or was approved. Run \
+            `gatehouse servers review {server}` to see the pending changes"
         ))
     };
     if named.is_empty() {
@@ -120,19 +117,17 @@ async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str)
             return Err(changed(&label));
         }
         out::note(format!(
-            "'{label}' of server '{server}' is approved. Hosts that run and show it directly list it now."
+            "'{label}' of server '{server}' is approved. Running hosts that show it directly list it now."
         ));
     }
     Ok(())
 }
 
-/// The digest of several changes.
 fn digest_of_all(held: &[PendingChange]) -> String {
     let lines = held.iter().map(|held| format!("{}@{}\n", held.label(), held.digest));
     sha256_hex(lines.collect::<String>())
 }
 
-/// What changed about a definition, line by line, and how it is approved.
 fn difference(held: &PendingChange) -> String {
     let PendingChange { server, digest, before, now, .. } = held;
     let label = held.label();
@@ -140,9 +135,9 @@ fn difference(held: &PendingChange) -> String {
     let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
     let held_back = match (held.held_back, held.kind) {
         (false, _) => "",
-        (true, DefinitionKind::Tool) => "It is held back: not listed and not called.\n",
-        (true, DefinitionKind::Instructions) => "It is held back: clients get what was approved before.\n",
-        (true, _) => "It is held back: not listed.\n",
+        (true, DefinitionKind::Tool) => "It is quarantined: not listed and not callable.\n",
+        (true, DefinitionKind::Instructions) => "It is quarantined: clients get the approved version.\n",
+        (true, _) => "It is quarantined: not listed.\n",
     };
     let counts_as = match (&held.counts_as, &held.says) {
         (Some(counts_as), Some(says)) => format!(
@@ -158,7 +153,6 @@ fn difference(held: &PendingChange) -> String {
     )
 }
 
-/// A promise in words.
 fn promise_text(promise: &ToolPromise) -> String {
     let mut words = promise.effect.as_str().to_owned();
     if promise.additive && promise.effect != Effect::ReadOnly {
@@ -173,7 +167,6 @@ fn promise_text(promise: &ToolPromise) -> String {
     words
 }
 
-/// A definition with a line for each value.
 fn pretty_json(canonical: &str) -> String {
     let value = serde_json::from_str::<Value>(canonical).unwrap_or_default();
     format!("{value:#}\n")

@@ -1,4 +1,4 @@
-//! `gatehouse servers status|refresh`
+//! `gatehouse servers status` and `refresh`.
 
 use gatehouse_core::ports::{ServerRegistry as _, servers::RefreshReport};
 use serde_json::{Map, Value, json};
@@ -11,8 +11,8 @@ use crate::{
     presence::{self, RunningHost},
 };
 
-/// How servers do, as the hosts that run see them, for each host has connections of its own; and the logins to them, which
-/// all share.
+/// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
+/// all hosts share.
 pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     let hosts = presence::running(&composition.config.state);
     let logins = login::all(&composition.config, env).await;
@@ -25,7 +25,7 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
         }));
     }
     if hosts.is_empty() {
-        out::note("No host runs on this data folder, so nothing is connected.");
+        out::note("No host uses this data directory, so no server is connected.");
     }
     states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
     for login in &logins {
@@ -33,7 +33,7 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     }
 }
 
-/// A table of how servers do, by host; of those that are configured where no host runs.
+/// Returns a table of servers by host, or of the configured servers if no host runs.
 pub(in crate::cli) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String> {
     let head = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"].map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![head.into()];
@@ -52,7 +52,6 @@ fn row(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
     servers.iter().map(cells).collect()
 }
 
-/// Connects to a server, or all, and asks what they list now.
 pub(super) async fn refresh(
     composition: &Composition,
     server: Option<&str>,
@@ -65,16 +64,16 @@ pub(super) async fn refresh(
     } else {
         let RefreshReport { added, updated, removed, unchanged, embeddings, failed } = &report;
         out::line(format!(
-            "{added} tools added, {updated} updated, {removed} removed, {unchanged} as they were"
+            "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
         ));
         if *embeddings > 0 {
-            out::line(format!("{embeddings} wait for their vectors"));
+            out::line(format!("{embeddings} vectors pending"));
         }
         failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
     }
     match report.failed.len() {
         0 => Ok(()),
-        1 => Err(CommandError::Failed("a server could not be asked".into())),
-        failed => Err(CommandError::Failed(format!("{failed} servers could not be asked"))),
+        1 => Err(CommandError::Failed("a server could not be listed".into())),
+        failed => Err(CommandError::Failed(format!("{failed} servers could not be listed"))),
     }
 }

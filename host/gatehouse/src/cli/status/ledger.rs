@@ -1,4 +1,4 @@
-//! The ledger as `gatehouse status` shows it.
+//! The ledger in `gatehouse status`.
 
 use std::{fmt, path::PathBuf};
 
@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::compose::Composition;
 
-/// What is written down of calls.
 #[derive(Serialize)]
 pub(super) struct LedgerStatus {
     enabled: bool,
@@ -18,12 +17,11 @@ pub(super) struct LedgerStatus {
 }
 
 impl LedgerStatus {
-    /// The error says why it cannot be read.
     pub(super) async fn read(composition: &Composition) -> Result<Self, String> {
         let config = &composition.config;
         let (retention_days, address) = (config.ledger.retention_days, config.state.join("ledger.db"));
         let mut shown = Self { enabled: config.ledger.enabled, address, retention_days, tools: 0, calls: 0 };
-        // Looking makes no database.
+        // Reading metrics must not create the database.
         if let Some(ledger) = composition.stores.ledger.as_ref().filter(|_| shown.address.exists()) {
             let metrics = ledger.metrics(&MetricsFilter::default()).await;
             let metrics = metrics.map_err(|fault| fault.in_one_line())?;
@@ -42,7 +40,7 @@ impl fmt::Display for LedgerStatus {
         }
         write!(
             f,
-            "{calls} calls of {tools} tools in {}, each kept for {retention_days} days",
+            "{calls} calls of {tools} tools in {}, each stored for {retention_days} days",
             address.display()
         )
     }

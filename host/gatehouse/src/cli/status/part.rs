@@ -1,10 +1,9 @@
-//! A part of what `gatehouse status` shows: how it is, or why it is not.
+//! A part of `gatehouse status` that can fail independently.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something that works, or the reason why it does not.
 #[derive(Serialize)]
 pub(super) struct StatusPart<T> {
     ok: bool,
@@ -33,7 +32,6 @@ impl<T: fmt::Display> fmt::Display for StatusPart<T> {
 }
 
 impl<T: fmt::Display> StatusPart<T> {
-    /// What works, or that it is down; `name` begins the line.
     pub(super) fn write_line(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match &self.works {
             Some(works) => write!(f, "{name}  {works}"),

@@ -1,4 +1,4 @@
-//! What filters saved, out of the counts that gates keep: tokens that clients did not get, and summaries used again.
+//! Savings of filters, computed from the counters of gates: tokens that clients did not receive, and reused summaries.
 
 use std::fmt;
 
@@ -6,25 +6,23 @@ use serde::Serialize;
 
 use crate::compose::GateCounts;
 
-/// Milliseconds of a day.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-/// Count of the tokens that clients did not get; the same with `.` and the number of a day since 1970 is of that day.
+/// Counter of the tokens that clients did not receive. With `.` and the number of days since 1970, it covers one day.
 const SAVED: &str = "tokens_saved";
 
-/// What the filter of one gate saved.
 #[derive(Serialize)]
 pub(super) struct FilterSavings {
     tokens_today: i64,
     tokens: i64,
-    /// Summaries that were used again instead of asking a language model.
+    /// Summaries that were reused without a language model.
     cache_hits: i64,
-    /// Summaries for which a language model was asked, or would have been.
+    /// Summaries in total: reused ones, and those written by a model or its fallback.
     cache_lookups: i64,
 }
 
 impl FilterSavings {
-    /// Takes the savings out of the counts of a gate. `None` if it keeps none.
+    /// Removes the savings from the counters of a gate. `None` if the gate does not count them.
     pub(super) fn take(counts: &mut GateCounts, now_ms: u64) -> Option<Self> {
         let tokens = counts.remove(SAVED)?;
         let tokens_today = counts.get(&format!("{SAVED}.{}", now_ms / DAY)).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `gatehouse status --watch`: the hosts, their servers and how calls of today go, drawn anew until Ctrl-C.
+//! `gatehouse status --watch`: refreshes the hosts, their servers and today's calls until Ctrl-C.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -18,13 +18,12 @@ use crate::{
     signals,
 };
 
-/// The most tools that are shown, those with the most calls: more rows than most terminals have show nobody anything.
+/// Maximum number of tools, by calls. More rows would not fit on most terminals.
 const MAX_TOOLS: usize = 15;
 
-/// Draws every so many seconds.
 pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), CommandError> {
     if !io::stdout().is_terminal() {
-        let why = "--watch draws on a terminal, and standard output is none; `gatehouse status --json` tells the same once";
+        let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
         return Err(CommandError::Usage(why.into()));
     }
     let stop = signals::stop();
@@ -43,9 +42,9 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
     let hosts = presence::running(state);
     let mut lines = vec![format!("{}, every {seconds} s; Ctrl-C ends", state.display())];
     if hosts.is_empty() {
-        lines.push("No host runs on this data folder.".into());
+        lines.push("No host uses this data directory.".into());
     }
-    // A host's line is long; what is behind it goes on in the next.
+    // One line per element, because each is cut at the end of the line.
     lines.extend(
         hosts.iter().flat_map(|host| host.to_string().lines().map(str::to_owned).collect::<Vec<_>>()),
     );
@@ -55,7 +54,7 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
     }
     lines.push(String::new());
     match today(composition).await {
-        Ok(metrics) if metrics.is_empty() => lines.push("No call today.".into()),
+        Ok(metrics) if metrics.is_empty() => lines.push("No calls today.".into()),
         Ok(metrics) => {
             let calls: u64 = metrics.iter().map(|one| one.calls).sum();
             let most: Vec<&ToolMetrics> = metrics.iter().take(MAX_TOOLS).collect();
@@ -67,7 +66,7 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
     lines
 }
 
-/// What was called today, the busiest first; or why that is not known.
+/// Returns today's metrics, busiest tool first, or the reason why they are unavailable.
 async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, String> {
     let Some(ledger) = &composition.stores.ledger else {
         return Err("Calls are not recorded: enabled = false under [ledger] in presets.toml.".into());

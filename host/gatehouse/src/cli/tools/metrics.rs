@@ -1,4 +1,4 @@
-//! `gatehouse tools metrics`: how calls went, from the ledger of all hosts on this data folder.
+//! `gatehouse tools metrics`: shows the ledger of all hosts on this data directory.
 
 use std::{
     collections::BTreeSet,
@@ -18,10 +18,8 @@ use serde_json::{Value, json};
 use super::{CommandError, object, shape};
 use crate::{compose::Composition, out};
 
-/// Columns of the terminal that the table fits on.
 const WIDTH: usize = 80;
 
-/// Days that one can ask for.
 const MAX_DAYS: u32 = 36_500;
 
 const HEAD: [&str; 11] =
@@ -29,11 +27,11 @@ const HEAD: [&str; 11] =
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The server, or the gate [default: all]
+    /// Server or gate [default: all]
     source: Option<String>,
-    /// Its own name for the tool [default: all]
+    /// The source's name for the tool [default: all]
     tool: Option<String>,
-    /// Only the last N days, today included [default: all that was ever recorded]
+    /// Only the last N days, including today [default: all recorded days]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DAYS as i64))]
     days: Option<u32>,
     /// Print JSON
@@ -47,13 +45,14 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
             out::json(&json!({"enabled": false, "metrics": [], "total_calls": 0}));
         } else {
             out::line(
-                "No call is recorded: enabled = false under [ledger] in presets.toml. Set it to true to count calls.",
+                "Calls are not recorded: enabled = false under [ledger] in presets.toml. Set it to true to record \
+                calls.",
             );
         }
         return Ok(());
     };
     let filter = MetricsFilter { source: None, tool: arguments.tool.clone(), days: arguments.days };
-    // Looking makes no database.
+    // Reading metrics must not create the database.
     let all = if ledger.path().exists() { ledger.metrics(&filter).await? } else { Vec::new() };
     let chosen: Vec<&ToolMetrics> = all
         .iter()
@@ -78,7 +77,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// These tools in this order, a line each with its source, to be looked at again and again.
+/// Returns a table of these tools, in this order, for a display that is refreshed.
 pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
     let head = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"].map(str::to_owned);
     let mut rows = vec![Vec::from(head)];
@@ -90,25 +89,22 @@ pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
     out::columns(&rows)
 }
 
-/// Why there is nothing to show.
 fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {
     let when = arguments.days.map(|days| format!(" in the last {days} days")).unwrap_or_default();
     let known: BTreeSet<&str> = all.iter().map(|one| &**one.source.name()).collect();
     let of = match (&arguments.source, &arguments.tool) {
         (None, _) => {
-            return format!(
-                "No call was recorded{when} yet. Calls of every tool are, of servers and of gates."
-            );
+            return format!("No calls were recorded{when}. Calls of all servers and gates are recorded.");
         }
         (Some(source), None) => format!("'{source}'"),
         (Some(source), Some(tool)) => format!("'{tool}' of '{source}'"),
     };
     let near =
         arguments.source.as_deref().map(|source| names::did_you_mean(source, known)).unwrap_or_default();
-    format!("No call of {of} was recorded{when}.{near}")
+    format!("No calls of {of} were recorded{when}.{near}")
 }
 
-/// With the names that the gate's tool has.
+/// Returns the metrics with the member names of the gate's tool.
 fn data(one: &ToolMetrics) -> Value {
     let ToolMetrics { source, tool, calls, tool_errors, transport_errors, by_day, .. } = one;
     Value::Object(object(json!({
@@ -131,7 +127,7 @@ fn data(one: &ToolMetrics) -> Value {
     })))
 }
 
-/// A line a tool under a line for its source. Within so many columns, names are cut to where the table fits.
+/// Returns a table grouped by source. With `within`, cuts names to fit into that many columns.
 fn table(metrics: &[&ToolMetrics], now: u64, within: Option<usize>) -> Vec<String> {
     let rows: Vec<[String; 11]> = metrics.iter().map(|one| row(one, now)).collect();
     let width = |column: usize| {
@@ -158,7 +154,7 @@ fn table(metrics: &[&ToolMetrics], now: u64, within: Option<usize>) -> Vec<Strin
         several => format!("{several} days"),
     };
     lines.push(String::new());
-    lines.push("ERRS: the tool answered with an error. LOST: the call did not get through.".into());
+    lines.push("ERRS: the tool answered with an error. LOST: the call did not reach the tool.".into());
     lines
         .push(format!("IN, OUT: tokens. BY DAY: calls of the last {days} days, oldest first, {cell} a bar."));
     lines
@@ -181,7 +177,6 @@ fn row(one: &ToolMetrics, now: u64) -> [String; 11] {
     ]
 }
 
-/// Names to the left, numbers to the right.
 fn line(row: &[String; 11], widths: &[usize; 11]) -> String {
     let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
         0 => format!("{:<width$}", cut(cell, *width)),

@@ -1,5 +1,5 @@
-//! `gatehouse tools …`: the tools of the servers behind this host found, read and called, as the gate `proxy` does it for an
-//! agent; and how calls of all tools went, as the ledger has it.
+//! `gatehouse tools`: finds, shows and calls tools of MCP servers through the `proxy` gate, as an agent does, and shows
+//! metrics of all tools.
 
 mod metrics;
 mod shape;
@@ -21,36 +21,36 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Find tools of servers by what they do
+    /// Find tools of servers by task
     Search {
-        /// In any words
+        /// Search text
         query: String,
         /// Only tools of this server
         #[arg(long)]
         server: Option<String>,
-        /// The most tools
+        /// Maximum number of tools
         #[arg(long, value_name = "N")]
         top_k: Option<u32>,
         #[command(flatten)]
         how: ToolCommandArgs,
     },
-    /// Show one tool of a server, whole
+    /// Show the full definition of a server's tool
     Schema {
-        /// The server
+        /// Name of the server
         server: String,
-        /// Its own name for the tool
+        /// The server's name for the tool
         tool: String,
         #[command(flatten)]
         how: ToolCommandArgs,
     },
     /// Recommend tools for a task, with reasons
     Recommend {
-        /// In any words
+        /// Description of the task
         task: String,
-        /// How: semantic, hybrid or llm [default: as the preset says]
+        /// Search mode: semantic, hybrid or llm [default: as the preset defines]
         #[arg(long)]
         mode: Option<String>,
-        /// The most tools
+        /// Maximum number of tools
         #[arg(long, value_name = "N")]
         top_k: Option<u32>,
         #[command(flatten)]
@@ -58,25 +58,25 @@ pub(super) enum Command {
     },
     /// Call a tool of a server through the gate; `gatehouse call` calls any tool that a preset shows
     Call {
-        /// The server
+        /// Name of the server
         server: String,
-        /// Its own name for the tool
+        /// The server's name for the tool
         tool: String,
-        /// Its arguments, a JSON object; - reads them from standard input
+        /// Arguments of the tool, a JSON object; - reads standard input
         #[arg(default_value = "{}", value_name = "JSON")]
         arguments: String,
         #[command(flatten)]
         how: ToolCommandArgs,
     },
-    /// Show how calls went, of all presets: of servers' tools, and of gates' tools
+    /// Show metrics of calls in all presets, for servers and gates
     Metrics(metrics::Arguments),
-    /// Show what to call instead of a tool, and what is called with it
+    /// Show alternatives to a tool, and tools that are called with it
     Alternatives {
-        /// The server
+        /// Name of the server
         server: String,
-        /// Its own name for the tool
+        /// The server's name for the tool
         tool: String,
-        /// The error that it ended in
+        /// Error that the tool returned
         #[arg(long)]
         error: Option<String>,
         #[command(flatten)]
@@ -84,11 +84,11 @@ pub(super) enum Command {
     },
 }
 
-/// Whose tools, and what is printed.
+/// Options of all commands that use the proxy gate.
 #[derive(clap::Args)]
 pub(super) struct ToolCommandArgs {
-    /// The preset whose servers and rules count [default: the one that serve would choose, if it has the tool, else another
-    /// one that has it]
+    /// Preset whose servers and rules apply [default: the one that `serve` would choose, if it has the tool, else
+    /// another one that has it]
     #[arg(long)]
     preset: Option<String>,
     /// Print JSON
@@ -135,7 +135,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
         Some(data) => out::json(data),
         None => out::json(&reply.content.iter().filter_map(text).collect::<Vec<_>>()),
     }
-    if reply.is_error { Err(CommandError::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+    if reply.is_error { Err(CommandError::Failed(format!("{tool} reported an error"))) } else { Ok(()) }
 }
 
 fn text(block: &ContentPart) -> Option<&str> {
@@ -145,7 +145,6 @@ fn text(block: &ContentPart) -> Option<&str> {
     }
 }
 
-/// The arguments that were given.
 fn without_nulls(mut arguments: Value) -> Value {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.retain(|_, value| !value.is_null());
@@ -153,15 +152,14 @@ fn without_nulls(mut arguments: Value) -> Value {
     arguments
 }
 
-/// A preset's way to the tools of servers.
 struct ProxyTools {
     composition: Composition,
     catalog: Arc<Catalog>,
 }
 
 impl ProxyTools {
-    /// Opens the preset that is named. Without a name: the one that serve would choose, if it has the tool, else another
-    /// one that has it.
+    /// Opens the named preset. Without a name, opens the one that `serve` would choose, if it has the tool, else
+    /// another preset that has it.
     async fn open(
         place: &GlobalArgs,
         env: &Env,
@@ -181,7 +179,7 @@ impl ProxyTools {
             let chosen = std::mem::replace(&mut through.catalog, Arc::new(catalog));
             if through.find(tool).is_some() {
                 let chosen = &chosen.preset;
-                out::note(format!("preset '{chosen}' has no tool '{tool}'; preset '{other}' is used"));
+                out::note(format!("preset '{chosen}' has no tool '{tool}'; using preset '{other}'"));
                 return Ok(through);
             }
             through.catalog = chosen;
@@ -189,7 +187,7 @@ impl ProxyTools {
         Err(through.missing_tool(tool))
     }
 
-    /// Presets with the gate `proxy`: those of the file first, and the one called `proxy` first among them and among the others.
+    /// Returns the presets with the `proxy` gate: those of the user's file first, and `proxy` first in each group.
     fn presets_with_proxy(&self) -> Vec<String> {
         let config = &self.composition.config;
         let has = |name: &&String| {
@@ -208,20 +206,17 @@ impl ProxyTools {
         found.map(|entry| entry.name.as_str())
     }
 
-    /// What the preset calls a tool of the gate `proxy`.
     fn name(&self, tool: &str) -> Result<String, CommandError> {
         self.find(tool).map(str::to_owned).ok_or_else(|| self.missing_tool(tool))
     }
 
     fn missing_tool(&self, tool: &str) -> CommandError {
         let next = match self.presets_with_proxy().as_slice() {
-            [] => "No preset has that gate; `gates.proxy = {}` under one gives it to it.".to_owned(),
-            others => format!("With --preset it may be: {}.", others.join(", ")),
+            [] => "No preset has that gate; add `gates.proxy = {}` to one.".to_owned(),
+            others => format!("Select a preset that has the gate with --preset: {}.", others.join(", ")),
         };
         let preset = &self.catalog.preset;
-        CommandError::Usage(format!(
-            "preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"
-        ))
+        CommandError::Usage(format!("preset '{preset}' has no tool '{tool}' of the gate proxy. {next}"))
     }
 
     async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), CommandError> {
@@ -230,7 +225,6 @@ impl ProxyTools {
     }
 }
 
-/// An object with what is not null.
 fn object(value: Value) -> Map<String, Value> {
     match without_nulls(value) {
         Value::Object(object) => object,

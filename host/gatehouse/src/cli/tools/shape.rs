@@ -1,11 +1,10 @@
-//! Numbers in few characters, for tables that fit a terminal.
+//! Short formats for numbers in terminal tables.
 
-/// Cells of a sparkline at most.
 const CELLS: usize = 10;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// At most five characters: `950`, `12.3k`, `4.0M`.
+/// Formats a count with at most five characters: `950`, `12.3k`, `4.0M`.
 pub(super) fn count(number: u64) -> String {
     const STEPS: [(u64, &str); 4] =
         [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
@@ -16,7 +15,7 @@ pub(super) fn count(number: u64) -> String {
     }
 }
 
-/// Milliseconds with their unit, at most five characters up to a day.
+/// Formats milliseconds with a unit. Up to a day, the result has at most five characters.
 pub(super) fn time(ms: Option<f64>) -> String {
     match ms {
         None => "-".into(),
@@ -27,7 +26,7 @@ pub(super) fn time(ms: Option<f64>) -> String {
     }
 }
 
-/// How long ago, in milliseconds: `5s`, `12m`, `3h`, `9d`.
+/// Formats a past duration in milliseconds: `5s`, `12m`, `3h`, `9d`.
 pub(super) fn ago(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
@@ -38,7 +37,7 @@ pub(super) fn ago(ms: u64) -> String {
     }
 }
 
-/// A share in percent; all of them only where it is all.
+/// Formats a share in percent, rounded down, so that `100` means all.
 pub(super) fn percent(share: Option<f64>) -> String {
     match share {
         None => "-".into(),
@@ -47,14 +46,13 @@ pub(super) fn percent(share: Option<f64>) -> String {
     }
 }
 
-/// Days in one cell of a sparkline over so many.
 pub(super) fn days_in_a_cell(days: usize) -> usize {
     days.div_ceil(CELLS).max(1)
 }
 
-/// Calls by day, oldest first, as bars; the highest is the most, and a dot is none.
+/// Draws calls by day, oldest first, as bars. A dot means zero.
 pub(super) fn sparkline(by_day: &[u64]) -> String {
-    // The last cell ends with the last day, so the first may have fewer.
+    // Cells are aligned at the last day, so the first cell may cover fewer days.
     let cells: Vec<u64> =
         by_day.rchunks(days_in_a_cell(by_day.len())).rev().map(|days| days.iter().sum()).collect();
     let most = cells.iter().copied().max().unwrap_or_default().max(1);

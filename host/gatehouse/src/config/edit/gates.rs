@@ -1,11 +1,11 @@
-//! Takes a gate out of presets.toml: its block, and every line of a preset that names it.
+//! Removes a gate from `presets.toml`: its block, and every line of a preset that names it.
 
 use toml_edit::{DocumentMut, Item};
 
 use super::{ConfigEdit, ConfigError, ConfigText, Env, servers};
 use crate::config::keys::dotted;
 
-/// The change, and what it takes out, as TOML writes the keys. What is left must be a configuration still.
+/// Returns the edit and the removed keys, in dotted form. Fails if the rest is not a valid configuration.
 pub(crate) fn remove_gate<'a>(
     text: &'a ConfigText,
     name: &str,
@@ -27,7 +27,7 @@ pub(crate) fn remove_gate<'a>(
     Ok((change, paths.iter().map(|path| dotted(path)).collect()))
 }
 
-/// Whether there was something at the end of the path.
+/// Removes the item at `path`. Returns whether it existed.
 fn take_out(document: &mut DocumentMut, path: &[&str]) -> bool {
     let Some((name, above)) = path.split_last() else { return false };
     let mut item = document.as_item_mut();

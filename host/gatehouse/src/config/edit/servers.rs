@@ -1,4 +1,4 @@
-//! Adds servers to presets.toml and takes them out, and touches nothing else in it.
+//! Adds servers to `presets.toml` and removes them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::{super::nesting, Config, ConfigEdit, ConfigError, ConfigText, Env};
 
-/// The order in which the keys of a server are written.
 const KEYS: [&str; 14] = [
     "command",
     "args",
@@ -25,18 +24,19 @@ const KEYS: [&str; 14] = [
     "on_change",
 ];
 
-/// Adds servers by name, each with the keys of `[servers.NAME]`. The result must be a configuration that has them.
+/// Adds servers by name, each with the keys of `[servers.NAME]`. Fails if the result is not a valid configuration with
+/// these servers.
 pub(crate) fn add_servers<'a>(
     text: &'a ConfigText,
     servers: &BTreeMap<&str, &Map<String, serde_json::Value>>,
     env: &Env,
 ) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parsed(text)?;
-    let shape = || text.error("was not changed: its shape leaves no place for [servers]");
+    let shape = || text.error("was not changed: its structure does not allow adding [servers]");
     let all = document.entry("servers").or_insert_with(implicit).as_table_like_mut().ok_or_else(shape)?;
     for (name, definition) in servers {
         if all.contains_key(name) {
-            return Err(text.error(format!("was not changed: it has a server '{name}' already")));
+            return Err(text.error(format!("was not changed: it already has a server '{name}'")));
         }
         all.insert(name, Item::Table(table(definition)));
     }
@@ -48,7 +48,7 @@ pub(crate) fn add_servers<'a>(
     Ok(change.0)
 }
 
-/// Takes a server out. The result must be a configuration still.
+/// Removes a server. Fails if the rest is not a valid configuration.
 pub(crate) fn remove_server<'a>(
     text: &'a ConfigText,
     name: &str,
@@ -56,16 +56,16 @@ pub(crate) fn remove_server<'a>(
 ) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parsed(text)?;
     let servers = document.get_mut("servers").and_then(Item::as_table_like_mut);
-    servers.and_then(|servers| servers.remove(name)).ok_or_else(|| {
-        text.error(format!("was not changed: it has no block [servers.{name}] that could be taken out"))
-    })?;
+    servers
+        .and_then(|servers| servers.remove(name))
+        .ok_or_else(|| text.error(format!("was not changed: it has no block [servers.{name}] to remove")))?;
     if document.get("servers").and_then(Item::as_table_like).is_some_and(|servers| servers.is_empty()) {
         document.remove("servers");
     }
     Ok(checked(text, &document, env)?.0)
 }
 
-/// The block of one server, as it stands in presets.toml.
+/// Formats the block of one server, as in `presets.toml`.
 pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Value>) -> String {
     let mut document = DocumentMut::new();
     let mut servers = Table::new();
@@ -92,8 +92,9 @@ pub(super) fn checked<'a>(
 ) -> Result<(ConfigEdit<'a>, Config), ConfigError> {
     let content = document.to_string();
     let changed = ConfigText { file: text.file.clone(), content };
-    let config = Config::parse(&changed, env)
-        .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
+    let config = Config::parse(&changed, env).map_err(|error| {
+        text.error(format!("was not changed, because the result would be invalid: {error}"))
+    })?;
     Ok((ConfigEdit { text, content: changed.content }, config))
 }
 
@@ -116,7 +117,7 @@ fn table(definition: &Map<String, serde_json::Value>) -> Table {
     table
 }
 
-/// A value as TOML has it; none for a null.
+/// Converts a JSON value to TOML. `None` for null.
 fn value(json: &serde_json::Value) -> Option<Value> {
     Some(match json {
         serde_json::Value::Null => return None,
@@ -175,10 +176,13 @@ mod tests {
         let servers = BTreeMap::from([("git", &git)]);
         let why =
             |content: &str| add_servers(&text(content), &servers, &env).err().expect("refused").to_string();
-        assert!(why(BLOCK).contains("it has a server 'git' already"), "{}", why(BLOCK));
+        assert!(why(BLOCK).contains("it already has a server 'git'"), "{}", why(BLOCK));
         let used = format!("{BLOCK}[presets.a]\nservers = [\"git\"]\n");
         let why = remove_server(&text(&used), "git", &env).err().expect("refused").to_string();
-        assert!(why.contains("the change would not do") && why.contains("there is no server 'git'"), "{why}");
+        assert!(
+            why.contains("the result would be invalid") && why.contains("there is no server 'git'"),
+            "{why}"
+        );
         assert!(remove_server(&text(""), "git", &env).is_err());
     }
 }

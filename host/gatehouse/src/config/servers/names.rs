@@ -1,17 +1,16 @@
-//! What servers and their tags may be called.
+//! Rules for the names of servers and tags.
 
 use gatehouse_core::names;
 use toml::Spanned;
 
 use crate::config::{ConfigError, error::ConfigText};
 
-/// The most characters of a server's name: tools carry it before their own, within 64.
+/// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
 pub(crate) const MAX_SERVER_NAME: usize = 32;
 
-/// The most tags of one server.
 const MAX_TAGS: usize = 16;
 
-/// Whether a server may be called so: where its name ends in `server__tool` is never in doubt.
+/// Returns whether `name` can name a server. Keeps the boundary in `server__tool` unambiguous.
 pub(crate) fn is_server_name(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -21,19 +20,17 @@ pub(crate) fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Says what is wrong with the name of a server.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if is_server_name(name) {
         return Ok(());
     }
     let shown = names::quoted(name, 64);
     Err(format!(
-        "'{shown}' cannot be the name of a server: it has at most {MAX_SERVER_NAME} of A-Z a-z 0-9 _ -, begins with a letter \
-         or a digit, does not end with _ and has no __ in it"
+        "'{shown}' cannot be the name of a server: use at most {MAX_SERVER_NAME} of A-Z a-z 0-9 _ -, starting with a \
+        letter or digit, not ending with _, and without __"
     ))
 }
 
-/// What to say of a server that is not declared.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
     let near = names::did_you_mean(name, known.clone().map(String::as_str));
     let shown = names::quoted(name, 64);
@@ -44,13 +41,13 @@ pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + 
     }
 }
 
-/// The tags, sorted, each once.
+/// Validates the tags. Returns them sorted, without duplicates.
 pub(super) fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
     if let Some(bad) = tags.iter().find(|tag| !word(tag.get_ref())) {
         let shown = names::quoted(bad.get_ref(), 64);
-        let why = format!("'{shown}' cannot be a tag: one has 1 to 32 of A-Z a-z 0-9 _ - .");
+        let why = format!("'{shown}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .");
         return Err(text.error_at(bad.span(), why));
     }
     if let Some(first) = tags.get(MAX_TAGS) {

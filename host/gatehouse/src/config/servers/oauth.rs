@@ -1,4 +1,4 @@
-//! `[servers.NAME.oauth]`, checked: what there is to say about a login before the server is asked.
+//! `[servers.NAME.oauth]`, validated: login settings that are known before the server is contacted.
 
 use gatehouse_core::names::quoted;
 use gatehouse_wire::login::{LoginSettings, NamedClient, NamedIssuer};
@@ -7,16 +7,15 @@ use toml::Spanned;
 use super::transport::TemplateFiller;
 use crate::config::{ConfigError, raw};
 
-/// Reads the keys; errors point to the value.
 pub(super) fn read(
     filler: &mut TemplateFiller<'_>,
     given: &raw::RawOAuth,
 ) -> Result<LoginSettings, ConfigError> {
     let text = filler.text;
     if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
-        return Err(text.error_at(secret.span(), "client_secret goes with client_id"));
+        return Err(text.error_at(secret.span(), "client_secret requires client_id"));
     }
-    // Without it, the server would choose who gets them.
+    // Without an issuer, the server could choose who receives the client's credentials.
     if let (Some(id), None) = (&given.client_id, &given.issuer) {
         let key = if given.client_secret.is_some() { "client_secret needs" } else { "client_id needs" };
         let place = given.client_secret.as_ref().unwrap_or(id).span();
@@ -54,7 +53,7 @@ pub(super) fn read(
 
 fn address(filler: &mut TemplateFiller<'_>, given: &Spanned<String>) -> Result<String, ConfigError> {
     let url = filler.fill(given)?;
-    // What a variable fills in later is looked at by the login.
+    // If a variable is not yet set, the login checks the URL later.
     if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {
         return Ok(url);
     }

@@ -1,4 +1,4 @@
-//! The values that are redacted in everything that a server sends.
+//! The values to redact in everything that a server sends.
 
 use std::path::Path;
 
@@ -14,20 +14,18 @@ use crate::config::{ConfigError, credentials::CredentialSpan, error::ConfigText}
 /// Minimum length of a redacted value. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
 
-/// Variables whose values are in what honest servers answer.
+/// Variables whose values occur in ordinary replies.
 const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
 
-/// The values of one server's keys.
+/// Values that one server's block contains or refers to.
 #[derive(Default)]
 pub(super) struct RedactionValues {
     /// Values by the names of their variables, headers and keys of `env`.
     named: Vec<(String, String)>,
-    /// Values that are redacted unless the file says which.
     credentials: Vec<String>,
 }
 
 impl RedactionValues {
-    /// Adds the value of a variable.
     pub(super) fn variable(&mut self, name: &str, value: &Secret) {
         self.named.push((name.to_owned(), value.reveal().to_owned()));
         if is_secret_name(name) && !PUBLIC.contains(&name) {
@@ -35,12 +33,10 @@ impl RedactionValues {
         }
     }
 
-    /// Adds the value of a header or of a key of `env`.
     pub(super) fn add_named(&mut self, name: &str, value: &str) {
         self.named.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Adds the credentials of a text whose variables are filled in.
     pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
         for CredentialSpan { range, .. } in found {
             self.credential(&text[range]);
@@ -54,10 +50,7 @@ impl RedactionValues {
         }
     }
 
-    /// Returns what is redacted.
-    ///
-    /// # Errors
-    /// If the file has another value than a boolean or a list of names, or names something that this server does not have.
+    /// Returns the values to redact. Fails for an invalid type, or a name that is not one of this server's.
     pub(super) fn secrets(
         self,
         text: &ConfigText,
@@ -86,7 +79,6 @@ impl RedactionValues {
         Ok(secrets)
     }
 
-    /// Returns the values under a name.
     fn values_of(&self, name: &toml::Value) -> Result<Vec<String>, String> {
         let Some(name) = name.as_str() else {
             return Err(format!("invalid value in `redact`: expected a name in quotes, not {name}"));

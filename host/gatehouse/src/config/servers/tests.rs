@@ -1,4 +1,4 @@
-//! What `[servers]` and `[proxy]` become, and what is wrong with them.
+//! Tests of `[servers]` and `[proxy]`.
 
 use gatehouse_core::{SourceId, http::Secret, ports::servers::ServerTransport};
 use gatehouse_wire::login::{NamedClient, NamedIssuer};
@@ -8,7 +8,7 @@ use crate::config::Config;
 
 fn parse(content: &str) -> Result<Config, String> {
     let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-    // A variable of the list stands for any: the environment of a test is not its own.
+    // A variable of the list: tests cannot set others in the process environment.
     let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
     Config::parse(&text, &env).map_err(|error| error.to_string())
 }
@@ -130,30 +130,30 @@ fn every_mistake_has_its_place() {
         ("comand = \"x\"", ":2:1: unknown key 'comand'. Did you mean 'command'?"),
         ("args = []", ":1:10: server 'git' needs a command (a program) or a url (an address)"),
         ("command = \"x\"\nurl = \"http://a\"", ":3:7: server 'git' has both command and url"),
-        ("command = \"\"", ":2:11: command names no program"),
-        ("command = \"x\"\ntransport = \"http\"", ":3:13: a command is spoken to over \"stdio\""),
+        ("command = \"\"", ":2:11: command is empty"),
+        ("command = \"x\"\ntransport = \"http\"", ":3:13: a command uses \"stdio\""),
         ("command = \"x\"\ntransport = \"htp\"", ":3:13: 'htp' is not allowed here. Did you mean 'http'?"),
-        ("command = \"x\"\nheaders = { A = \"b\" }", ":3:13: headers go with url"),
-        ("url = \"http://a\"\ntransport = \"stdio\"", ":3:13: a url is spoken to over"),
-        ("url = \"http://a\"\nenv = { A = \"b\" }", ":3:9: env goes with command; a url has headers"),
+        ("command = \"x\"\nheaders = { A = \"b\" }", ":3:13: headers require url"),
+        ("url = \"http://a\"\ntransport = \"stdio\"", ":3:13: a url uses"),
+        ("url = \"http://a\"\nenv = { A = \"b\" }", ":3:9: env requires command; for a url, use headers"),
         ("url = \"ftp://a\"", ":2:7: url must begin with http:// or https://"),
-        ("url = \"https://me:pw@a/\"", ":2:7: a url carries no password here"),
+        ("url = \"https://me:pw@a/\"", ":2:7: url must not contain a password"),
         (
             "url = \"http://a\"\nheaders = { Host = \"b\" }",
-            ":3:13: 'Host' is not the name of a header that can be set",
+            ":3:13: 'Host' is not a header name that can be set",
         ),
         (
             "url = \"http://a\"\nheaders = { Accept = \"b\" }",
             ":3:13: header 'Accept' belongs to the protocol: Gatehouse sets it itself. Remove it",
         ),
         ("url = \"http://a\"\nheaders = { A = \"${B\" }", ":3:17: '${' is not closed"),
-        ("command = \"x\"\nenv = { \"A=B\" = \"c\" }", ":3:9: 'A=B' is not the name of a variable"),
+        ("command = \"x\"\nenv = { \"A=B\" = \"c\" }", ":3:9: 'A=B' is not a valid variable name"),
         ("command = \"x\"\ntags = [\"a b\"]", ":3:9: 'a b' cannot be a tag"),
         ("command = \"x\"\ntimeout = -1", ":3:11: timeout must be 100 ms to 60 min, not -1"),
         ("command = \"x\"\ntimeout = 0", ":3:11: timeout must be 100 ms to 60 min"),
         ("command = \"x\"\nconnection_timeout = 601", ":3:22: connection_timeout must be 100 ms to 10 min"),
-        ("command = \"x\"\ntimeout = \"soon\"", ":3:11: timeout: 'soon' is not a time"),
-        ("command = \"x\"\ntimeout = true", ":3:11: timeout is a time such as \"30 s\""),
+        ("command = \"x\"\ntimeout = \"soon\"", ":3:11: timeout: invalid duration 'soon'"),
+        ("command = \"x\"\ntimeout = true", ":3:11: timeout must be a time such as \"30 s\""),
         ("command = \"x\"\non_change = \"hold\"", ":3:13: 'hold' is not allowed here."),
     ] {
         let why = error(block);

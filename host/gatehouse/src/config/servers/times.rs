@@ -1,4 +1,4 @@
-//! Times of servers: text with a unit as elsewhere in presets.toml, or seconds, as clients' own files have them.
+//! Durations of servers: text with a unit, as elsewhere in `presets.toml`, or seconds, as in clients' own files.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use crate::config::{ConfigError, error::ConfigText};
 
-/// The time of a key; the error points to the value and says what is allowed.
+/// Parses a duration. The error points to the value and states the range.
 pub(super) fn time(
     text: &ConfigText,
     key: &str,
@@ -29,7 +29,7 @@ pub(super) fn time(
         other => {
             let kind = other.type_str();
             return Err(bad(format!(
-                "{key} is a time such as \"30 s\", or a number of seconds, not a {kind}"
+                "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
             )));
         }
     };

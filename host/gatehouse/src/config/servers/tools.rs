@@ -1,4 +1,4 @@
-//! `[servers.NAME.tools.TOOL]`: what the tools of a server do.
+//! `[servers.NAME.tools.TOOL]`, validated: the behavior of a server's tools.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,9 @@ use toml::Spanned;
 
 use crate::config::{ConfigError, error::ConfigText, raw_servers::ToolRule};
 
-/// Maximum tools that one block may describe; a server lists no more.
+/// Maximum tools in one block, which equals the maximum that a server may list.
 const MAX_TOOLS: usize = gatehouse_core::source::MAX_TOOLS;
 
-/// The policies of one server, by the names of its tools; an error points to the value.
 pub(super) fn checked(
     text: &ConfigText,
     tools: &BTreeMap<Spanned<String>, ToolRule>,
@@ -25,7 +24,8 @@ fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<
     let effect = rule.effect.as_ref().map(|word| {
         Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
             let shown = quoted(word.get_ref(), 64);
-            let why = format!("effect is \"read-only\", \"mutating\" or \"external-exec\", not '{shown}'");
+            let why =
+                format!("effect must be \"read-only\", \"mutating\" or \"external-exec\", not '{shown}'");
             text.error_at(word.span(), why)
         })
     });
@@ -93,7 +93,7 @@ mod tests {
         for (line, why) in [
             (
                 "effect = \"READ_ONLY\"",
-                "/p.toml:4:10: effect is \"read-only\", \"mutating\" or \"external-exec\", not",
+                "/p.toml:4:10: effect must be \"read-only\", \"mutating\" or \"external-exec\", not",
             ),
             ("dry_run = \"\"", "/p.toml:4:11: expected a name"),
             ("precheck = \"look\"", "/p.toml:4:12: precheck needs target"),

@@ -1,4 +1,4 @@
-//! How a server is reached, with what the environment says filled in.
+//! Transport of a server, with environment variables filled in.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -18,11 +18,10 @@ use crate::config::{
     raw,
 };
 
-/// Headers that the protocol has on each request to a server.
+/// Headers that the protocol sets on each request to a server.
 const PROTOCOL_HEADERS: [&str; 5] =
     ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
 
-/// What the keys of one server say.
 pub(super) struct ServerKeys {
     pub(super) transport: ServerTransport,
     pub(super) login: LoginSettings,
@@ -32,7 +31,7 @@ pub(super) struct ServerKeys {
     pub(super) literals: Vec<String>,
 }
 
-/// Fills templates in and remembers what came of it.
+/// Fills in templates and records variables, secrets and literal credentials.
 pub(super) struct TemplateFiller<'a> {
     pub(super) text: &'a ConfigText,
     env: &'a Env,
@@ -42,7 +41,6 @@ pub(super) struct TemplateFiller<'a> {
     literals: Vec<String>,
 }
 
-/// Reads the keys; errors point to the key or value.
 pub(super) fn read(
     text: &ConfigText,
     name: &Spanned<String>,
@@ -76,15 +74,13 @@ pub(super) fn read(
         }
         (Some(command), None) => {
             if matches!(asked, Some(raw::TransportKind::Http | raw::TransportKind::Sse)) {
-                return Err(here(
-                    "a command is spoken to over \"stdio\"; \"http\" and \"sse\" go with url".into(),
-                ));
+                return Err(here("a command uses \"stdio\"; \"http\" and \"sse\" require url".into()));
             }
             if let Some((header, _)) = server.headers.first_key_value() {
-                return Err(text.error_at(header.span(), "headers go with url; a command has env"));
+                return Err(text.error_at(header.span(), "headers require url; for a command, use env"));
             }
             if let Some(oauth) = &server.oauth {
-                return Err(text.error_at(oauth.span(), "oauth goes with url; a program logs in by itself"));
+                return Err(text.error_at(oauth.span(), "oauth requires url; a program logs in by itself"));
             }
             filler.program(command, &server, base)?
         }
@@ -93,15 +89,13 @@ pub(super) fn read(
             let other = other.or_else(|| server.env.keys().next().map(|key| ("env", key.span())));
             let other = other.or_else(|| server.cwd.as_ref().map(|cwd| ("cwd", cwd.span())));
             if let Some((key, place)) = other {
-                return Err(text.error_at(place, format!("{key} goes with command; a url has headers")));
+                return Err(text.error_at(place, format!("{key} requires command; for a url, use headers")));
             }
             let url = filler.address(url)?;
             let headers = filler.headers(&server.headers)?;
             match asked {
                 Some(raw::TransportKind::Stdio) => {
-                    return Err(here(
-                        "a url is spoken to over \"http\" or \"sse\"; \"stdio\" goes with command".into(),
-                    ));
+                    return Err(here("a url uses \"http\" or \"sse\"; \"stdio\" requires command".into()));
                 }
                 Some(raw::TransportKind::Sse) => ServerTransport::Sse { url, headers },
                 Some(raw::TransportKind::Http) | None => ServerTransport::Http { url, headers },
@@ -120,12 +114,12 @@ pub(super) fn read(
 }
 
 impl TemplateFiller<'_> {
-    /// The text with its variables; where one is not set, as it was typed.
+    /// Fills in the variables of a text. Returns the text as written if a variable is not set.
     pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
         let typed = given.get_ref();
         let bad = |why: String| self.text.error_at(given.span(), why);
         if typed.contains('\0') {
-            return Err(bad("a text here has no NUL".into()));
+            return Err(bad("NUL characters are not allowed".into()));
         }
         let template = SecretTemplate::parse_text(typed).map_err(bad)?;
         let lookup = |name: &str| self.env.secret(name);
@@ -139,7 +133,7 @@ impl TemplateFiller<'_> {
         Ok(template.expand(lookup).unwrap_or_else(|_| typed.clone()))
     }
 
-    /// A value under a name. A credential in it is secret even if it is in the file.
+    /// Fills in a named value. A credential in it is secret even if it is written in the file.
     pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given.get_ref());
@@ -149,7 +143,7 @@ impl TemplateFiller<'_> {
         Ok(value)
     }
 
-    /// Remembers credentials that the file itself has in this text, which messages call `place`.
+    /// Records credentials that are literals in this text. Messages call it `place`.
     fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
         for CredentialSpan { range, name } in found {
             self.redaction.credentials(text, [CredentialSpan { range, name: None }]);
@@ -166,7 +160,7 @@ impl TemplateFiller<'_> {
     ) -> Result<ServerTransport, ConfigError> {
         let mut program = self.fill(command)?;
         if program.trim().is_empty() {
-            return Err(self.text.error_at(command.span(), "command names no program"));
+            return Err(self.text.error_at(command.span(), "command is empty"));
         }
         if let Some(base) = base.filter(|_| program.contains('/')) {
             program = base.join(program).display().to_string();
@@ -183,7 +177,7 @@ impl TemplateFiller<'_> {
         let mut env = Vec::new();
         for (name, value) in &server.env {
             if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
-                let why = format!("'{}' is not the name of a variable", quoted(name.get_ref(), 64));
+                let why = format!("'{}' is not a valid variable name", quoted(name.get_ref(), 64));
                 return Err(self.text.error_at(name.span(), why));
             }
             env.push((name.get_ref().clone(), self.value(name.get_ref(), value)?));
@@ -203,7 +197,7 @@ impl TemplateFiller<'_> {
         self.literals("url", given.get_ref(), credentials::in_url(given.get_ref()));
         self.redaction.credentials(&url, credentials::in_url(&url));
         let bad = |why: &str| self.text.error_at(given.span(), why);
-        // What is filled in later is looked at later.
+        // A URL with unset variables is checked when they are set.
         if self.missing.len() > unset {
             return Ok(url);
         }
@@ -211,7 +205,7 @@ impl TemplateFiller<'_> {
         let rest = rest.ok_or_else(|| bad("url must begin with http:// or https://"))?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(bad("a url carries no password here; write it into headers, as ${NAME}"));
+            return Err(bad("url must not contain a password; put it in headers, as ${NAME}"));
         }
         if authority.is_empty() || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(bad("url is not an address such as https://mcp.example.com/mcp"));
@@ -227,7 +221,7 @@ impl TemplateFiller<'_> {
         for (name, value) in given {
             let shown = quoted(name.get_ref(), 64);
             if !header::is_name(name.get_ref()) || header::is_framing(name.get_ref()) {
-                let why = format!("'{shown}' is not the name of a header that can be set");
+                let why = format!("'{shown}' is not a header name that can be set");
                 return Err(self.text.error_at(name.span(), why));
             }
             if PROTOCOL_HEADERS.iter().any(|own| name.get_ref().eq_ignore_ascii_case(own)) {
@@ -236,10 +230,10 @@ impl TemplateFiller<'_> {
                 return Err(self.text.error_at(name.span(), why));
             }
             SecretTemplate::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
-            // A key that was read from a file ends in a line break.
+            // Keys read from files end in a line break.
             let filled = Secret::new(self.value(name.get_ref(), value)?.reveal().trim());
             if !header::is_value(filled.reveal().as_bytes()) {
-                // One that is no value of a header is as good as none, and no reason to stop everything else.
+                // An invalid header value counts as a missing variable: it disables this server only.
                 let template = SecretTemplate::parse_text(value.get_ref()).ok();
                 let named = template.iter().flat_map(SecretTemplate::variables).map(str::to_owned);
                 self.missing.extend(named);

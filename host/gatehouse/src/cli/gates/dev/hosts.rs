@@ -1,4 +1,4 @@
-//! Running hosts that have a gate of this name, and what they say of it: that they refuse a build, or rolled it back.
+//! Reports of running hosts about one gate: that they refuse a build, or rolled it back.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,11 @@ use std::{
 
 use crate::presence;
 
-/// How often hosts are looked at; they write down what they say of themselves.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The hosts of a data folder.
 pub(super) struct HostWatcher {
     state: PathBuf,
     gate: String,
-    /// What each said last, by process.
     known: BTreeMap<u32, String>,
 }
 
@@ -24,7 +21,6 @@ impl HostWatcher {
         Self { state: state.to_owned(), gate: gate.to_owned(), known: BTreeMap::new() }
     }
 
-    /// Waits until a host says something new of the gate; a line each.
     pub(super) async fn next_reports(&mut self) -> Vec<String> {
         loop {
             let now = tokio::task::block_in_place(|| self.current_reports());
