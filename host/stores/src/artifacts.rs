@@ -1,9 +1,8 @@
-//! Artifacts on an engine: texts are packed and cut, ids and times settled, questions embedded and answers put in order
-//! here, once for every engine.
+//! Artifact storage that is common to all engines.
 //!
-//! A text is stored once by its SHA-256, in [blocks] of a megabyte, whoever keeps it; what is known of it is each owner's
-//! own, and no method goes from one owner to another. What is past its time is gone for every method at once; a
-//! [task](ArtifactStore::keep_swept) takes it from the disk.
+//! A text is stored once per SHA-256 digest, for all owners, in [blocks] of about 1 MiB. Its metadata belongs to one
+//! owner, and no method crosses owners. Expired artifacts are invisible immediately; a [background
+//! task](ArtifactStore::start_sweeping) deletes them from disk.
 
 pub(crate) mod blocks;
 pub(crate) mod engine;
@@ -40,21 +39,20 @@ use crate::chroma::{ArtifactsInChroma, ChromaConfig};
 use crate::postgres::{PostgresConfig, artifacts::PostgresArtifacts};
 use crate::{embedding::EmbeddingTask, engine::EmbeddingHealth, sqlite::artifacts::SqliteArtifacts};
 
-/// The most artifacts that one list gives, and one search.
+/// Maximum number of artifacts that one list or search returns.
 const MAX_RESULTS: usize = 100;
 
-/// How long artifacts are kept, and how much they may take.
 #[derive(Debug, Clone)]
 pub struct ArtifactLimits {
-    /// For how long, where whoever keeps one says nothing else. 3 h is usual.
+    /// Time to live of drafts that set no other.
     pub ttl: Duration,
-    /// Bytes that all of them may take on disk, packed, with what is known of them and with their indexes.
+    /// Maximum bytes on disk, including metadata and indexes.
     pub cap: u64,
-    /// Where people set the cap, for faults: ``max_bytes under [artifacts] in presets.toml``, for example.
+    /// Name of the setting for `cap`, for error messages.
     pub cap_setting: String,
 }
 
-/// A store of artifacts.
+/// Artifact service on a storage engine.
 pub struct ArtifactStore {
     engine: Arc<dyn ArtifactEngine>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -64,20 +62,16 @@ pub struct ArtifactStore {
     cap: StorageLimit,
 }
 
-/// How a store of artifacts is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactHealth {
-    /// Its engine.
     pub store: ArtifactEngineHealth,
-    /// The model by which artifacts are found by meaning, with how many wait for their vectors; none where they are
-    /// found by words alone.
+    /// State of the embedding model. `None` if search uses words only.
     pub embedding: Option<EmbeddingHealth>,
 }
 
 impl ArtifactStore {
-    /// On SQLite, in this file. Opens nothing before the first call that needs it. With an embedder artifacts are found by
-    /// the meaning of their summaries too; calls have to be made inside a Tokio runtime, where the vectors are made in
-    /// the background.
+    /// Creates a store in a SQLite file that the first call opens. With an embedder, search also compares the meaning
+    /// of summaries; calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(
         database: PathBuf,
         limits: ArtifactLimits,
@@ -87,8 +81,7 @@ impl ArtifactStore {
         Self::with_engine(Arc::new(SqliteArtifacts::new(database)), limits, clock, embedder)
     }
 
-    /// On a PostgreSQL server, where several hosts may share one store. Reaches nothing before the first call that needs
-    /// it; for the rest as [`ArtifactStore::sqlite`].
+    /// Creates a store on a PostgreSQL server, which several hosts can share. The first call connects.
     #[cfg(feature = "postgres")]
     pub fn postgres(
         server: PostgresConfig,
@@ -99,7 +92,6 @@ impl ArtifactStore {
         Self::with_engine(Arc::new(PostgresArtifacts::new(server)), limits, clock, embedder)
     }
 
-    /// On any engine.
     pub(crate) fn with_engine(
         engine: Arc<dyn ArtifactEngine>,
         limits: ArtifactLimits,
@@ -111,8 +103,8 @@ impl ArtifactStore {
         Self { engine, embedder, embedding, clock, ttl: limits.ttl, cap }
     }
 
-    /// The same with the vectors of summaries in ChromaDB, which is reached when the first one is stored or asked for. Where
-    /// it cannot be, words alone find artifacts; nothing else depends on it.
+    /// Moves the vectors of summaries to ChromaDB, which the first stored or searched vector connects to. While it is
+    /// unavailable, search uses words only.
     #[cfg(feature = "chroma")]
     #[must_use]
     pub fn with_chroma(self, config: ChromaConfig) -> Self {
@@ -121,10 +113,7 @@ impl ArtifactStore {
         Self { engine, embedding, ..self }
     }
 
-    /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<ArtifactHealth, Fault> {
         let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
         let store = self.engine.health(model.as_ref()).await?;
@@ -136,11 +125,7 @@ impl ArtifactStore {
         Ok(ArtifactHealth { store, embedding })
     }
 
-    /// Deletes what is past its time from the disk, gives its place back, and says how many artifacts that were. Makes no
-    /// database where there is none.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Deletes expired artifacts, frees their disk space and returns their number. Does not create a missing database.
     pub async fn sweep(&self) -> Result<u64, Fault> {
         let mut swept = 0;
         loop {
@@ -155,8 +140,7 @@ impl ArtifactStore {
         Ok(swept)
     }
 
-    /// Waits until the summaries that are stored now have their vectors; false where they have not, because the model
-    /// fails or it takes longer than this.
+    /// Waits until all stored summaries have vectors. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
             Some(embedding) => embedding.wait_for_vectors(limit).await,
@@ -164,7 +148,7 @@ impl ArtifactStore {
         }
     }
 
-    /// Ends the use of it for good, for hosts and commands that stop; a database in a file is then whole in it.
+    /// Closes the store permanently and checkpoints a database file.
     pub async fn close(&self) {
         if let Some(embedding) = &self.embedding {
             embedding.stop();
@@ -177,7 +161,7 @@ impl ArtifactStore {
     }
 
     fn owner_scope(&self, owner: &Principal) -> OwnerScope {
-        // No name can be spelled so that it means the local one.
+        // The prefix keeps a principal named `local` apart from the local user.
         let owner = match owner {
             Principal::Local => "local".to_owned(),
             Principal::Named(name) => format!("named:{name}"),
@@ -245,22 +229,20 @@ impl ArtifactService for ArtifactStore {
     }
 }
 
-/// What makes the vectors of summaries; nothing starts yet.
 fn embedding(embedder: Arc<dyn Embedder>, engine: &Arc<dyn ArtifactEngine>) -> EmbeddingTask {
     EmbeddingTask::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
 }
 
-/// Work that takes a while without waiting, off the runtime.
 async fn cpu<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Fault::internal("the work on an artifact ended without an answer")))
+    done.unwrap_or_else(|_| Err(Fault::internal("artifact task ended unexpectedly")))
 }
 
-/// What is said of an id that is unknown, past its time, or somebody else's: the same.
+/// Returns the same fault for an unknown, expired or foreign id, so that it does not disclose foreign artifacts.
 fn unknown_artifact(id: &str) -> Fault {
     let id = gatehouse_core::names::quoted(id, 80);
-    Fault::not_found(format!("There is no artifact '{id}', or not any more."))
-        .hint("Call the tool again that it is the result of; artifacts are kept for a while only, unless they are pinned.")
+    Fault::not_found(format!("artifact '{id}' not found or expired"))
+        .hint("Call the tool that produced it again. Artifacts expire unless they are pinned.")
 }

@@ -1,5 +1,4 @@
-//! Repositories of documents on an engine: names are resolved, questions embedded, answers put in order and lines cut
-//! out here, once for every engine. Nothing here reads a folder.
+//! Document repositories, common to all engines: resolves names, embeds questions, ranks results and cuts out lines.
 
 pub(crate) mod chunk;
 pub(crate) mod engine;
@@ -38,32 +37,27 @@ use crate::{
     wiki::rfc3339,
 };
 
-/// Repositories of documents.
 pub struct DocumentLibrary {
     engine: Arc<dyn DocumentEngine>,
     embedding: Option<EmbeddingTask>,
     clock: Arc<dyn Clock>,
 }
 
-/// How a library is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryHealth {
-    /// Its store.
     pub store: DocumentHealth,
-    /// The model by which documents are found by meaning, with how many chunks wait for their vectors; none where they
-    /// are found by words alone.
+    /// State of the embedding model. `None` if search uses words only.
     pub embedding: Option<EmbeddingHealth>,
 }
 
 impl DocumentLibrary {
-    /// On SQLite, in this file. Opens nothing before the first call that needs it. With an embedder documents are found
-    /// by meaning too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
+    /// Creates a library in a SQLite file that the first call opens. With an embedder, search also compares meaning;
+    /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self::with_engine(Arc::new(SqliteDocuments::new(database)), clock, embedder)
     }
 
-    /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
-    /// [`DocumentLibrary::sqlite`].
+    /// Creates a library on a PostgreSQL server. The first call connects.
     #[cfg(feature = "postgres")]
     pub fn postgres(
         config: PostgresDocumentsConfig,
@@ -73,7 +67,6 @@ impl DocumentLibrary {
         Self::with_engine(Arc::new(PostgresDocuments::new(config)), clock, embedder)
     }
 
-    /// On any engine.
     pub(crate) fn with_engine(
         engine: Arc<dyn DocumentEngine>,
         clock: Arc<dyn Clock>,
@@ -86,10 +79,7 @@ impl DocumentLibrary {
         Self { engine, embedding, clock }
     }
 
-    /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<LibraryHealth, Fault> {
         let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
         let store = self.engine.health(model.as_ref()).await?;
@@ -101,7 +91,7 @@ impl DocumentLibrary {
         Ok(LibraryHealth { store, embedding })
     }
 
-    /// Ends the use of it for good, for hosts and commands that stop; a database in a file is then whole in it.
+    /// Closes the library permanently and checkpoints a database file.
     pub async fn close(&self) {
         if let Some(embedding) = &self.embedding {
             embedding.stop();
@@ -109,10 +99,6 @@ impl DocumentLibrary {
         self.engine.close().await;
     }
 
-    /// How a repository is spelled.
-    ///
-    /// # Errors
-    /// `not-found` with the nearest names.
     async fn resolve_name(&self, repository: &str) -> Result<String, Fault> {
         if let Some(name) = self.engine.stored_name(repository).await? {
             return Ok(name);
@@ -164,11 +150,11 @@ impl DocumentStore for DocumentLibrary {
     async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
         let name = &state.repository.name;
         if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return Err(Fault::invalid("the name of a repository is empty or holds control characters"));
+            return Err(Fault::invalid("repository name is empty or contains control characters"));
         }
         let now = rfc3339(self.clock.now_ms());
         let mut state = state.clone();
-        // Two that differ in case only would be one to whoever asks.
+        // Lookups ignore case, so keep the stored spelling.
         if let Some(name) = self.engine.stored_name(name).await? {
             state.repository.name = name;
         }
@@ -206,18 +192,18 @@ impl DocumentStore for DocumentLibrary {
     }
 }
 
-/// What is said where there is no such repository; `all` are those that there are.
+/// Returns the fault for an unknown repository. `all` are the existing names.
 pub(crate) fn unknown_repository(asked: &str, all: &[String]) -> Fault {
     let asked: String = asked.chars().take(200).collect();
-    let missing = format!("There is no repository '{asked}'.");
+    let missing = format!("repository '{asked}' not found");
     match nearest_names(&asked, all).join(", ") {
         near if near.is_empty() => Fault::not_found(missing)
-            .hint("`gatehouse docs add <folder>` makes a repository of a folder or checkout."),
-        near => Fault::not_found(format!("{missing} Nearest: {near}.")),
+            .hint("Run `gatehouse docs add <directory>` to index a directory or checkout."),
+        near => Fault::not_found(format!("{missing}; nearest: {near}")),
     }
 }
 
-/// Stands for vectors that another program makes: nothing waits for one here.
+/// Vector store of an engine whose vectors another program writes. Nothing ever waits here.
 struct ForeignVectors;
 
 #[async_trait]

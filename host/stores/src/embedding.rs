@@ -1,8 +1,7 @@
-//! Gives what is searched by meaning its vectors, in the background, whatever it is and whichever engine stores it.
+//! Computes the vectors of searchable items in the background.
 //!
-//! One task for each store. It sleeps until somebody says that there may be work, takes the items that wait in
-//! batches, and stores each batch as it comes; what was done when a process dies stays done. A model that fails is
-//! asked again after a pause that doubles. The task ends with the store.
+//! Each store has one task. It sleeps until a caller reports work, embeds waiting items in batches and stores each
+//! batch, so finished batches survive a crash. After a failure it retries with a pause that doubles.
 
 mod pass;
 mod store;
@@ -21,7 +20,7 @@ use gatehouse_core::{
         Embedder,
         embed::{EmbeddingPurpose, EmbeddingVector},
     },
-    search::embedded::RECIPE,
+    search::embedded::EMBEDDED_TEXT_VERSION,
 };
 use tokio::time::timeout;
 
@@ -29,13 +28,11 @@ use crate::worker::{PassOutcome, Worker};
 use pass::{EmbeddingJob, checked};
 pub(crate) use store::{NewVector, TextSource, VectorItem, VectorModel, VectorStore, WaitingItem};
 
-/// How long the vector of a question may take: after that, words alone are the better answer.
+/// After this, an answer by words only is better than a late answer.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Letters of a question that are embedded.
 const MAX_QUERY_CHARS: usize = 2_000;
 
-/// A model that gives the items of a store their vectors.
 pub(crate) struct EmbeddingTask {
     task: Worker<EmbeddingJob>,
 }
@@ -46,50 +43,45 @@ impl EmbeddingTask {
         store: Arc<dyn VectorStore>,
         texts: Arc<dyn TextSource>,
     ) -> Self {
-        // The recipe is part of the name: what is embedded decides a vector as much as the model does.
-        let name = format!("{} recipe {RECIPE}", embedder.model());
+        // The embedded text determines a vector as much as the model does.
+        let name = format!("{} recipe {EMBEDDED_TEXT_VERSION}", embedder.model());
         let dimension = AtomicUsize::new(0);
         Self { task: Worker::new(EmbeddingJob { embedder, name, store, texts, dimension }) }
     }
 
-    /// Whose vectors these are.
     pub(crate) fn vectors(&self) -> VectorModel {
         self.task.job().model()
     }
 
-    /// `provider/model`.
     pub(crate) fn model(&self) -> &str {
         self.task.job().embedder.model()
     }
 
-    /// Why the model fails, where it does.
+    /// Returns the last failure of the model. `None` if it works.
     pub(crate) fn failing(&self) -> Option<String> {
         self.task.failing()
     }
 
-    /// The vector of a question.
-    ///
-    /// # Errors
-    /// The model's own, and `timed-out` after three seconds.
+    /// Embeds a question. Fails with `timed-out` after [`QUERY_TIMEOUT`].
     async fn query(&self, text: &str) -> Result<EmbeddingVector, Fault> {
         let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
         let asked = self.task.job().embedder.embed(std::slice::from_ref(&text), EmbeddingPurpose::Query);
         let Ok(answer) = timeout(QUERY_TIMEOUT, asked).await else {
             let (model, seconds) = (self.model(), QUERY_TIMEOUT.as_secs());
-            let message = format!("the embedding model '{model}' did not answer within {seconds} s");
+            let message = format!("embedding model '{model}' did not respond within {seconds} s");
             return Err(Fault::new(FaultKind::TimedOut, message));
         };
         let vector = checked(self.model(), answer?, 1)?.pop().flatten();
         if let Some(vector) = &vector
             && self.task.job().dimension.swap(vector.len(), Ordering::Relaxed) != vector.len()
         {
-            // What is stored may have vectors of another dimension.
+            // Stored vectors may have another dimension.
             self.wake();
         }
         Ok(vector)
     }
 
-    /// The vector of a question; where there is none because the model failed, what to say of it.
+    /// Embeds a question. If the model fails, returns a note for the caller instead of a vector.
     pub(crate) async fn embed_question(&self, text: &str) -> (Option<Vec<f32>>, Option<String>) {
         if text.trim().is_empty() {
             return (None, None);
@@ -97,30 +89,29 @@ impl EmbeddingTask {
         match self.query(text).await {
             Ok(vector) => (vector, None),
             Err(fault) => {
-                tracing::warn!("a question was answered by words alone: {}", fault.message);
+                tracing::warn!("searched by words only: {}", fault.message);
                 (None, Some(words_only_note(&fault.message)))
             }
         }
     }
 
-    /// Says that items may wait. Costs nothing; starts the task where it does not run yet.
+    /// Requests a pass over waiting items. Cheap enough to call after every write.
     pub(crate) fn wake(&self) {
         self.task.request_pass();
     }
 
-    /// Waits until the items that are stored now have their vectors; false where they have not, because the model
-    /// fails or it takes longer than this.
+    /// Waits until all stored items have vectors. Returns false on failure or timeout.
     pub(crate) async fn wait_for_vectors(&self, limit: Duration) -> bool {
         self.task.wait(limit).await == Some(Ok(PassOutcome::Complete))
     }
 
-    /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
+    /// Stops the task. The next process that opens the store embeds the rest.
     pub(crate) fn stop(&self) {
         self.task.stop();
     }
 }
 
-/// What a search says where meaning had no part in it.
+/// Returns the note of a search that did not use meaning.
 pub(crate) fn words_only_note(why: &str) -> String {
-    format!("Found by words alone: {}.", why.trim_end_matches('.'))
+    format!("Searched by words only: {}.", why.trim_end_matches('.'))
 }

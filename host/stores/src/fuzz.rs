@@ -1,14 +1,12 @@
-//! What this crate does with texts of strangers, each as a function of any bytes: for the tests here, and for cargo-fuzz.
+//! Entry points for untrusted input, for the tests here and for cargo-fuzz.
 
-/// A page as somebody wrote it.
 pub fn page(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let page = crate::wiki::parse(&text);
-    // A page that was read is as long as what it was read from, or shorter.
+    // Parsing only removes text.
     assert!(page.content.len() <= text.len(), "a page has more text than its file");
 }
 
-/// A question, as the index of words gets it.
 pub fn question(input: &[u8]) {
     crate::sqlite::fuzz_question(&String::from_utf8_lossy(input));
 }

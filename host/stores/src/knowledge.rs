@@ -1,5 +1,4 @@
-//! The knowledge port: a wiki on an engine. Paths are checked, folders read and edits made here, once for
-//! every engine; an engine stores and finds.
+//! The knowledge graph: a wiki on an engine. Checks paths, reads directories and makes edits.
 
 mod changed_files;
 mod copy;
@@ -43,27 +42,22 @@ use changed_files::FileChangeTracker;
 pub use linked::LinkedPage;
 use search::PageTexts;
 
-/// Effect of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteMode {
-    /// Store and files change.
     Apply,
-    /// Everything is checked and reported; nothing changes.
+    /// Everything is checked and reported, but nothing changes.
     Preview,
 }
 
-/// Where the knowledge graph is, and what may be touched for it.
 #[derive(Debug, Clone)]
 pub struct KnowledgeConfig {
-    /// The database file; it and its folder are made on first use.
+    /// Database file. The first use creates it and its directory.
     pub database: PathBuf,
-    /// Wiki folders that may be read and written.
     pub roots: WikiRoots,
-    /// The wiki that is meant where none is named (the one of `KG_INDEX_PATH`); it may be touched too.
+    /// Default wiki directory (`KG_INDEX_PATH`), which is always allowed.
     pub default_root: Option<PathBuf>,
 }
 
-/// A knowledge graph made of wiki pages.
 pub struct WikiKnowledge {
     engine: Arc<dyn PageEngine>,
     embedding: Option<EmbeddingTask>,
@@ -74,8 +68,8 @@ pub struct WikiKnowledge {
 }
 
 impl WikiKnowledge {
-    /// On SQLite. Opens nothing before the first call that needs it. With an embedder pages are found by meaning
-    /// too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
+    /// Creates a graph in a SQLite file that the first call opens. With an embedder, search also compares meaning;
+    /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(
         config: KnowledgeConfig,
         clock: Arc<dyn Clock>,
@@ -85,8 +79,7 @@ impl WikiKnowledge {
         Self::with_engine(Arc::new(SqliteEngine::new(database)), (roots, default_root), clock, embedder)
     }
 
-    /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
-    /// [`WikiKnowledge::sqlite`].
+    /// Creates a graph on a PostgreSQL server. The first call connects.
     #[cfg(feature = "postgres")]
     pub fn postgres(
         server: PostgresConfig,
@@ -98,11 +91,10 @@ impl WikiKnowledge {
         Self::with_engine(Arc::new(PostgresEngine::new(server)), (roots, default_root), clock, embedder)
     }
 
-    /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
-    /// [`WikiKnowledge::sqlite`].
+    /// Creates a graph on Neo4j, with Weaviate as its search index. The first call connects.
     ///
     /// # Errors
-    /// `invalid-arguments`, where an address cannot be used, naming its variable.
+    /// `invalid-arguments` for an unusable address, naming its variable.
     #[cfg(feature = "weaviate-neo4j")]
     pub fn weaviate_neo4j(
         servers: &WeaviateNeo4jConfig,
@@ -129,10 +121,7 @@ impl WikiKnowledge {
         Self { engine, embedding, roots, default_root, clock, newer: Arc::default() }
     }
 
-    /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<KnowledgeHealth, Fault> {
         let embedding = self.embedding.as_ref();
         let model = embedding.map(EmbeddingTask::vectors);
@@ -146,16 +135,12 @@ impl WikiKnowledge {
         Ok(KnowledgeHealth { engine: self.engine.name(), address, schema, pages, waiting, embedding })
     }
 
-    /// The ids of all pages, sorted.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Returns the sorted ids of all pages.
     pub async fn ids(&self) -> Result<Vec<String>, Fault> {
         Ok(self.engine.heads(&PageScope::All).await?.into_iter().map(|page| page.id).collect())
     }
 
-    /// Waits until every stored page has its vector, for processes that end when their work is done. False where
-    /// the model fails or it takes longer than this; the rest is made up for by whoever opens the database next.
+    /// Waits until every stored page has a vector and is searchable. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
             Some(embedding) => {
@@ -165,7 +150,7 @@ impl WikiKnowledge {
         }
     }
 
-    /// Ends the use of the graph for good, for hosts and commands that stop; a database in a file is then whole in it.
+    /// Closes the graph permanently and checkpoints a database file.
     pub async fn close(&self) {
         if let Some(embedding) = &self.embedding {
             embedding.stop();
@@ -177,8 +162,8 @@ impl WikiKnowledge {
         stamp(self.clock.now_ms())
     }
 
-    /// The page that an id or a title names, and the ids of the others with that title. An id is preferred to a title;
-    /// of several pages with one title the first by id is meant.
+    /// Returns the page with this id or title, and the ids of other pages with the same title. Ids take precedence over
+    /// titles; of several titles, the first by id wins.
     async fn lookup(&self, text: &str) -> Result<Option<(KnowledgePage, Vec<String>)>, Fault> {
         let mut ids = vec![text.to_owned()];
         ids.extend(ids::split_loose(text).map(|(kind, name)| ids::join(kind, name)));
@@ -203,7 +188,7 @@ impl KnowledgeGraph for WikiKnowledge {
     ) -> Result<PageSearchResult, Fault> {
         let unknown_domains = self.unknown_domains(&filters.domains).await?;
         let result = self.find(query, filters, limit.max(1)).await?;
-        // Not at the same time: a search that is given up must leave nothing behind on the engine.
+        // Sequential on purpose: a canceled search must leave no work behind on the engine.
         let newer = self.newer_files().await;
         let notes: Vec<String> = result.note.into_iter().chain(newer).collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));

@@ -1,10 +1,8 @@
-//! The databases. This crate keeps the knowledge graph, what gates store under keys, and how calls went; it knows SQLite, PostgreSQL,
-//! Weaviate, Neo4j and wiki folders, and nothing of wires, sandboxes or models. What it stores it offers as the ports
-//! of `gatehouse-core`.
+//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates and the call ledger.
 //!
-//! `knowledge` is the graph on any engine: it plans what is stored, and judges what is found. `engine` is what an
-//! engine has to do; `sqlite`, `postgres` and `weaviate_neo4j` are engines. `embedding` gives what is searched by
-//! meaning its vectors; `wiki` is about pages and their files.
+//! `knowledge`, `documents` and `artifacts` implement ports of `gatehouse-core` on any engine; `sqlite`, `postgres`,
+//! `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
+//! pages and finds their files. The crate knows no protocols, sandboxes or models.
 
 mod artifacts;
 #[cfg(feature = "chroma")]

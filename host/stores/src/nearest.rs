@@ -1,4 +1,4 @@
-//! What a caller may have meant by a name that nothing has.
+//! Suggestions for a name that does not exist.
 
 use std::cmp::Reverse;
 
@@ -6,22 +6,22 @@ use crate::{engine::PageHead, wiki::ids};
 
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Longer questions are cut: comparing costs the product of both lengths.
+/// Comparing takes time proportional to the product of both lengths.
 const MAX_COMPARED_CHARS: usize = 120;
 
-/// The titles that come nearest, nearest first: those that are the same but for case or a missing prefix,
-/// then those that hold the text or are held by it, then by similarity of their spelling.
+/// Returns the nearest titles, nearest first: equal except for case or a missing prefix, then those that contain the
+/// text or vice versa, then by spelling.
 pub(crate) fn nearest(asked: &str, pages: &[PageHead]) -> Vec<String> {
     let pages = pages.iter().map(|page| (page.id.as_str(), page.title.as_str()));
     nearest_of(asked, pages)
 }
 
-/// The same for names without ids, of domains or repositories for example.
+/// Returns the nearest of names that have no ids, such as domains or repositories.
 pub(crate) fn nearest_names(asked: &str, names: &[String]) -> Vec<String> {
     nearest_of(asked, names.iter().map(|name| (name.as_str(), name.as_str())))
 }
 
-/// Pairs of id and title.
+/// Returns the nearest of (id, title) pairs.
 fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let asked: String = fold(asked).chars().take(MAX_COMPARED_CHARS).collect();
     let bare = asked.split_once(['/', ':']).map_or(asked.as_str(), |(_, name)| name.trim()).to_owned();
@@ -30,7 +30,7 @@ fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) 
             let names = [fold(title), fold(id.split_once('/').map_or(id, |(_, stem)| stem))];
             let class = names.iter().map(|name| class(&bare, name)).min().unwrap_or(2);
             let score = names.iter().map(|name| strsim::jaro_winkler(&bare, name)).fold(0.0, f64::max);
-            // A similarity in millionths: floats have no order to sort by.
+            // Similarity in millionths, because floats are not `Ord`.
             (class, Reverse((score * 1e6) as u64), title, id)
         })
         .collect();

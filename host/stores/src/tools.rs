@@ -1,5 +1,5 @@
-//! What is known of the tools of servers, and the search over them: kept on SQLite, searched in memory. A search that sees another
-//! state of the store than the one it holds reads it anew, so that several hosts may share one.
+//! Tool catalog of the connected servers, stored in SQLite and searched in memory. A search reloads it if its
+//! generation has changed, so several hosts can share one file.
 
 pub(crate) mod category;
 mod listing_cache;
@@ -34,12 +34,11 @@ use crate::{
     sqlite::tools::{SqliteTools, TOOLS},
 };
 
-/// The key of a tool: no name of a server has a line end.
+/// Returns the key of a tool. Server names contain no line feed, so keys are unique.
 pub(crate) fn key(server: &str, tool: &str) -> String {
     format!("{server}\n{tool}")
 }
 
-/// The index.
 pub struct ToolCatalogStore {
     store: Arc<SqliteTools>,
     embedding: Option<EmbeddingTask>,
@@ -48,20 +47,20 @@ pub struct ToolCatalogStore {
     known: ListingCache,
 }
 
-/// All tools at one state of the store.
+/// All tools at one generation of the store.
 struct ToolSnapshot {
     generation: i64,
     segments: Vec<ToolSegment>,
-    /// The number in the store of each tool, by its place.
+    /// Row number of each tool, by its place in the snapshot.
     numbers: Vec<i64>,
     places: HashMap<i64, usize>,
-    /// The places of those that are held back.
+    /// Places of quarantined tools.
     held_back: RowSet,
 }
 
 impl ToolCatalogStore {
-    /// In this file, which is opened on first use. With an embedder tools are found by meaning too; calls have to be made
-    /// inside a Tokio runtime, where the vectors are made in the background.
+    /// Creates a catalog in a SQLite file that the first call opens. With an embedder, search also compares meaning;
+    /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let store = Arc::new(SqliteTools::new(database));
         let texts = Arc::new(ToolTexts(Arc::clone(&store)));
@@ -69,8 +68,7 @@ impl ToolCatalogStore {
         Self { store, embedding, clock, held: Mutex::default(), known: ListingCache::default() }
     }
 
-    /// Waits until the tools that are kept now have their vectors; false where they have not, because the model fails or
-    /// it takes longer than this. True at once without an embedder.
+    /// Waits until all stored tools have vectors. Returns false on failure or timeout, and true without an embedder.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.embedding {
             Some(embedding) => embedding.wait_for_vectors(limit).await,
@@ -78,7 +76,6 @@ impl ToolCatalogStore {
         }
     }
 
-    /// Ends the use of it for good.
     pub async fn close(&self) {
         if let Some(embedding) = &self.embedding {
             embedding.stop();
@@ -116,13 +113,12 @@ impl ToolCatalogStore {
             Arc::new(held)
         };
         let read = tokio::task::spawn_blocking(read).await;
-        let held =
-            read.map_err(|_| Fault::internal("reading the tools of servers ended without an answer"))?;
+        let held = read.map_err(|_| Fault::internal("tool catalog task ended unexpectedly"))?;
         *lock(&self.held) = Some(Arc::clone(&held));
         Ok(held)
     }
 
-    /// How near each tool is to a question, by its place, and what to say where meaning has no part, or not in all.
+    /// Returns the similarity of each tool to a question, by place, and a note if the model failed.
     async fn cosines(
         &self,
         held: &ToolSnapshot,
@@ -139,7 +135,7 @@ impl ToolCatalogStore {
             }
         }
         if without > 0 {
-            // Another process may have stored them.
+            // Another process may have stored these tools.
             embedding.wake();
         }
         Ok((cosines, why))
@@ -181,7 +177,7 @@ impl ToolIndex for ToolCatalogStore {
             let (cosines, why) = self.cosines(&held, text).await?;
             texts.push(ToolQuery { text, cosines });
             if why.is_some() {
-                // A model that does not answer is not asked for each part.
+                // The model failed, so do not call it for the other parts.
                 texts.truncate(1);
                 note = why;
                 break;
@@ -220,7 +216,6 @@ impl ToolIndex for ToolCatalogStore {
     }
 }
 
-/// The texts of tools, for those that wait for their vectors.
 struct ToolTexts(Arc<SqliteTools>);
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! A task in the background that is started by the first who asks for it, serves all who asked before it began, tries
-//! again by itself after failures with growing pauses, and ends with its owner.
+//! A background task that the first request starts. One pass serves all requests made before it began. After a failure
+//! it retries with growing pauses.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -18,40 +18,34 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// What a worker does over and over.
 #[async_trait]
 pub(crate) trait WorkerJob: Send + Sync + 'static {
-    /// Whether asking again does not shorten the pause after a failure.
+    /// True if new requests do not shorten the pause after a failure.
     const KEEPS_PAUSE: bool;
 
-    /// The pause after a failure, the first time and at most.
+    /// Returns the first and the longest pause after a failure.
     fn pauses(&self) -> (Duration, Duration);
 
-    /// Does everything that waits, as far as it goes.
+    /// Processes everything that waits, as far as possible.
     async fn pass(&self) -> Result<PassOutcome, Fault>;
 }
 
-/// What is left after a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PassOutcome {
-    /// Nothing.
     Complete,
-    /// Another host is at it.
+    /// Another host holds the lock.
     OtherHost,
-    /// Some, for this reason; to be tried again later.
+    /// Some work is left, for this reason. The worker retries it later.
     Incomplete(String),
 }
 
-/// The result of the last pass.
 #[derive(Debug, Clone, Default)]
 struct PassResult {
-    /// Requests up to this number have been served by it.
     number: u64,
     result: Option<Result<PassOutcome, Fault>>,
 }
 
 impl PassResult {
-    /// Why something was left behind.
     fn failure(&self) -> Option<&str> {
         match &self.result {
             Some(Err(fault)) => Some(&fault.message),
@@ -67,7 +61,6 @@ struct PassRequests {
     finished: watch::Sender<PassResult>,
 }
 
-/// The task and how it is asked.
 pub(crate) struct Worker<W> {
     work: Arc<W>,
     requests: Arc<PassRequests>,
@@ -75,19 +68,18 @@ pub(crate) struct Worker<W> {
 }
 
 impl<W: WorkerJob> Worker<W> {
-    /// Starts nothing yet.
+    /// Creates a worker without starting its task.
     pub(crate) fn new(work: W) -> Self {
         let finished = watch::Sender::new(PassResult::default());
         let requests = PassRequests { asked: AtomicU64::new(0), wake: Notify::new(), finished };
         Self { work: Arc::new(work), requests: Arc::new(requests), task: Mutex::default() }
     }
 
-    /// What it works on.
     pub(crate) fn job(&self) -> &W {
         &self.work
     }
 
-    /// Asks for a pass that begins from now on; gives the number of the request.
+    /// Requests a pass that begins after this call, and returns the number of the request.
     pub(crate) fn request_pass(&self) -> u64 {
         let number = self.requests.asked.fetch_add(1, Ordering::SeqCst) + 1;
         let mut task = lock(&self.task);
@@ -98,7 +90,7 @@ impl<W: WorkerJob> Worker<W> {
         number
     }
 
-    /// Asks for a pass and waits for its result; none where it takes longer than this.
+    /// Requests a pass and waits for its result. `None` if `limit` passes first.
     pub(crate) async fn wait(&self, limit: Duration) -> Option<Result<PassOutcome, Fault>> {
         let mut finished = self.requests.finished.subscribe();
         let number = self.request_pass();
@@ -106,14 +98,14 @@ impl<W: WorkerJob> Worker<W> {
         timeout(limit, finished.wait_for(served)).await.ok()?.ok()?.result.clone()
     }
 
-    /// Why the last pass left something behind, where it did.
+    /// Returns the reason that the last pass left work. `None` if it left none.
     pub(crate) fn failing(&self) -> Option<String> {
         self.requests.finished.borrow().failure().map(str::to_owned)
     }
 }
 
 impl<W> Worker<W> {
-    /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
+    /// Aborts the task. The next process that opens the store does the rest.
     pub(crate) fn stop(&self) {
         if let Some(task) = lock(&self.task).take() {
             task.abort();
@@ -127,8 +119,7 @@ impl<W> Drop for Worker<W> {
     }
 }
 
-/// Waits before something is tried for the second time and later because somebody else was faster: who was needs a
-/// moment, and two that wait the same moment would meet again.
+/// Waits before another attempt after a conflict. The random part keeps two writers from colliding again.
 pub(crate) async fn back_off(attempt: u64) {
     if attempt > 0 {
         let random = RandomState::new().build_hasher().finish();

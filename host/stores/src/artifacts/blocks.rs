@@ -1,5 +1,4 @@
-//! Texts in blocks: each is packed by itself and has its own digest, so that a page of a long text costs what the page
-//! costs, and is checked all the same.
+//! Texts in blocks that are compressed and verified separately, so that reading a page of a long text is cheap.
 
 use gatehouse_core::outcome::Fault;
 use memchr::memchr_iter;
@@ -7,28 +6,22 @@ use sha2::{Digest as _, Sha256};
 
 use super::engine::{BlockStart, PackedText, StoredText};
 
-/// Bytes of a block; one less than a character more where that is cut.
+/// Bytes in a block, before compression. A block that would split a character is up to 3 bytes longer.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// The level of zstd: what its authors chose. Higher ones take several times as long for a few per cent.
+/// Default level of zstd. Higher levels take several times as long and save a few percent.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextBlock {
     pub(crate) start: BlockStart,
-    /// Bytes when it is unpacked.
     pub(crate) size: i64,
-    /// SHA-256 of it.
     pub(crate) digest: Vec<u8>,
     pub(crate) packed: Vec<u8>,
 }
 
 impl PackedText {
-    /// Packs a text. Takes some milliseconds for each megabyte: for a thread that may block.
-    ///
-    /// # Errors
-    /// `internal` where the packer fails.
+    /// Compresses a text. Takes some milliseconds per megabyte.
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
         let mut whole = Sha256::new();
         let mut packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| zstd_fault(&error))?;
@@ -55,18 +48,16 @@ impl PackedText {
         })
     }
 
-    /// Bytes that it takes.
     pub(crate) fn packed_size(&self) -> i64 {
         self.blocks.iter().map(|block| block.packed.len() as i64).sum()
     }
 }
 
 fn zstd_fault(error: &std::io::Error) -> Fault {
-    Fault::internal(format!("a text could not be packed: {error}"))
+    Fault::internal(format!("cannot compress a text: {error}"))
 }
 
 impl TextBlock {
-    /// Its text, checked.
     pub(super) fn text(&self) -> Result<String, Fault> {
         let mut bytes = vec![0; self.length()?];
         self.unpack(&mut bytes)?;
@@ -76,7 +67,7 @@ impl TextBlock {
         String::from_utf8(bytes).map_err(|_| damaged_text())
     }
 
-    /// Bytes when it is unpacked; a damaged number must not become an allocation of that size.
+    /// Returns the uncompressed bytes. Rejects a damaged number before it becomes an allocation.
     fn length(&self) -> Result<usize, Fault> {
         usize::try_from(self.size).ok().filter(|size| *size <= BLOCK_BYTES + 3).ok_or_else(damaged_text)
     }
@@ -90,14 +81,14 @@ impl TextBlock {
 }
 
 impl StoredText {
-    /// The whole text, checked; all blocks must be there.
+    /// Decompresses and verifies the whole text. All blocks must be present.
     pub(super) fn full_text(&self) -> Result<String, Fault> {
         let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
         let size = lengths.iter().sum::<usize>();
         if i64::try_from(size) != Ok(self.size) {
             return Err(damaged_text());
         }
-        // Each block is unpacked into its place: no second copy.
+        // Decompress each block in place, without a second copy.
         let mut bytes = vec![0; size];
         let mut rest = &mut bytes[..];
         for (block, length) in self.blocks.iter().zip(lengths) {
@@ -111,7 +102,7 @@ impl StoredText {
         String::from_utf8(bytes).map_err(|_| damaged_text())
     }
 
-    /// Characters from one to before another, of the blocks that hold them.
+    /// Returns the characters `from..to` from the blocks that contain them.
     pub(super) fn characters(&self, from: i64, to: i64) -> Result<String, Fault> {
         let mut piece = String::new();
         for block in &self.blocks {
@@ -122,7 +113,7 @@ impl StoredText {
         Ok(piece)
     }
 
-    /// Lines from one to before another, of the blocks that hold them; without the end of the last one.
+    /// Returns the lines `from..to` from the blocks that contain them, without the final line end.
     pub(super) fn lines(&self, from: i64, to: i64) -> Result<String, Fault> {
         let mut piece = String::new();
         for block in &self.blocks {
@@ -145,7 +136,7 @@ impl StoredText {
     }
 }
 
-/// Where the character with this number begins, or the text ends; 0 for one before it.
+/// Returns the byte offset of a character, limited to the text.
 fn character(text: &str, number: i64) -> usize {
     match usize::try_from(number) {
         Err(_) => 0,
@@ -154,16 +145,15 @@ fn character(text: &str, number: i64) -> usize {
     }
 }
 
-/// Where the line feed with this number is, which counts from 1.
+/// Returns the byte offset of a line feed, counted from 1.
 fn feed(text: &str, number: i64) -> Option<usize> {
     let before = usize::try_from(number).ok()?.checked_sub(1)?;
     memchr_iter(b'\n', text.as_bytes()).nth(before)
 }
 
 fn damaged_text() -> Fault {
-    let fault =
-        Fault::unavailable("what is stored of this artifact is not what was kept: the disk damaged it");
-    Fault { retryable: false, ..fault.hint("Delete it, and call the tool again that it is the result of.") }
+    let fault = Fault::unavailable("stored artifact is corrupt: its content does not match its digest");
+    Fault { retryable: false, ..fault.hint("Delete it and call the tool that produced it again.") }
 }
 
 #[cfg(test)]
@@ -172,7 +162,6 @@ mod tests {
 
     use super::{super::engine::ArtifactSpan, *};
 
-    /// As an engine gives it back.
     fn stored(text: &str, span: ArtifactSpan) -> StoredText {
         let PackedText { digest, size, lines, characters, blocks } =
             PackedText::from_text(text).expect("packed");
@@ -181,7 +170,7 @@ mod tests {
         StoredText { digest, size, lines, characters, blocks }
     }
 
-    /// More than two blocks, with characters and line ends of every kind where they meet.
+    /// Returns over two blocks, with varied characters and line ends at their boundaries.
     fn long(turn: usize) -> String {
         let unit = "zeile ä🙂\r\n\nx\r";
         let mut text = "a".repeat(turn);

@@ -1,28 +1,23 @@
-//! The value at a JSON pointer (RFC 6901) as it stands in a text: no number is rewritten and no key changes its place.
-//!
-//! One pass, however deep the pointer and the text are. Where an object has a key twice the last one counts, as it does
-//! for nearly every reader of JSON.
+//! Finds the exact text of the value at a JSON pointer (RFC 6901), in one pass without recursion. Of duplicate keys,
+//! the last one counts.
 
 use std::{borrow::Cow, ops::Range};
 
 use gatehouse_core::{names, outcome::Fault};
 use serde::de::IgnoredAny;
 
-/// Keys that are shown where a pointer leads nowhere.
 const MAX_SHOWN_KEYS: usize = 20;
 
-/// Letters of a key, or of a pointer, that are shown.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// Where the value is.
-///
-/// # Errors
-/// `invalid-arguments` where the pointer is none, or the text no JSON; `not-found` where there is no such value.
+/// Returns the byte range of the value at a pointer.
 pub(super) fn find(text: &str, pointer: &str) -> Result<Range<usize>, Fault> {
     let tokens = tokens(pointer)?;
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        return Err(Fault::invalid(format!("It is not JSON, so no pointer leads into it: {error}."))
-            .hint("Read it by lines or characters."));
+        return Err(Fault::invalid(format!(
+            "cannot resolve a pointer, because the text is not JSON: {error}"
+        ))
+        .hint("Read it by lines or characters."));
     }
     let mut walk = JsonWalker {
         text,
@@ -38,25 +33,24 @@ pub(super) fn find(text: &str, pointer: &str) -> Result<Range<usize>, Fault> {
     found.ok_or_else(|| {
         let led: String = tokens[..reached].iter().map(|token| format!("/{}", escaped(token))).collect();
         let place = if reached == 0 {
-            "the whole".to_owned()
+            "the whole value".to_owned()
         } else {
             format!("'{}'", names::quoted(&led, MAX_SHOWN_CHARS))
         };
         let missing = names::quoted(pointer, MAX_SHOWN_CHARS);
-        Fault::not_found(format!("There is no '{missing}' in it: {place} is {end}."))
+        Fault::not_found(format!("'{missing}' not found: {place} is {end}"))
     })
 }
 
-/// The names and numbers that a pointer is made of.
+/// Splits a pointer into its unescaped tokens.
 fn tokens(pointer: &str) -> Result<Vec<String>, Fault> {
     if pointer.is_empty() {
         return Ok(Vec::new());
     }
     let Some(rest) = pointer.strip_prefix('/') else {
-        let message = format!("'{}' is no JSON pointer.", names::quoted(pointer, MAX_SHOWN_CHARS));
-        return Err(
-            Fault::invalid(message).hint("It begins with '/', for example '/items/3/name'; '' is the whole.")
-        );
+        let message = format!("invalid JSON pointer '{}'", names::quoted(pointer, MAX_SHOWN_CHARS));
+        return Err(Fault::invalid(message)
+            .hint("A pointer starts with '/', such as '/items/3/name'; '' is the whole value."));
     };
     Ok(rest.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
 }
@@ -65,26 +59,23 @@ fn escaped(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
 
-/// A way through a text that is known to be JSON.
 struct JsonWalker<'a> {
     text: &'a str,
     at: usize,
     tokens: &'a [String],
-    /// The containers on the way of the pointer that are not over yet.
+    /// Open containers on the path of the pointer.
     open: Vec<JsonContainer<'a>>,
     found: Option<Range<usize>>,
-    /// How many tokens lead to something.
+    /// Number of leading tokens that resolve.
     reached: usize,
-    /// What that is.
+    /// Description of the value that they resolve to.
     end: String,
 }
 
-/// An object or an array.
 struct JsonContainer<'a> {
     is_object: bool,
-    /// Members so far.
     members: usize,
-    /// Their first keys.
+    /// The first keys, up to [`MAX_SHOWN_KEYS`].
     keys: Vec<Cow<'a, str>>,
 }
 
@@ -116,7 +107,7 @@ impl<'a> JsonWalker<'a> {
         }
     }
 
-    /// A value that the pointer leads to or through; of those with the same key the last one counts.
+    /// Reads a value on the path of the pointer. Resets the result, because the last duplicate key counts.
     fn value(&mut self) {
         let begin = skip_space(self.text, &mut self.at);
         self.reached = self.open.len();
@@ -131,8 +122,8 @@ impl<'a> JsonWalker<'a> {
         } else {
             skip_value(self.text, &mut self.at);
             self.end = match first {
-                b'"' => "a text",
-                b't' | b'f' => "true or false",
+                b'"' => "a string",
+                b't' | b'f' => "a boolean",
                 b'n' => "null",
                 _ => "a number",
             }
@@ -142,7 +133,7 @@ impl<'a> JsonWalker<'a> {
 }
 
 impl<'a> JsonContainer<'a> {
-    /// Goes to the value of the next member; says whether it is the one that is wanted.
+    /// Advances to the value of the next member. Returns true if it matches the token.
     fn advance_to(&mut self, text: &'a str, at: &mut usize, token: &str) -> bool {
         self.members += 1;
         if !self.is_object {
@@ -152,7 +143,6 @@ impl<'a> JsonContainer<'a> {
         skip_value(text, at);
         let key = unquoted(&text[begin..*at]);
         skip_space(text, at);
-        // The colon.
         *at += 1;
         let wanted = key == token;
         if self.keys.len() < MAX_SHOWN_KEYS {
@@ -161,13 +151,12 @@ impl<'a> JsonContainer<'a> {
         wanted
     }
 
-    /// For people.
     fn describe(&self) -> String {
         if !self.is_object {
             return match self.members {
                 0 => "an empty array".into(),
-                1 => "an array with one value, number 0".into(),
-                members => format!("an array of {members} values, numbers 0 to {}", members - 1),
+                1 => "an array with one value, index 0".into(),
+                members => format!("an array of {members} values, indexes 0 to {}", members - 1),
             };
         }
         let keys: Vec<String> =
@@ -180,29 +169,26 @@ impl<'a> JsonContainer<'a> {
     }
 }
 
-/// Whether a token is a number as pointers have them: no sign, and no zero before it.
+/// Returns true for an RFC 6901 array index: digits only, without leading zeros.
 fn is_number(token: &str) -> bool {
     token.bytes().all(|byte| byte.is_ascii_digit()) && (token.len() == 1 || !token.starts_with('0'))
 }
 
-/// A key as it is meant.
 fn unquoted(key: &str) -> Cow<'_, str> {
     let plain = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     if plain.contains('\\') {
-        // A lone surrogate is no text; no pointer can name it.
+        // A lone surrogate is not valid text, so no pointer can name it.
         return serde_json::from_str::<String>(key).map_or(Cow::Borrowed(plain), Cow::Owned);
     }
     Cow::Borrowed(plain)
 }
 
-/// Goes past white space; gives where it ends.
 fn skip_space(text: &str, at: &mut usize) -> usize {
     let space = text.as_bytes()[*at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     *at += space.count();
     *at
 }
 
-/// Goes past a value.
 fn skip_value(text: &str, at: &mut usize) {
     let bytes = text.as_bytes();
     skip_space(text, at);
@@ -220,7 +206,7 @@ fn skip_value(text: &str, at: &mut usize) {
                 depth += 1;
                 *at += 1;
             }
-            // Where nothing is open, it ends the container that the value is in.
+            // At depth 0, this closes the container that holds the value.
             b'}' | b']' if depth == 0 => return,
             b'}' | b']' => {
                 depth -= 1;

@@ -1,4 +1,4 @@
-//! Parts of texts: the blocks that hold one are asked for, unpacked and cut.
+//! Reads parts of texts from the blocks that contain them.
 
 use gatehouse_core::{
     outcome::Fault,
@@ -12,7 +12,6 @@ use super::{
 };
 
 impl ArtifactStore {
-    /// A part of a text.
     pub(super) async fn part(
         &self,
         asker: &OwnerScope,
@@ -45,7 +44,6 @@ impl ArtifactStore {
         self.engine.read(asker, id, span).await?.ok_or_else(|| unknown_artifact(id))
     }
 
-    /// A part that is counted in units of the text.
     async fn window(
         &self,
         asker: &OwnerScope,
@@ -65,7 +63,6 @@ impl ArtifactStore {
     }
 }
 
-/// What a window counts in.
 #[derive(Debug, Clone, Copy)]
 enum WindowUnit {
     Characters,

@@ -1,5 +1,4 @@
-//! What is known of an artifact beside its text: how it begins, what becomes of it when its text is kept again or something
-//! about it changes, and what it is found by.
+//! The metadata of an artifact.
 
 use std::fmt::Write as _;
 
@@ -10,20 +9,16 @@ use gatehouse_core::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// Hexadecimal digits of the shortest ids, and of the longest, which are whole digests.
+/// Number of hexadecimal digits of the shortest id.
 const MIN_ID_DIGITS: usize = 12;
 const MAX_ID_DIGITS: usize = 64;
 
-/// Bytes of a summary.
 const MAX_SUMMARY: usize = 64 * 1024;
 
-/// Bytes of every other text that belongs to an artifact.
 const MAX_LABEL: usize = 512;
 
-/// Tags of one artifact.
 const MAX_TAGS: usize = 64;
 
-/// The row of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ArtifactRow {
     pub(crate) id: String,
@@ -32,29 +27,26 @@ pub(crate) struct ArtifactRow {
     pub(crate) source: Option<String>,
     pub(crate) preset: String,
     pub(crate) summary: Option<String>,
-    /// Sorted, each once.
+    /// Sorted and without duplicates.
     pub(crate) tags: Vec<String>,
-    /// When it was first kept, in milliseconds since 1970.
+    /// Time of the first `put`, in Unix milliseconds.
     pub(crate) created: i64,
-    /// When it is gone; none where it is pinned.
+    /// Expiry in Unix milliseconds. `None` if pinned.
     pub(crate) expires: Option<i64>,
-    /// For how long it is kept where it is not pinned, in milliseconds.
+    /// Milliseconds, unless the artifact is pinned.
     pub(crate) ttl: i64,
 }
 
 impl ArtifactRow {
-    /// The row of a text that is kept now for the first time, and for `ttl` milliseconds.
-    ///
-    /// # Errors
-    /// `invalid-arguments` where a text that belongs to it is too long, or a tag is none.
+    /// Creates the row of a new text. `ttl` is in milliseconds.
     pub(super) fn new(draft: ArtifactDraft, digest: &[u8], now: i64, ttl: i64) -> Result<Self, Fault> {
         let ArtifactDraft { mime_type, tool, source, preset, summary, tags, .. } = draft;
         let mut row = Self {
             id: Self::ids(digest).next().unwrap_or_default(),
             mime_type: label("media type", mime_type)?,
-            tool: tool.map(|tool| label("name of its tool", tool)).transpose()?,
-            source: source.map(|source| label("name of its source", source)).transpose()?,
-            preset: label("name of its preset", preset)?,
+            tool: tool.map(|tool| label("tool name", tool)).transpose()?,
+            source: source.map(|source| label("source name", source)).transpose()?,
+            preset: label("preset name", preset)?,
             summary: None,
             tags: Vec::new(),
             created: now,
@@ -66,7 +58,6 @@ impl ArtifactRow {
         Ok(row)
     }
 
-    /// The ids that an artifact with this digest may have, the one that is preferred first.
     pub(crate) fn ids(digest: &[u8]) -> impl Iterator<Item = String> + use<> {
         let digits = hexadecimal(digest);
         (MIN_ID_DIGITS..=MAX_ID_DIGITS)
@@ -74,10 +65,8 @@ impl ArtifactRow {
             .map(move |length| format!("{ID_PREFIX}{}", &digits[..length.min(digits.len())]))
     }
 
-    /// What becomes of it where its text is kept again, as `new`: its time begins anew.
-    ///
-    /// # Errors
-    /// `invalid-arguments` where it would have too many tags.
+    /// Renews the row after the same text is stored again. `None` fields of `new` keep their old values, and the time
+    /// to live starts over.
     pub(crate) fn renew(&mut self, new: &Self) -> Result<(), Fault> {
         let newer = |of: &mut Option<String>, new: &Option<String>| {
             if new.is_some() {
@@ -92,10 +81,7 @@ impl ArtifactRow {
         self.tag(new.tags.clone())
     }
 
-    /// Makes changes.
-    ///
-    /// # Errors
-    /// `invalid-arguments` where the summary is too long, or a tag is none or too many.
+    /// Applies changes.
     pub(super) fn change(&mut self, changes: ArtifactChanges, now: i64) -> Result<(), Fault> {
         self.set_summary(changes.summary)?;
         match changes.pinned {
@@ -116,7 +102,7 @@ impl ArtifactRow {
         for tag in tags {
             let tag = label("tag", tag.trim().to_owned())?;
             if tag.is_empty() || tag.chars().any(char::is_control) {
-                return Err(Fault::invalid("A tag is empty, or holds control characters."));
+                return Err(Fault::invalid("artifact tag is empty or contains control characters"));
             }
             self.tags.push(tag);
         }
@@ -124,14 +110,14 @@ impl ArtifactRow {
         self.tags.dedup();
         if self.tags.len() > MAX_TAGS {
             return Err(Fault::invalid(format!(
-                "The artifact would have {} tags; {MAX_TAGS} is the most.",
+                "artifact has {} tags; the limit is {MAX_TAGS}",
                 self.tags.len()
             )));
         }
         Ok(())
     }
 
-    /// What a list of artifacts is narrowed by, in lower case.
+    /// Returns the lowercase text that the filter of a list compares.
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
         for part in [&self.tool, &self.source, &self.summary].into_iter().flatten().chain(&self.tags) {
@@ -141,24 +127,23 @@ impl ArtifactRow {
         words
     }
 
-    /// What names it, for the index of words: it counts more than the summary.
+    /// Returns the text that the word index weights more than the summary.
     pub(crate) fn heading(&self) -> String {
         let names = [&self.tool, &self.source].into_iter().flatten();
         names.chain(&self.tags).map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    /// What is embedded of it; none where it has no summary.
+    /// Returns the text to embed. `None` if there is no summary.
     pub(crate) fn text_to_embed(&self) -> Option<String> {
         let summary = self.summary.as_deref()?;
         Some(embedded_text(self.tool.as_deref().unwrap_or_default(), summary, &self.tags, ""))
     }
 
-    /// Which text that is, as a name of 32 characters.
+    /// Returns 32 hexadecimal digits that identify the text to embed.
     pub(crate) fn version_to_embed(&self) -> Option<String> {
         Some(hexadecimal(&Sha256::digest(self.text_to_embed()?)[..16]))
     }
 
-    /// As callers see it. `size` and `lines` are those of its text.
     pub(crate) fn artifact(self, size: i64, lines: i64) -> Artifact {
         let number = |value: i64| u64::try_from(value).unwrap_or(0);
         Artifact {
@@ -183,17 +168,15 @@ fn label(what: &str, text: String) -> Result<String, Fault> {
 
 fn bounded(what: &str, text: String, bytes: usize) -> Result<String, Fault> {
     if text.len() > bytes {
-        let message = format!("The {what} of an artifact has {} bytes; {bytes} is the most.", text.len());
+        let message = format!("artifact {what} is {} bytes; the limit is {bytes}", text.len());
         return Err(Fault::invalid(message));
     }
-    // PostgreSQL has no NUL in texts, and engines are to keep the same.
+    // PostgreSQL text cannot contain NUL, and all engines must store the same text.
     Ok(if text.contains('\0') { text.replace('\0', "\u{1A}") } else { text })
 }
 
-/// Bytes as digits.
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a text cannot fail.
         let _ = write!(digits, "{byte:02x}");
         digits
     })
@@ -259,7 +242,7 @@ mod tests {
         let long = ArtifactDraft { summary: Some("x".repeat(MAX_SUMMARY + 1)), ..ArtifactDraft::default() };
         assert_eq!(
             row(long).expect_err("too long").message,
-            "The summary of an artifact has 65537 bytes; 65536 is the most."
+            "artifact summary is 65537 bytes; the limit is 65536"
         );
     }
 }

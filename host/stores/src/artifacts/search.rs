@@ -1,5 +1,4 @@
-//! Finding artifacts by what their summaries say, whatever engine holds them: the question becomes a vector where there is a
-//! model, the engine brings candidates, and here they are put in order and judged.
+//! Artifact search: embeds the question, gets candidates from the engine, and ranks them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,11 +18,11 @@ use crate::{
     engine::QueryVector,
 };
 
-/// Bytes of a question that count: what follows adds nothing that a search could use.
+/// Longer questions are cut.
 const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 impl ArtifactStore {
-    /// Those whose summaries answer best. Where meaning has no part in it, words alone answer, and the log says why.
+    /// Returns the best artifacts. If vectors are unavailable, searches by words only and logs the reason.
     pub(super) async fn find(
         &self,
         asker: OwnerScope,
@@ -40,12 +39,12 @@ impl ArtifactStore {
         let question = Arc::new(ArtifactQuestion { asker, query, vector, near: Vec::new(), limit, pool });
         let found = self.engine.candidates(&question).await?;
         if let Some(why) = found.words_alone {
-            tracing::warn!("artifacts were found by words alone: {why}");
+            tracing::warn!("searched artifacts by words only: {why}");
         }
         if found.without_vector > 0
             && let Some(embedding) = &self.embedding
         {
-            // Another process may have stored them.
+            // Another process may have stored these artifacts.
             embedding.wake();
         }
         let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
@@ -65,7 +64,6 @@ impl ArtifactStore {
     }
 }
 
-/// The texts of summaries, for those that wait for their vectors.
 pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
 
 #[async_trait]

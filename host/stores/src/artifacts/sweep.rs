@@ -1,4 +1,4 @@
-//! The task that takes what is past its time from the disk. It ends when its handle is dropped.
+//! A task that deletes expired artifacts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,12 +6,10 @@ use tokio::{task::JoinHandle, time::sleep};
 
 use super::ArtifactStore;
 
-/// The task; it ends with this.
 pub struct Sweeper(JoinHandle<()>);
 
 impl ArtifactStore {
-    /// Sweeps now and again after each pause, until the handle is dropped. Has to be called inside a Tokio runtime. What
-    /// fails is logged, and tried again.
+    /// Deletes expired artifacts now and after each `pause`. Must be called inside a Tokio runtime.
     #[must_use = "the task ends when its handle is dropped"]
     pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
         let store = Arc::clone(self);
@@ -20,9 +18,9 @@ impl ArtifactStore {
                 match store.sweep().await {
                     Ok(0) => {}
                     Ok(swept) => {
-                        tracing::debug!(swept, "artifacts that were past their time are gone from disk")
+                        tracing::debug!(swept, "deleted expired artifacts")
                     }
-                    Err(fault) => tracing::warn!("artifacts could not be swept: {}", fault.message),
+                    Err(fault) => tracing::warn!("cannot delete expired artifacts: {}", fault.message),
                 }
                 sleep(pause).await;
             }

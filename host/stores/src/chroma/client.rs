@@ -1,5 +1,5 @@
-//! The few requests of its REST interface, version 2, that vectors need. Every request has a time and every answer a size. A
-//! server that cannot be reached is left alone for a while, and asked again by itself.
+//! Client for ChromaDB's REST API v2, with limits on time and response size. After a failure, a circuit breaker skips
+//! requests for a while.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,31 +11,25 @@ use serde_json::{Value, json};
 
 use super::ChromaConfig;
 
-/// The collection.
 const COLLECTION: &str = "mcp_artifacts";
 
-/// Where collections are.
 const COLLECTIONS_PATH: &str = "api/v2/tenants/default_tenant/databases/default_database/collections";
 
-/// Largest answer that is read, in bytes: some 200,000 ids.
+/// Enough for about 200,000 ids.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// Letters of a cause in a message.
 const MAX_CAUSE_CHARS: usize = 300;
 
-/// What to do when it cannot be reached.
-const HINT: &str = "Start ChromaDB, or correct MCP_GATEWAY_CHROMA_URL; it is tried again by itself.";
+const HINT: &str = "Start ChromaDB, or correct MCP_GATEWAY_CHROMA_URL. Gatehouse retries automatically.";
 
-/// ChromaDB.
 pub(super) struct ChromaClient {
     config: ChromaConfig,
     clients: HttpClients,
     breaker: CircuitBreaker<String>,
-    /// The id of the collection, once it is known. Another one means that what was stored is gone.
+    /// Id of the collection. Cleared if the server no longer knows it, because its vectors are then lost.
     collection: Mutex<Option<String>>,
 }
 
-/// An entry that is near to a question.
 pub(super) struct VectorMatch {
     pub(super) id: String,
     pub(super) version: String,
@@ -52,7 +46,7 @@ impl ChromaClient {
         Self { config, clients, breaker, collection: Mutex::default() }
     }
 
-    /// The id of the collection, which is made where it is not there.
+    /// Returns the id of the collection, creating it if needed.
     pub(super) async fn collection(&self) -> Result<String, Fault> {
         let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
@@ -64,15 +58,13 @@ impl ChromaClient {
             "configuration": {"hnsw": {"space": "cosine"}},
         });
         let answer = self.send_ok("", &body).await?;
-        let id = answer["id"]
-            .as_str()
-            .ok_or_else(|| self.malformed_answer("has no id of the collection"))?
-            .to_owned();
+        let id =
+            answer["id"].as_str().ok_or_else(|| self.malformed_answer("has no collection id"))?.to_owned();
         *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
         Ok(id)
     }
 
-    /// Stores vectors with what they are filtered by, in the place of those with the same ids.
+    /// Stores vectors and their metadata, replacing those with the same ids.
     pub(super) async fn upsert(
         &self,
         ids: &[String],
@@ -84,7 +76,6 @@ impl ChromaClient {
         self.send_ok(&format!("/{collection}/upsert"), &body).await.map(|_| ())
     }
 
-    /// Those that a filter lets pass and are nearest to a vector.
     pub(super) async fn nearest(
         &self,
         vector: &[f32],
@@ -103,7 +94,7 @@ impl ChromaClient {
         let (Some(ids), Some(distances), Some(about)) =
             (column("ids"), column("distances"), column("metadatas"))
         else {
-            return Err(self.malformed_answer("is no list of what is near"));
+            return Err(self.malformed_answer("is not a list of results"));
         };
         let neighbour = |((id, distance), about): ((&Value, &Value), &Value)| {
             let (id, version) = (id.as_str()?.to_owned(), about["version"].as_str()?.to_owned());
@@ -112,22 +103,19 @@ impl ChromaClient {
         Ok(ids.iter().zip(distances).zip(about).filter_map(neighbour).collect())
     }
 
-    /// The ids of all that a filter lets pass.
     pub(super) async fn ids(&self, filter: &Value) -> Result<Vec<String>, Fault> {
         let collection = self.collection().await?;
         let body = json!({"where": filter, "include": []});
         let answer = self.send_ok(&format!("/{collection}/get"), &body).await?;
-        let ids = answer["ids"].as_array().ok_or_else(|| self.malformed_answer("is no list of ids"))?;
+        let ids = answer["ids"].as_array().ok_or_else(|| self.malformed_answer("is not a list of ids"))?;
         Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
     }
 
-    /// Removes those with these ids.
     pub(super) async fn delete(&self, ids: &[String]) -> Result<(), Fault> {
         let collection = self.collection().await?;
         self.send_ok(&format!("/{collection}/delete"), &json!({"ids": ids})).await.map(|_| ())
     }
 
-    /// One request that has to succeed.
     async fn send_ok(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         self.breaker.check().map_err(|(cause, wait)| {
             self.unavailable(&format!("{cause}; next try in {} s", wait.as_secs_f64().ceil()))
@@ -136,7 +124,7 @@ impl ChromaClient {
         let (status, bytes) = match tokio::time::timeout(limit, self.answer(path, body)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(cause)) => return Err(self.failed(cause)),
-            Err(_) => return Err(self.failed(format!("no answer within {limit:?}"))),
+            Err(_) => return Err(self.failed(format!("no response within {limit:?}"))),
         };
         self.breaker.record_success();
         let answer: Value = match serde_json::from_slice(&bytes) {
@@ -148,15 +136,15 @@ impl ChromaClient {
             return Ok(answer);
         }
         if status == StatusCode::NOT_FOUND {
-            // Somebody removed the collection, or all of it: the next request makes it anew.
+            // The collection or the database was removed, so the next request creates it again.
             *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
         let said = answer["message"].as_str().or_else(|| answer.as_str()).unwrap_or("no reason given");
-        let fault = self.unavailable(&format!("it answered {status}: {said}"));
+        let fault = self.unavailable(&format!("responded with {status}: {said}"));
         Err(if said.contains("dimension") {
             let hint = format!(
-                "The collection '{COLLECTION}' is of another embedding model: configure that one, or remove the collection \
-                 and it is made anew."
+                "Collection '{COLLECTION}' belongs to another embedding model. Configure that model, or remove the \
+                collection to have it rebuilt."
             );
             Fault { retryable: false, ..fault.hint(hint) }
         } else {
@@ -173,7 +161,7 @@ impl ChromaClient {
         let status = response.status();
         let bytes = read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
-                format!("its answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20)
+                format!("response is larger than {} MiB", MAX_ANSWER_BYTES >> 20)
             }
             BodyError::Broken(error, _) => plain_cause(&error),
         })?;
@@ -187,7 +175,7 @@ impl ChromaClient {
     }
 
     fn malformed_answer(&self, what: &str) -> Fault {
-        self.unavailable(&format!("its answer {what}; this may be no ChromaDB"))
+        self.unavailable(&format!("response {what}; this may not be ChromaDB"))
     }
 
     fn unavailable(&self, cause: &str) -> Fault {

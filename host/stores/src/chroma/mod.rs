@@ -1,5 +1,5 @@
-//! Vectors of artifacts in ChromaDB: one collection, made on first use, which hosts and stores share. Everything else of an
-//! artifact stays where it is, and everything here can be made again.
+//! Vectors of artifacts in one ChromaDB collection, which hosts and stores share. All other data stays in the artifact
+//! engine, and the vectors can be recomputed.
 
 mod client;
 mod vectors;
@@ -11,26 +11,22 @@ use url::Url;
 
 pub(crate) use self::vectors::ArtifactsInChroma;
 
-/// How to reach ChromaDB.
 #[derive(Debug, Clone)]
 pub struct ChromaConfig {
-    /// With a path that ends in `/`.
+    /// The path ends with `/`.
     base: Url,
-    /// For one request, its answer included. Words answer a search that would wait longer.
+    /// Timeout of a request and its response. A search that takes longer uses words only.
     pub request: Duration,
-    /// The first pause after a failure to reach it, and the longest one; each is twice as long as the one before.
+    /// First and longest pause after a connection failure. Each pause is twice as long as the previous one.
     pub pauses: (Duration, Duration),
 }
 
 impl ChromaConfig {
-    /// Reads an address, `http://localhost:8000` for example; a path is kept.
-    ///
-    /// # Errors
-    /// `invalid-arguments`, naming the variable and what is wrong with it.
+    /// Parses a URL such as `http://localhost:8000`, optionally with a path.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let hint = "Write MCP_GATEWAY_CHROMA_URL as http://host:port.";
+        let hint = "Set MCP_GATEWAY_CHROMA_URL to http://host:port.";
         let refused = |why: &str| {
-            // The value is shown only where it holds no credentials.
+            // Do not show credentials.
             let shown = if text.contains('@') { String::new() } else { format!(" '{}'", quoted(text, 80)) };
             Fault::invalid(format!("MCP_GATEWAY_CHROMA_URL{shown} cannot be used: {why}")).hint(hint)
         };

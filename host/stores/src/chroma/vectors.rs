@@ -1,8 +1,8 @@
-//! An engine of artifacts that keeps everything but vectors, with ChromaDB beside it.
+//! An artifact engine that stores vectors in ChromaDB and everything else in another engine.
 //!
-//! What is stored there is noted in the engine as a vector of a model of its own, without its numbers: so the engine tells
-//! what waits, and a collection that was lost is made again, since its id is part of that model's name. What ChromaDB finds is
-//! looked up in the engine, with owner, time and version: what is gone or changed is not found, whatever is still there.
+//! The other engine records stored vectors, without the numbers, under a model name that contains the id of the
+//! collection. It therefore knows which items wait, and recomputes the vectors of a lost collection. It also checks
+//! owner, expiry and version of search results, so outdated vectors in ChromaDB do not matter.
 
 use std::sync::{
     Arc,
@@ -25,25 +25,21 @@ use crate::{
     embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
 };
 
-/// Ids that are compared, and removed, together.
 const ID_BATCH: usize = 500;
 
-/// The vectors.
 struct ChromaVectors {
     chroma: ChromaClient,
     engine: Arc<dyn ArtifactEngine>,
 }
 
-/// The engine.
 pub(crate) struct ArtifactsInChroma {
     engine: Arc<dyn ArtifactEngine>,
     vectors: Arc<ChromaVectors>,
-    /// Whether there may be vectors of what is gone.
+    /// True if ChromaDB may have vectors of deleted artifacts.
     outdated: AtomicBool,
 }
 
 impl ArtifactsInChroma {
-    /// Reaches nothing yet.
     pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
         let vectors = ChromaVectors { chroma: ChromaClient::new(config), engine: Arc::clone(&engine) };
         Self { engine, vectors: Arc::new(vectors), outdated: AtomicBool::new(true) }
@@ -51,7 +47,7 @@ impl ArtifactsInChroma {
 }
 
 impl ChromaVectors {
-    /// The model under whose name the engine notes what is stored.
+    /// Returns the model name under which the engine records stored vectors.
     async fn engine_model(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
         let collection = self.chroma.collection().await?;
         Ok(VectorModel { name: format!("{} in ChromaDB {collection}", model.name), dimension: None })
@@ -72,7 +68,6 @@ impl ChromaVectors {
         Ok(Some(near.into_iter().filter_map(item).collect()))
     }
 
-    /// Removes the vectors of what the engine does not have any more.
     async fn remove_stale_vectors(&self) -> Result<(), Fault> {
         let store = self.engine.identity().await?;
         let ids = self.chroma.ids(&json!({"store": {"$eq": store}})).await?;
@@ -90,7 +85,7 @@ impl ChromaVectors {
     }
 }
 
-/// The key of an item, of the id that it has there: that is the store's name, the key, and the model after a slash.
+/// Returns the item key in a ChromaDB id, which is `{store}{key}/{model}`.
 fn key_of<'a>(id: &'a str, store: &str) -> Option<&'a str> {
     let rest = id.strip_prefix(store)?;
     let number = rest.get(1..)?.find('/')? + 2;
@@ -114,7 +109,7 @@ impl VectorStore for ChromaVectors {
         let (noted, store) = (self.engine_model(model).await?, self.engine.identity().await?);
         let (mut ids, mut values, mut about): (Vec<String>, Vec<&Vec<f32>>, Vec<Value>) = Default::default();
         for new in &vectors {
-            // What the model has nothing to say about is noted, and not stored.
+            // The model returned no vector, so only record the item.
             let Some(value) = &new.vector else { continue };
             let key = &new.item.key;
             let owner = key.rfind('/').map_or("", |end| &key[..=end]);
@@ -172,7 +167,7 @@ impl ArtifactEngine for ArtifactsInChroma {
         };
         let mut found = self.engine.candidates(&Arc::new(question)).await?;
         if failed.is_some() {
-            // It may have lost what it had.
+            // ChromaDB may have lost its vectors.
             found.without_vector = 1;
             found.words_alone = failed;
         }
@@ -195,12 +190,12 @@ impl ArtifactEngine for ArtifactsInChroma {
             self.outdated.store(true, Ordering::Relaxed);
             return Ok(swept);
         }
-        // Where nothing was ever stored, nothing is reached or made.
+        // Do not connect if nothing was ever stored.
         if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
             self.outdated.store(false, Ordering::Relaxed);
             if let Err(fault) = self.vectors.remove_stale_vectors().await {
                 self.outdated.store(true, Ordering::Relaxed);
-                tracing::warn!("vectors of artifacts that are gone stay for now: {}", fault.message);
+                tracing::warn!("cannot remove the vectors of deleted artifacts yet: {}", fault.message);
             }
         }
         Ok(0)

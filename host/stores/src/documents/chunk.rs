@@ -1,4 +1,4 @@
-//! What is embedded and shown of a document, the same on every engine.
+//! Texts to embed and to rate, the same for every engine.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use sha2::{Digest as _, Sha256};
 use super::engine::{CHUNKS, DocumentEngine};
 use crate::embedding::{TextSource, VectorItem};
 
-/// Letters of the headings of a document, and of its beginning, that are kept to judge it by.
+/// Characters of the headings, and of the beginning, that are stored to rate a document.
 const MAX_ABSTRACT_CHARS: usize = 2_000;
 
-/// Letters of a heading that are embedded: hostile ones are longer than the text below them.
+/// Hostile headings can be longer than the text below them.
 const MAX_HEADING_CHARS: usize = 300;
 
-/// The number of the recipe: what is embedded of a chunk in another way has another version.
+/// Version of the embedded text. Increase it when [`text_to_embed`] changes.
 const EMBED_TEXT_VERSION: u8 = 1;
 
-/// The text that stands for a chunk: the headings that lead to it, and its text.
+/// Returns the text to embed for a chunk: its heading path and its text.
 pub(crate) fn text_to_embed(heading: &str, text: &str) -> String {
     match first_chars(heading, MAX_HEADING_CHARS) {
         "" => text.to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn text_to_embed(heading: &str, text: &str) -> String {
     }
 }
 
-/// Which text a chunk has, as a name of 32 characters: others have others.
+/// Returns 32 hexadecimal digits that identify the embedded text.
 pub(crate) fn version(heading: &str, text: &str) -> String {
     let mut hash = Sha256::new();
     hash.update([EMBED_TEXT_VERSION]);
@@ -36,7 +36,6 @@ pub(crate) fn version(heading: &str, text: &str) -> String {
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The headings of a document and how it begins.
 pub(crate) fn abstract_of(file: &NewFile) -> String {
     let headings = file.headings.join("\n");
     format!("{}\n{}", first_chars(&headings, MAX_ABSTRACT_CHARS), first_chars(&file.text, MAX_ABSTRACT_CHARS))
@@ -46,7 +45,6 @@ fn first_chars(text: &str, letters: usize) -> &str {
     text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The texts of chunks, for those that wait for their vectors.
 pub(super) struct ChunkTexts(pub(super) Arc<dyn DocumentEngine>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Lines of a document. A line ends after its line feed, which belongs to it.
+//! Lines of a document. A line includes its line feed.
 
 use gatehouse_core::{
     outcome::Fault,
@@ -7,7 +7,7 @@ use gatehouse_core::{
 
 use super::engine::StoredFile;
 
-/// These lines of a file, or all of them; those beyond its end are left out.
+/// Returns the requested lines, or the whole file. Ignores lines past the end.
 pub(super) fn document(
     repository: String,
     file: StoredFile,
@@ -19,14 +19,14 @@ pub(super) fn document(
         None => (LineRange { first: total.min(1), last: total }, text),
         Some(LineRange { first, last }) if first == 0 || last < first => {
             let message = format!(
-                "lines {first} to {last} are no range: lines count from 1, and the last is not before the first"
+                "invalid line range {first}-{last}: lines start at 1, and the last must not be before the first"
             );
             return Err(Fault::invalid(message));
         }
         Some(LineRange { first, .. }) if first > total => {
             let number = if total == 1 { "1 line".to_owned() } else { format!("{total} lines") };
-            let message = format!("'{path}' has {number}, so none from line {first} on");
-            return Err(Fault::invalid(message).hint("Ask for lines that it has, or for all of it."));
+            let message = format!("'{path}' has {number}; line {first} is past the end");
+            return Err(Fault::invalid(message).hint("Request lines that exist, or the whole document."));
         }
         Some(LineRange { first, last }) => {
             let lines = LineRange { first, last: last.min(total) };
@@ -36,12 +36,12 @@ pub(super) fn document(
     Ok(Document { repository, path, text, lines, total_lines: total, total_tokens: tokens, made_from })
 }
 
-/// How many lines a text has: none where it is empty, and what follows the last line feed is one too.
+/// Counts lines: an empty text has 0 lines, and text after the last line feed is a line.
 fn count(text: &str) -> u32 {
     u32::try_from(text.split_inclusive('\n').count()).unwrap_or(u32::MAX)
 }
 
-/// Lines of a text that it has.
+/// Returns the lines of a range that starts inside the text.
 pub(super) fn cut(text: &str, LineRange { first, last }: LineRange) -> &str {
     let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let skipped = first as usize - 1;
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_range_that_is_none_is_refused_and_the_number_of_lines_named() {
-        assert_eq!(read("a\nb\n", 3, 4), Err("'a.md' has 2 lines, so none from line 3 on".into()));
-        assert_eq!(read("a", 2, 2), Err("'a.md' has 1 line, so none from line 2 on".into()));
+        assert_eq!(read("a\nb\n", 3, 4), Err("'a.md' has 2 lines; line 3 is past the end".into()));
+        assert_eq!(read("a", 2, 2), Err("'a.md' has 1 line; line 2 is past the end".into()));
         assert!(read("a", 0, 1).is_err() && read("a\nb", 2, 1).is_err() && read("", 1, 1).is_err());
     }
 

@@ -1,31 +1,29 @@
-//! What a caller may have meant by a path that no document has.
+//! Suggestions for a path that does not exist.
 
 use std::cmp::Reverse;
 
 use gatehouse_core::{outcome::Fault, ports::documents::FileHead};
 
-/// Paths that are offered.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Paths whose spelling is compared letter by letter: those that share the most pairs of letters.
+/// Number of paths whose spelling is compared in full, chosen by shared byte pairs.
 const MAX_COMPARED_PATHS: usize = 200;
 
-/// Letters that are compared: it costs the product of both lengths.
+/// Comparing takes time proportional to the product of both lengths.
 const MAX_COMPARED_CHARS: usize = 120;
 
-/// What is said where a repository has no such path.
 pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
     let shown: String = asked.chars().take(300).collect();
-    let missing = format!("Repository '{repository}' has no document '{shown}'.");
+    let missing = format!("document '{shown}' not found in repository '{repository}'");
     let near = tokio::task::spawn_blocking(move || nearest(&shown, &heads).join(", ")).await;
     match near.unwrap_or_default() {
         near if near.is_empty() => Fault::not_found(missing),
-        near => Fault::not_found(format!("{missing} Nearest: {near}.")),
+        near => Fault::not_found(format!("{missing}; nearest: {near}")),
     }
 }
 
-/// The paths that come nearest, nearest first: those with the same file name, then those whose file name begins or ends
-/// with the one asked for, then by similarity of file name and path.
+/// Returns the nearest paths, nearest first: the same file name, then a file name that starts or ends with the
+/// requested one, then similar spelling.
 fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
     let asked = FoldedPath::from_path(asked);
     let mut rough: Vec<(u8, Reverse<u32>, usize)> = heads
@@ -49,12 +47,11 @@ fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
     ranked.into_iter().take(MAX_SUGGESTIONS).map(|(_, _, path)| path.clone()).collect()
 }
 
-/// A path in lower case, cut at its end: the file's name says the most.
+/// A lowercase path. Long paths keep their end, because the file name matters most.
 struct FoldedPath {
     path: String,
-    /// Where the file's name begins.
     name: usize,
-    /// Which pairs of neighbouring bytes the file's name holds, folded onto 64 bits.
+    /// Set of adjacent byte pairs in the file name, hashed to 64 bits.
     pairs: u64,
 }
 
@@ -95,13 +92,13 @@ impl FoldedPath {
         }
     }
 
-    /// How many pairs of letters both names hold, less those that only one does; never below 0.
+    /// Returns the score of pairs in both names minus pairs in only one, at least 0.
     fn shared_pairs(&self, asked: &Self) -> u32 {
         let both = (self.pairs & asked.pairs).count_ones() * 2;
         both.saturating_sub((self.pairs ^ asked.pairs).count_ones())
     }
 
-    /// In millionths: floats have no order to sort by.
+    /// Returns the similarity in millionths, because floats are not `Ord`.
     fn similarity(&self, asked: &Self) -> u64 {
         let names = strsim::jaro_winkler(self.name(), asked.name());
         let paths = strsim::jaro(&self.path, &asked.path);

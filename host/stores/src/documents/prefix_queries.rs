@@ -1,27 +1,26 @@
-//! Words of a question as beginnings of longer words, for a question whose whole words no document has.
+//! Prefix queries, for questions whose whole words no document contains.
 //!
-//! The indexes hold English stems, and stem what they are asked for. A beginning can be longer than the stem of its word
-//! ("configurat" and "configuration"), and its own stem can differ from it ("encry" becomes "encri"). So one beginning is
-//! asked for in several forms.
+//! The indexes stem words and queries. A prefix can be longer than the stem of its word (`configurat` and
+//! `configuration`), and its own stem can differ from it (`encry` becomes `encri`), so one prefix needs several query
+//! forms.
 
 use gatehouse_core::search::SearchQuery;
 
-/// Shorter beginnings are in too many words.
+/// Shorter prefixes match too many words.
 const MIN_LETTERS: usize = 3;
 
-/// Endings that complete a beginning which is longer than the stem.
+/// Endings that complete a prefix longer than the stem.
 const ENDINGS: [&str; 8] = ["e", "ed", "es", "ing", "ion", "er", "s", "ss"];
 
-/// The forms in which an index is asked for one beginning; any of them answers.
+/// Query forms of one prefix. A document matches if any form matches.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PrefixQuery {
-    /// What a stem begins with.
     pub(crate) prefix: String,
-    /// Whole words.
+    /// Whole words, which the index stems.
     pub(crate) words: Vec<String>,
 }
 
-/// The words of a question as beginnings, in lower case; letters and digits alone.
+/// Returns the prefix queries of a question, in lowercase letters and digits.
 pub(crate) fn prefix_queries(query: &SearchQuery) -> Vec<PrefixQuery> {
     query.words.iter().chain(&query.joined).filter_map(|word| prefix_query(word)).collect()
 }

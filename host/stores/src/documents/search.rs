@@ -1,5 +1,4 @@
-//! Finding documents, whatever engine holds them: the question becomes a vector where meaning is asked for, the engine
-//! brings candidates, and here they are put in order, judged and turned into hits.
+//! Document search: embeds the question, gets candidates from the engine, and ranks them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,24 +19,21 @@ use super::{
 };
 use crate::{embedding::words_only_note, engine::QueryVector};
 
-/// The most documents that one search gives.
 const MAX_RESULTS: usize = 1_000;
 
-/// Hits of which the text is looked at, to say where the answer stands and how well it fits; the others are judged by
-/// their beginnings.
+/// Number of hits whose text is read, to locate the answer and rate the hit.
 const MAX_JUDGED_HITS: usize = 10;
 
-/// Tokens that those hits have together at most.
+/// Maximum total tokens of these texts.
 const MAX_READ_TOKENS: u32 = 500_000;
 
-/// Minimum score of a hit: the weakest one would be shown with the score 0.00.
+/// Minimum score of a hit. Lower ones would be shown as 0.00.
 const MIN_SCORE: f64 = 0.01;
 
-/// Bytes of a question that count: what follows adds nothing that a search could use.
+/// Longer questions are cut.
 const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 impl DocumentLibrary {
-    /// Searches the repository of this exact name.
     pub(super) async fn find(
         &self,
         repository: String,
@@ -79,7 +75,7 @@ impl DocumentLibrary {
         if found.without_vector > 0
             && let Some(embedding) = &self.embedding
         {
-            // Another process may have stored them.
+            // Another process may have stored these documents.
             embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
@@ -121,7 +117,7 @@ impl DocumentLibrary {
         Ok(DocumentSearchResult { hits, unmatched_terms: found.unmatched_terms, note })
     }
 
-    /// The place of a document where the words of the question stand closest together.
+    /// Returns the passage in which the words of the question are closest together.
     async fn passage(
         &self,
         repository: &str,
@@ -140,7 +136,7 @@ impl DocumentLibrary {
         Ok(read.await.unwrap_or_default())
     }
 
-    /// The question as a vector that the stored ones can be compared with; where there is none, what to say of it.
+    /// Embeds the question. Without a vector that fits the stored ones, returns notes with the reason.
     async fn vector(&self, text: &str) -> Result<(Option<QueryVector>, Vec<String>), Fault> {
         let Some(embedding) = &self.embedding else {
             return Ok((None, vec![words_only_note("no embedding model is configured")]));
@@ -157,7 +153,7 @@ impl DocumentLibrary {
 }
 
 impl DocumentQuestion {
-    /// The same question, for words that begin with its words. `None` if they are too short for that.
+    /// Returns the same question as prefix queries. `None` if all its words are too short.
     fn by_prefixes(&self) -> Option<Arc<Self>> {
         let beginnings = prefix_queries(&self.query);
         if beginnings.is_empty() {
@@ -169,38 +165,35 @@ impl DocumentQuestion {
 }
 
 impl DocumentCandidates {
-    /// True if a word of the question is in a document.
     fn answers_by_words(&self) -> bool {
         self.candidates.iter().any(|found| found.scored.bm25 > 0.0)
     }
 }
 
-/// Note of a search whose hits have longer words than the question.
+/// Returns the note about hits that contain longer words than the question.
 fn prefix_note(words: &[String]) -> String {
     format!(
-        "No document has the whole word {}; these have words that begin like it.",
+        "No document contains the whole word {}; these contain words that start with it.",
         words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" or ")
     )
 }
 
-/// What a search says where documents have no vectors yet.
 fn waiting_note(documents: usize) -> String {
     match documents {
-        1 => "1 document has chunks without vectors yet and is found by its words alone as far as these go."
-            .to_owned(),
+        1 => "1 document has chunks without vectors yet, which are searched by words only.".to_owned(),
         _ => format!(
-            "{documents} documents have chunks without vectors yet and are found by their words alone as far as these go."
+            "{documents} documents have chunks without vectors yet, which are searched by words only."
         ),
     }
 }
 
-/// What a search says where the model's vectors cannot be compared with the stored ones.
+/// Returns the note about a model that does not fit the stored vectors.
 fn other_dimension(stored: &FixedVectors, model: &str, dimension: usize) -> String {
     let makers = stored.likely_models.join(" or ");
-    let makers = if makers.is_empty() { String::new() } else { format!(", such as {makers} makes them") };
+    let makers = if makers.is_empty() { String::new() } else { format!(" (as produced by {makers})") };
     words_only_note(&format!(
-        "the stored vectors have {} dimensions{makers}, and those of '{model}' have {dimension}; configure the model \
-         that made them",
+        "the stored vectors have {} dimensions{makers}, but '{model}' produces {dimension}; configure the model that \
+        produced them",
         stored.dimension
     ))
 }

@@ -1,4 +1,4 @@
-//! One pass over the items that wait.
+//! One pass over the waiting items.
 
 use std::{
     sync::{
@@ -21,29 +21,25 @@ use tokio::time::timeout;
 use super::store::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
 use crate::worker::{PassOutcome, WorkerJob};
 
-/// Items that are embedded and stored together.
 const BATCH_SIZE: usize = 64;
 
-/// How long one batch may take. Providers have limits of their own; this one is for those that forgot.
+/// Maximum time for one batch, in case the provider has no limit of its own.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The pause after a failure, the first time and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// What the task works with.
 pub(super) struct EmbeddingJob {
     pub(super) embedder: Arc<dyn Embedder>,
-    /// The name under which its vectors are stored.
     pub(super) name: String,
     pub(super) store: Arc<dyn VectorStore>,
     pub(super) texts: Arc<dyn TextSource>,
-    /// The dimension of its vectors; 0 while it is not known.
+    /// Dimension of the vectors. 0 if unknown.
     pub(super) dimension: AtomicUsize,
 }
 
 #[async_trait]
 impl WorkerJob for EmbeddingJob {
-    /// What fails would be asked by every change.
+    /// Every change requests a pass, which must not reach a failing model each time.
     const KEEPS_PAUSE: bool = true;
 
     fn pauses(&self) -> (Duration, Duration) {
@@ -57,7 +53,7 @@ impl WorkerJob for EmbeddingJob {
             let Some(last) = batch.last() else { break };
             after = Some(last.item.clone());
             if let Err(fault) = self.embed(batch).await {
-                tracing::warn!(model = self.name, "texts wait for their vectors: {}", fault.message);
+                tracing::warn!(model = self.name, "cannot embed texts yet: {}", fault.message);
                 if stops_pass(fault.kind) {
                     return Err(fault);
                 }
@@ -69,14 +65,12 @@ impl WorkerJob for EmbeddingJob {
 }
 
 impl EmbeddingJob {
-    /// Whose vectors these are.
     pub(super) fn model(&self) -> VectorModel {
         let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
         VectorModel { name: self.name.clone(), dimension }
     }
 
-    /// Embeds items and stores their vectors. Where the model takes offence at a text, the others are embedded all
-    /// the same.
+    /// Embeds items and stores their vectors. If the model rejects the batch, tries each text by itself.
     async fn embed(&self, batch: Vec<WaitingItem>) -> Result<(), Fault> {
         let items: Vec<_> = batch.iter().map(|waiting| waiting.item.clone()).collect();
         let texts = self.texts.texts(&items).await?;
@@ -111,7 +105,7 @@ impl EmbeddingJob {
             Ok(answer) => checked(model, answer?, texts.len()),
             Err(_) => Err(Fault::new(
                 FaultKind::TimedOut,
-                format!("the embedding model '{model}' did not answer in time"),
+                format!("embedding model '{model}' did not respond in time"),
             )),
         }
     }
@@ -130,12 +124,12 @@ impl EmbeddingJob {
     }
 }
 
-/// Faults that the next text would meet as well.
+/// Returns true for faults that the next text would also cause.
 fn stops_pass(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut | FaultKind::Denied | FaultKind::Exhausted)
 }
 
-/// What the model gave, where it is what was asked for.
+/// Validates the vectors from a model.
 pub(super) fn checked(
     model: &str,
     vectors: Vec<EmbeddingVector>,
@@ -147,5 +141,7 @@ pub(super) fn checked(
     if vectors.len() == texts && dimension > 0 && numbers && lengths.all(|length| length == dimension) {
         return Ok(vectors);
     }
-    Err(Fault::internal(format!("the embedding model '{model}' gave no vectors that fit its {texts} texts")))
+    Err(Fault::internal(format!(
+        "embedding model '{model}' returned vectors that do not match its {texts} texts"
+    )))
 }

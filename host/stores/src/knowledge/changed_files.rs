@@ -1,7 +1,8 @@
-//! Wiki files that changed after they were indexed, so that a search can report them. Nothing watches the wiki
-//! directories: each search compares them with the store, reads only files that changed since the last comparison, and
-//! does not wait long for the result. Directories that tools may not touch are compared too, since the operator indexed them;
-//! only files of allowed ones are named.
+//! Reports wiki files that changed after they were indexed.
+//!
+//! Nothing watches the directories. Each search compares them with the store, reads only files that changed since the
+//! last comparison, and does not wait long. The comparison includes directories that tools may not access, because the
+//! operator indexed them, but names only files in allowed ones.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,46 +25,42 @@ use crate::{
     },
 };
 
-/// Time that a search waits for a comparison; one that takes longer serves a later search.
+/// Maximum time that a search waits. A slower comparison serves a later search.
 const MAX_WAIT: Duration = Duration::from_millis(150);
 
-/// A comparison takes at most one part in so many of the time.
+/// Comparisons take at most `1 / MAX_TIME_SHARE` of the time.
 const MAX_TIME_SHARE: u32 = 20;
 
-/// Wikis with more pages are not compared.
+/// Larger stores are not compared.
 const MAX_PAGES: usize = 20_000;
 
-/// Files that the note names.
 const MAX_NAMED_FILES: usize = 3;
 
-/// What is known of the files of all wikis.
 #[derive(Default)]
 pub(super) struct FileChangeTracker {
-    /// Held by the comparison that runs.
+    /// Locked by the running comparison.
     seen: tokio::sync::Mutex<ComparisonState>,
-    /// Result of the last comparison.
     changed: Mutex<ChangedFiles>,
 }
 
 #[derive(Default)]
 struct ChangedFiles {
     count: usize,
-    /// Those that may be named, sorted.
+    /// Sorted files in allowed directories.
     named: Vec<String>,
 }
 
-/// Hashes of files that were read, by path.
+/// Hashes of the files that were read, by path.
 type FileHashes = HashMap<String, (FileState, String)>;
 
 #[derive(Default)]
 struct ComparisonState {
     hashes: FileHashes,
-    /// No comparison starts before.
+    /// Earliest time of the next comparison.
     next: Option<Instant>,
 }
 
 impl WikiKnowledge {
-    /// Note about wiki files that changed after they were indexed. `None` if there are none.
     pub(super) async fn newer_files(&self) -> Option<String> {
         let (engine, roots, newer) = (Arc::clone(&self.engine), self.roots.clone(), Arc::clone(&self.newer));
         let compared = tokio::spawn(compare(engine, roots, Arc::clone(&newer)));
@@ -96,7 +93,7 @@ async fn compare(engine: Arc<dyn PageEngine>, roots: WikiRoots, newer: Arc<FileC
     if seen.next.is_some_and(|next| started < next) {
         return;
     }
-    // An engine that is down fails the search itself.
+    // If the engine is down, the search itself fails.
     let Ok(heads) = engine.heads(&PageScope::All).await else { return };
     if heads.len() <= MAX_PAGES {
         let hashes = std::mem::take(&mut seen.hashes);
@@ -111,7 +108,7 @@ async fn compare(engine: Arc<dyn PageEngine>, roots: WikiRoots, newer: Arc<FileC
     seen.next = Some(Instant::now() + started.elapsed() * MAX_TIME_SHARE);
 }
 
-/// Files that were added, changed or removed since they were indexed.
+/// Returns files that were added, changed or removed since they were indexed.
 fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -> (ChangedFiles, FileHashes) {
     let stored: HashSet<String> = heads.iter().map(|page| ids::key(&page.id)).collect();
     let mut wikis: HashMap<&str, HashMap<&str, &PageHead>> = HashMap::new();
@@ -122,7 +119,7 @@ fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -
     }
     let (mut all, mut hashes) = (ChangedFiles::default(), FileHashes::new());
     for (root, mut pages) in wikis {
-        // One that became a link may lead anywhere.
+        // A directory replaced by a link could lead anywhere.
         let real = Path::new(root);
         if real.canonicalize().ok().as_deref() != Some(real) {
             continue;
@@ -132,7 +129,7 @@ fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -
         for file in files {
             let page = pages.remove(&*file.relative);
             let is_same = match page {
-                // An edit in the store alone differs from the file on purpose.
+                // An edit only in the store differs from the file on purpose.
                 Some(page) if is_in_store_alone(&page.hash) => true,
                 Some(page) => {
                     let path = real.join(&file.relative);
@@ -141,13 +138,13 @@ fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -
                     let (state, hash) = match before {
                         Some((state, hash)) => (Some(state), Some(hash)),
                         None => {
-                            // Looked at before it is read, so that a change in between is seen next time.
+                            // Read the state before the file, so that the next comparison sees a change in between.
                             let state = FileState::read_settled(&path);
                             let text = read_text(real, &path).ok();
                             (state, text.map(|text| file_hash(text.as_bytes())))
                         }
                     };
-                    // The page of a file that cannot be read stays, also when the directory is indexed again.
+                    // Indexing again would not change the page of an unreadable file either.
                     let is_same = hash.as_ref().is_none_or(|hash| *hash == page.hash);
                     hashes.extend(state.zip(hash).map(|read| (name, read)));
                     is_same

@@ -1,5 +1,4 @@
-//! Moving a graph from one engine to another: every page with its origin, its links and its date, so that the
-//! other engine goes on where this one was.
+//! Copies a graph from one engine to another.
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::IndexReport};
 
@@ -10,13 +9,11 @@ use crate::{
 };
 
 impl WikiKnowledge {
-    /// Copies every page to another graph. With `replace` what is there goes first. All or nothing: where it
-    /// fails, the other graph is as it was. Gives what was added, and removed, there; `skipped` is empty. `step`
-    /// hears how many pages have been read, of how many.
+    /// Copies every page to another graph, all or nothing, and calls `step` with the number of pages read and the
+    /// total. With `replace`, removes the pages there first.
     ///
     /// # Errors
-    /// `invalid-arguments` where the other one holds pages and is not to be replaced, or is this one;
-    /// `unavailable`, naming the engine that failed.
+    /// `invalid-arguments` if the other graph contains pages and `replace` is false, or if both are the same.
     pub async fn copy_to(
         &self,
         other: &Self,
@@ -31,8 +28,8 @@ impl WikiKnowledge {
         let held = to.stats().await?.pages;
         if held > 0 && !replace {
             let name = to.name();
-            return Err(Fault::invalid(format!("the engine '{name}' holds {held} pages already"))
-                .hint("Nothing was changed. With --replace they are removed first."));
+            return Err(Fault::invalid(format!("engine '{name}' already contains {held} pages"))
+                .hint("Nothing was changed. Pass --replace to remove them first."));
         }
         let clear = if replace { ClearMode::All } else { ClearMode::No };
         let records = self.records(step).await?;
@@ -41,15 +38,14 @@ impl WikiKnowledge {
         if report.added as usize != pages {
             let name = to.name();
             let fault = Fault::internal(format!(
-                "the engine '{name}' was written to meanwhile: {} of {pages} pages were new to it",
+                "another process wrote to engine '{name}' during the copy: only {} of {pages} pages were added",
                 report.added
             ));
-            return Err(fault.hint("Copy again with --replace while nothing else writes there."));
+            return Err(fault.hint("Copy again with --replace while no other process writes to it."));
         }
         Ok(report)
     }
 
-    /// Every page, whole.
     async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<PageRecord>, Fault> {
         let heads = self.engine.heads(&PageScope::All).await?;
         let all = heads.len() as u64;
@@ -57,8 +53,8 @@ impl WikiKnowledge {
         step(0, all);
         for (done, PageHead { id, .. }) in (1..).zip(heads) {
             let Some(record) = self.engine.record(&id).await? else {
-                return Err(Fault::unavailable(format!("page '{id}' was removed while the graph was read"))
-                    .hint("Nothing was copied. Copy again while nothing else writes to the source."));
+                return Err(Fault::unavailable(format!("page '{id}' was removed during the copy"))
+                    .hint("Nothing was copied. Copy again while no other process writes to the source."));
             };
             records.push(record);
             step(done, all);

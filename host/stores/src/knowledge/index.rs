@@ -1,5 +1,4 @@
-//! Indexing: a wiki folder is read whole, then stored in one go, then an index file is written if one was
-//! asked for. Whatever fails, what was stored before is still there.
+//! Indexing: reads a wiki directory, stores it in one transaction, then writes the requested index file.
 
 use std::{
     path::{Path, PathBuf},
@@ -37,8 +36,8 @@ impl WikiKnowledge {
         mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
         let root = root.or_else(|| self.default_root.clone()).ok_or_else(|| {
-            Fault::invalid("no wiki folder is named and there is no default one")
-                .hint("Name one with wiki_dir, or start gatehouse with KG_INDEX_PATH.")
+            Fault::invalid("no wiki directory given and no default set")
+                .hint("Pass wiki_dir, or set KG_INDEX_PATH.")
         })?;
         let persist = options.persist_path;
         let (root, save_to, mut folder) = read(self.roots.clone(), root, persist, progress).await?;
@@ -66,8 +65,8 @@ impl WikiKnowledge {
         Ok(IndexReport { skipped, unknown_edges: unknown_edges.into_list(), ..report })
     }
 
-    /// Refuses where stored pages of other folders came from files that are no longer there; with them it names those
-    /// that the engine looks for again inside its transaction, which never had one.
+    /// Refuses if pages from other directories have lost their files. Also names pages that never had a file, which the
+    /// engine checks again in its transaction.
     async fn check_no_files_vanished(&self, indexed: &Path) -> Result<(), Fault> {
         let heads = self.engine.heads(&PageScope::All).await?;
         let indexed = indexed.to_owned();
@@ -88,7 +87,7 @@ impl WikiKnowledge {
     }
 }
 
-/// Checks the paths and reads the folder on a blocking thread; progress is passed on from there.
+/// Checks the paths, and reads the directory on a blocking thread that reports progress.
 async fn read(
     roots: WikiRoots,
     root: PathBuf,
@@ -100,7 +99,7 @@ async fn read(
         let root = roots.resolve(&root)?;
         let save_to = persist.as_deref().map(|path| writable(&roots, path)).transpose()?;
         let mut step = |done, total| {
-            // Nobody listens any more where the call was given up; the folder is read to its end all the same.
+            // A canceled call receives no progress, but the directory is still read to the end.
             let _ = steps.send((done, total));
         };
         let folder = folder::read(&root, &mut step)?;
@@ -113,14 +112,13 @@ async fn read(
     reading.await.unwrap_or_else(|_| Err(aborted()))
 }
 
-/// Where an index file may be written; asked before anything is indexed.
+/// Returns the path for a new index file. Checked before anything is indexed.
 fn writable(roots: &WikiRoots, path: &Path) -> Result<PathBuf, Fault> {
     let path = roots.resolve_new(path)?;
     index_file::may_overwrite(&path)?;
     Ok(path)
 }
 
-/// Runs work that touches files where it may block.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
@@ -128,6 +126,6 @@ pub(super) async fn run_blocking<T: Send + 'static>(
 }
 
 pub(super) fn aborted() -> Fault {
-    Fault::internal("reading the wiki ended without an answer")
-        .hint("This is a mistake in gatehouse; its log on stderr says where.")
+    Fault::internal("wiki file task ended unexpectedly")
+        .hint("This is a bug in gatehouse; see its log on stderr.")
 }

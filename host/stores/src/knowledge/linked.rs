@@ -1,4 +1,4 @@
-//! The graph without its texts: which page is linked to which, for whoever draws it.
+//! Pages and their links without texts, for graph exports.
 
 use std::collections::HashMap;
 
@@ -10,27 +10,21 @@ use gatehouse_core::{
 use super::WikiKnowledge;
 use crate::wiki::ids;
 
-/// Records that are read at a time: what is held of texts is dropped before the next are read.
+/// Number of records to read at a time, so that few texts are in memory.
 const RECORD_BATCH: usize = 200;
 
-/// A page by what it is linked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkedPage {
-    /// `Type/Name`.
     pub id: String,
-    /// Its kind.
     pub page_type: PageType,
-    /// The links that it declares to pages that exist, each once, with their ids as they are stored.
+    /// Links to existing pages, sorted and without duplicates, with stored ids.
     pub links: Vec<PageLink>,
-    /// Those to pages that do not exist, each once, as declared.
+    /// Links to missing pages, sorted and without duplicates, as declared.
     pub unresolved: Vec<PageLink>,
 }
 
 impl WikiKnowledge {
-    /// Every page with the links that it declares, sorted by id.
-    ///
-    /// # Errors
-    /// `unavailable`, naming the engine, its address and the cause.
+    /// Returns every page with its declared links, sorted by id.
     pub async fn linked(&self) -> Result<Vec<LinkedPage>, Fault> {
         let ids = self.ids().await?;
         let stored: HashMap<String, &String> = ids.iter().map(|id| (ids::key(id), id)).collect();

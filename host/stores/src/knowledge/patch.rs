@@ -1,8 +1,7 @@
-//! Changing one page: the stored page and the wiki file it came from, both or neither.
+//! Edits one page: the stored page and its wiki file, both or neither.
 //!
-//! The file is changed where the page came from one inside a folder that may be touched; a page from
-//! elsewhere, or from a caller, is changed in the store alone. A file that is no longer what was indexed
-//! is never overwritten.
+//! A file outside the allowed directories is not edited, only the stored page. A file that differs from its indexed
+//! version is never overwritten.
 
 use std::path::{Path, PathBuf};
 
@@ -27,12 +26,11 @@ use crate::{
     },
 };
 
-/// An edit that is ready to be stored.
 struct PreparedEdit {
     after: PageRecord,
     file: Option<FileEdit>,
     changed: Vec<&'static str>,
-    /// The unknown edges of the page, as far as it was read anew.
+    /// Unknown edges of the page, if it was parsed again.
     unknown: Vec<String>,
 }
 
@@ -57,7 +55,7 @@ impl WikiKnowledge {
         let Some(before) = stored else {
             let near = nearest(&id, &self.engine.heads(&PageScope::All).await?);
             return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
-                [] => "Nothing is indexed yet: kg_index reads a wiki folder.".to_owned(),
+                [] => "Nothing is indexed yet. Index a wiki directory with kg_index.".to_owned(),
                 _ => format!("Nearest titles: {}.", near.join(", ")),
             }));
         };
@@ -77,8 +75,7 @@ impl WikiKnowledge {
             unresolved_links: Vec::new(),
             unknown_edges: unknown_edges.into_list(),
         };
-        // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
-        // was removed meanwhile.
+        // Store even an unchanged page, which finds unresolved links and notices a removed page.
         report.unresolved_links = match mode {
             WriteMode::Apply => self.replace(before, after, file).await?,
             WriteMode::Preview => self.preview_put(std::slice::from_ref(&after)).await?,
@@ -87,13 +84,12 @@ impl WikiKnowledge {
     }
 }
 
-/// The page's file, where the page changed and its file did not.
+/// Returns the page's file if the page changed and its file did not.
 fn unchanged_file(before: &PageRecord, after: &PageRecord, rewritten: bool) -> Option<String> {
     let origin = before.origin.as_ref().filter(|_| !rewritten && before != after)?;
     Some(path_of(origin))
 }
 
-/// The absolute path of a page's file.
 pub(super) fn path_of(origin: &PageOrigin) -> String {
     Path::new(&origin.root).join(&origin.file).display().to_string()
 }
@@ -111,7 +107,7 @@ fn prepare(
     }
 }
 
-/// The file of a page, canonical, where the page came from one that may be touched.
+/// Returns the canonical path of a page's file if it may be edited.
 fn editable_file<'a>(
     roots: &WikiRoots,
     wiki_dir: Option<&Path>,
@@ -139,8 +135,8 @@ fn editable_file<'a>(
 }
 
 fn wrong_folder(page: &PageRecord, from: &str, asked: &Path) -> Fault {
-    Fault::invalid(format!("page '{}' {from}, not in '{}'", page.id, asked.display()))
-        .hint("Leave wiki_dir out, or index that folder first with kg_index.")
+    Fault::invalid(format!("page '{}' {from}; wiki_dir is '{}'", page.id, asked.display()))
+        .hint("Omit wiki_dir, or index that directory with kg_index first.")
 }
 
 fn prepare_file_edit(
@@ -152,10 +148,12 @@ fn prepare_file_edit(
 ) -> Result<PreparedEdit, Fault> {
     let root = Path::new(&origin.root);
     let text = text::read_text(root, path).map_err(|unread| match unread {
-        ReadError::Outside => Fault::denied(format!("'{}' leads out of its wiki folder", path.display()))
-            .hint("Replace the link by the file itself."),
+        ReadError::Outside => {
+            Fault::denied(format!("'{}' is a link to a file outside its wiki directory", path.display()))
+                .hint("Replace the link with the file itself.")
+        }
         ReadError::Invalid(reason) => Fault::invalid(format!("wiki file '{}' {reason}", path.display()))
-            .hint("Mend the file, index its folder again with kg_index, then repeat the edit."),
+            .hint("Fix the file, index its directory again with kg_index, then repeat the edit."),
     })?;
     let file = folder::page_file(&origin.file).filter(|_| file_hash(text.as_bytes()) == page.hash);
     let file = file.ok_or_else(|| changed_meanwhile(path))?;
@@ -169,8 +167,11 @@ fn prepare_file_edit(
         });
     }
     if edited.text.len() as u64 > text::MAX_FILE_BYTES {
-        return Err(Fault::invalid(format!("page '{}' would be larger than a wiki file may be", page.id))
-            .hint("Split the page and link its parts with 'related'."));
+        return Err(Fault::invalid(format!(
+            "page '{}' would exceed the maximum size of a wiki file",
+            page.id
+        ))
+        .hint("Split the page and link its parts with 'related'."));
     }
     let (after, unknown) = PageRecord::from_file(&origin.root, &file, &edited.text);
     let (path, before, after_text) = (path.to_owned(), text.into_bytes(), edited.text.into_bytes());
@@ -178,7 +179,7 @@ fn prepare_file_edit(
     Ok(PreparedEdit { after, file: Some(file), changed: edited.changed, unknown })
 }
 
-/// New content is read as that of a file: what it says of overview, domains, sources and links counts.
+/// Edits a page without a file. New content is parsed like a file.
 fn prepare_store_edit(page: &PageRecord, changes: &PageChanges, date: Option<String>) -> PreparedEdit {
     let before = page.parsed();
     let new_content = changes.content.as_ref().filter(|content| **content != page.content);
@@ -203,6 +204,6 @@ fn prepare_store_edit(page: &PageRecord, changes: &PageChanges, date: Option<Str
         return PreparedEdit { after, file: None, changed, unknown };
     }
     after.last_updated = date.or(target.last_updated);
-    // A hash of fields is never that of a file: the next indexing sees that page and file differ.
+    // A hash of fields never equals one of a file, so the next indexing notices the difference.
     PreparedEdit { after: after.with_field_hash(), file: None, changed, unknown }
 }

@@ -1,4 +1,4 @@
-//! What storing pages means, worked out before anything is written: which pages come, which go, and what is told of it.
+//! Plans a write before anything is stored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,38 +15,32 @@ use crate::{
     },
 };
 
-/// What goes before pages are stored.
+/// Pages to remove before pages are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ClearMode {
-    /// Nothing.
     #[default]
     No,
-    /// Every page, where each of them says what some file says; else nothing is done, and that is a fault.
+    /// Every page. Fails if a page has content that is in no file.
     Filed,
-    /// Every page.
     All,
 }
 
-/// The wiki folder that pages are all of: what else is stored of it goes.
+/// The wiki directory that all pages come from. Other stored pages from it are removed.
 #[derive(Clone, Copy)]
 pub(super) struct WholeFolder<'a> {
-    /// As [`PageOrigin`] has it.
     pub(super) root: &'a str,
-    /// Files that exist but could not be read; their stored pages stay.
+    /// Files that exist but could not be read. Their stored pages stay.
     pub(super) unreadable: &'a [String],
 }
 
-/// Pages that come and go.
 pub(super) struct RecordChanges {
     pub(super) remove: Vec<String>,
     pub(super) put: Vec<PageRecord>,
     pub(super) report: IndexReport,
 }
 
-/// Works out what storing `records` changes, where `found` is stored.
-///
-/// # Errors
-/// `invalid-arguments` where pages would go for good.
+/// Computes the changes of storing `records`, given the stored pages. Fails with `invalid-arguments` if pages would be
+/// lost.
 pub(super) fn changes(
     records: &[PageRecord],
     folder: Option<WholeFolder<'_>>,
@@ -62,7 +56,7 @@ pub(super) fn changes(
         ClearMode::Filed => check_no_pages_lost(found, folder)?,
         ClearMode::All => {}
     }
-    // Of two with one key the later counts.
+    // Of two records with the same key, the later one wins.
     let mut put: BTreeMap<String, &PageRecord> = BTreeMap::new();
     let mut taken_over: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for record in records {
@@ -107,8 +101,8 @@ pub(super) fn changes(
     Ok(RecordChanges { remove, put: put.into_values().cloned().collect(), report })
 }
 
-/// Refuses where a stored page says what no file says: a caller wrote it, or changed it in the store alone. Pages of
-/// the folder that is indexed do not count: indexing makes them what the folder says anyway.
+/// Refuses if a stored page has content that is in no file. Ignores pages from the indexed directory, which indexing
+/// overwrites anyway.
 fn check_no_pages_lost(found: &[PageHead], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
     let is_lost = |page: &&PageHead| match &page.origin {
         None => true,
@@ -120,7 +114,6 @@ fn check_no_pages_lost(found: &[PageHead], indexed: Option<WholeFolder<'_>>) -> 
     if lost.is_empty() { Ok(()) } else { Err(pages_would_be_lost(&lost)) }
 }
 
-/// The fault for pages that would go for good; nothing was changed.
 pub(super) fn pages_would_be_lost(pages: &[&str]) -> Fault {
     const MAX_SHOWN_PAGES: usize = 5;
     let (noun, brings) = if pages.len() == 1 { ("page", "it") } else { ("pages", "them") };
@@ -129,7 +122,8 @@ pub(super) fn pages_would_be_lost(pages: &[&str]) -> Fault {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let count = pages.len();
     Fault::invalid(format!(
-        "clear_existing would remove {count} {noun} for good, since no folder brings {brings} back: {named}{more}"
+        "clear_existing would permanently remove {count} {noun}, because no directory contains {brings}: \
+        {named}{more}"
     ))
-    .hint("Leave clear_existing out to keep them, or send confirm = \"all\" with it; nothing was changed.")
+    .hint("Nothing was changed. Omit clear_existing to keep them, or pass confirm = \"all\" with it.")
 }

@@ -1,4 +1,4 @@
-//! Storing a page in the place of an older one: it and its file change together or not at all.
+//! Replaces a stored page and its file, both or neither.
 
 use std::sync::Arc;
 
@@ -18,7 +18,6 @@ use crate::{
     worker::back_off,
 };
 
-/// Storing a page in the place of another one, together with its file.
 struct ReplacePlan {
     before: PageRecord,
     after: PageRecord,
@@ -44,7 +43,7 @@ impl WritePlan for ReplacePlan {
 }
 
 impl ReplacePlan {
-    /// Ends the edit of the file.
+    /// Marks the edit of the file as stored, or reverts it.
     async fn end_edit(self: &Arc<Self>, how: fn(&FileEdit)) -> Result<(), Fault> {
         if self.file.is_none() {
             return Ok(());
@@ -59,7 +58,7 @@ impl ReplacePlan {
 }
 
 impl WikiKnowledge {
-    /// Stores a page in the place of another and changes its file: both or neither.
+    /// Replaces a page and its file, and returns the unresolved links of the new page.
     pub(super) async fn replace(
         &self,
         before: PageRecord,
@@ -71,14 +70,13 @@ impl WikiKnowledge {
         Ok(self.finish_report(IndexReport::default(), links).await?.unresolved_links)
     }
 
-    /// The same without a report.
     pub(super) async fn replace_page(
         &self,
         before: PageRecord,
         after: PageRecord,
         file: Option<FileEdit>,
     ) -> Result<(), Fault> {
-        // Done to its end even if nobody waits for it any more: a file is changed by it.
+        // Completes even if the caller is canceled, because the changed file needs a commit or a revert.
         let work = replace(Arc::clone(&self.engine), Arc::new(ReplacePlan { before, after, file }));
         tokio::spawn(work).await.unwrap_or_else(|_| Err(aborted()))
     }
@@ -94,7 +92,7 @@ async fn replace(engine: Arc<dyn PageEngine>, replacing: Arc<ReplacePlan>) -> Re
             return replacing.end_edit(FileEdit::mark_stored).await;
         }
         let now = match done {
-            // Lost with the answer on its way: the page itself says what became of it.
+            // The connection was lost before the reply, so read the page to see the result.
             Ok(WriteOutcome::Unknown(_)) => engine.record(id).await.ok(),
             _ => None,
         };
@@ -110,18 +108,18 @@ async fn replace(engine: Arc<dyn PageEngine>, replacing: Arc<ReplacePlan>) -> Re
             Ok(WriteOutcome::Unknown(fault)) => return Err(fault),
             Ok(_) if engine.record(id).await?.as_ref() == Some(before) => {}
             Ok(_) => {
-                return Err(Fault::invalid(format!("page '{id}' has changed meanwhile"))
-                    .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed."));
+                return Err(Fault::invalid(format!("page '{id}' was changed by another caller"))
+                    .hint("Nothing was changed. Read it again with get_wiki_page and repeat the edit."));
             }
         }
     }
     Err(too_many_conflicts())
 }
 
-/// The fault where the store was lost before it said whether it keeps the page.
+/// Returns the fault for a connection that was lost before the store confirmed the write.
 fn unknown_outcome(fault: Fault, id: &str) -> Fault {
-    let message =
-        format!("{}; whether the stored page '{id}' changed is not known, its file did not", fault.message);
-    let hint = "Index the wiki folder again when the server is back: the page follows its file.";
+    let message = format!("{}; the stored page '{id}' may have changed, but its file did not", fault.message);
+    let hint =
+        "Index the wiki directory again when the server is back, which restores the page from its file.";
     Fault { message, hint: Some(hint.to_owned()), ..fault }
 }

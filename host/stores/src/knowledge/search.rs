@@ -1,5 +1,4 @@
-//! Finding pages, whatever engine holds them: the question becomes a vector, the engine brings candidates with what it
-//! knows of each, and here they are put in order, judged and turned into hits.
+//! Page search: embeds the question, gets scored candidates from the engine, and ranks them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,7 +20,7 @@ use crate::{
     wiki::{ids, record::PageRecord},
 };
 
-/// Unknown domains of a search that are told; each is compared with all that there are.
+/// Maximum number of unknown domains to report. Each is compared with all domains.
 const MAX_UNKNOWN_DOMAINS: usize = 5;
 
 impl WikiKnowledge {
@@ -52,7 +51,7 @@ impl WikiKnowledge {
         if found.without_vector > 0
             && let Some(embedding) = &self.embedding
         {
-            // Another process may have stored them.
+            // Another process may have stored these pages.
             embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
@@ -67,7 +66,6 @@ impl WikiKnowledge {
         })
     }
 
-    /// Those of the domains that no page has.
     pub(super) async fn unknown_domains(&self, asked: &[String]) -> Result<Vec<UnknownDomain>, Fault> {
         if asked.is_empty() {
             return Ok(Vec::new());
@@ -85,7 +83,7 @@ impl WikiKnowledge {
         Ok(unknown.into_iter().map(told).collect())
     }
 
-    /// The first of these with at least this score, as pages. One that has gone since makes room for the next.
+    /// Loads the first `limit` pages with a score of at least `least`, skipping removed ones.
     async fn hits(
         &self,
         scorer: &FitScorer,
@@ -115,15 +113,13 @@ impl WikiKnowledge {
     }
 }
 
-/// What a search says where pages have no vectors yet.
 fn waiting_note(pages: usize) -> String {
     match pages {
-        1 => "1 page has no vector yet and is found by its words alone.".to_owned(),
-        _ => format!("{pages} pages have no vectors yet and are found by their words alone."),
+        1 => "1 page has no vector yet and is searched by words only.".to_owned(),
+        _ => format!("{pages} pages have no vectors yet and are searched by words only."),
     }
 }
 
-/// The texts of pages, for those that wait for their vectors.
 pub(super) struct PageTexts(pub(super) Arc<dyn PageEngine>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Storing pages: what is written is worked out inside the transaction that writes it.
+//! Stores pages. The writes are computed inside the transaction that makes them.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -29,18 +29,15 @@ use crate::{
     worker::back_off,
 };
 
-/// How long storing pages waits for their vectors; what takes longer goes on in the background.
+/// Time that storing waits for vectors. The rest continues in the background.
 const MAX_VECTOR_WAIT: Duration = Duration::from_secs(5);
 
-/// Attempts, where other writers were faster.
 pub(super) const MAX_ATTEMPTS: u64 = 8;
 
-/// Pages to be stored.
 pub(super) enum PagesToStore {
-    /// These.
     Given(Vec<PageRecord>),
-    /// All of a wiki folder: what else is stored of it goes. Files and pages may change until they are stored; what is
-    /// stored is what the folder says in the end.
+    /// A whole wiki directory. Other stored pages from it are removed. The transaction reads the directory again, so
+    /// the stored pages match the files at that time.
     Folder(Mutex<WikiFolder>),
 }
 
@@ -75,18 +72,14 @@ impl PagesToStore {
     }
 }
 
-/// Changes that storing pages makes.
 struct PlannedChanges {
     changes: RecordChanges,
-    /// The links that the pages declare.
     links: Vec<UnresolvedLink>,
 }
 
-/// Storing pages.
 struct StorePlan {
     pages: PagesToStore,
     clear: ClearMode,
-    /// The last attempt.
     attempt: Mutex<StoreAttempt>,
 }
 
@@ -94,7 +87,7 @@ struct StorePlan {
 struct StoreAttempt {
     report: IndexReport,
     links: Vec<UnresolvedLink>,
-    /// Notes of edits that the pages contain.
+    /// Notes of finished edits that the stored pages include.
     notes: Vec<EditNote>,
 }
 
@@ -102,7 +95,7 @@ impl WritePlan for StorePlan {
     fn scope(&self) -> Result<PageScope, Fault> {
         if let PagesToStore::Folder(folder) = &self.pages {
             let mut folder = lock(folder);
-            // No edit is under way here, so all notes are of ended ones.
+            // No edit is in progress here, so all notes belong to edits that have ended.
             lock(&self.attempt).notes = edit_note::all(Path::new(&folder.root));
             folder.refresh()?;
         }
@@ -119,7 +112,7 @@ impl WritePlan for StorePlan {
 }
 
 impl WikiKnowledge {
-    /// Reports what [`Self::store`] would do, and changes nothing.
+    /// Returns the report that [`Self::store`] would return. Changes nothing.
     pub(super) async fn preview_store(
         &self,
         pages: &PagesToStore,
@@ -132,12 +125,11 @@ impl WikiKnowledge {
         Ok(IndexReport { unresolved_links, ..report })
     }
 
-    /// The links that would point to no page once these pages are stored.
+    /// Returns the links that would be unresolved if these pages were stored.
     pub(super) async fn preview_put(&self, pages: &[PageRecord]) -> Result<Vec<UnresolvedLink>, Fault> {
         self.unresolved(links(pages), &[], pages).await
     }
 
-    /// Stores pages.
     pub(super) async fn store(&self, pages: PagesToStore, clear: ClearMode) -> Result<IndexReport, Fault> {
         let storing = Arc::new(StorePlan { pages, clear, attempt: Mutex::default() });
         for attempt in 0..MAX_ATTEMPTS {
@@ -162,7 +154,7 @@ impl WikiKnowledge {
         Err(too_many_conflicts())
     }
 
-    /// The report, with the links that point nowhere now, after everything stored has been given its time.
+    /// Adds the unresolved links to a report, after a wait for vectors.
     pub(super) async fn finish_report(
         &self,
         report: IndexReport,
@@ -175,7 +167,7 @@ impl WikiKnowledge {
         Ok(IndexReport { unresolved_links, ..report })
     }
 
-    /// Those of the links that point to no page, where `removed` go and `put` come.
+    /// Returns those links whose target does not exist once `removed` and `put` apply.
     async fn unresolved(
         &self,
         mut links: Vec<UnresolvedLink>,
@@ -195,7 +187,6 @@ impl WikiKnowledge {
     }
 }
 
-/// The links that pages declare, sorted, each once.
 pub(super) fn links(records: &[PageRecord]) -> Vec<UnresolvedLink> {
     let links = records.iter().flat_map(|page| {
         page.links.iter().map(|link| UnresolvedLink {
@@ -208,6 +199,6 @@ pub(super) fn links(records: &[PageRecord]) -> Vec<UnresolvedLink> {
 }
 
 pub(super) fn too_many_conflicts() -> Fault {
-    Fault::unavailable(format!("other writers were faster {MAX_ATTEMPTS} times"))
-        .hint("Try again in a moment; nothing was changed.")
+    Fault::unavailable(format!("lost {MAX_ATTEMPTS} write conflicts in a row"))
+        .hint("Nothing was changed. Try again in a moment.")
 }

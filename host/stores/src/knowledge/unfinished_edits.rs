@@ -1,5 +1,4 @@
-//! Completes edits whose process was killed after it had changed the file and before it had stored the page. The next
-//! caller that reads or edits the page stores it.
+//! Completes edits whose process was killed after it changed the file and before it stored the page.
 
 use std::path::Path;
 
@@ -18,7 +17,7 @@ use crate::{
 };
 
 impl WikiKnowledge {
-    /// A page as it is after an unfinished edit of it is completed.
+    /// Returns the page after completing an unfinished edit of it, if any.
     pub(super) async fn with_unfinished_edit(&self, page: KnowledgePage) -> Result<KnowledgePage, Fault> {
         let id = [page.id.clone()];
         let heads = self.engine.heads(&PageScope::ids(id.clone())).await?;
@@ -30,8 +29,8 @@ impl WikiKnowledge {
         }
     }
 
-    /// Stores what an unfinished edit of this page has written to its file. True if the stored page may be another one
-    /// now. Failing changes nothing, and the next caller tries again.
+    /// Stores the file content of an unfinished edit. Returns true if the stored page may have changed. After a
+    /// failure, the next caller tries again.
     pub(super) async fn complete_edit(&self, page: &PageHead) -> bool {
         let Some(origin) = page.origin.clone() else { return false };
         let (roots, hash) = (self.roots.clone(), page.hash.clone());
@@ -39,7 +38,6 @@ impl WikiKnowledge {
         let Ok(Some((after, file))) = found else { return false };
         let before = match self.engine.record(&page.id).await {
             Ok(Some(before)) if before.hash == page.hash => before,
-            // Another caller has completed it.
             Ok(_) => return true,
             Err(_) => return false,
         };
@@ -50,16 +48,16 @@ impl WikiKnowledge {
                     embedding.wake();
                 }
             }
-            // Also where another caller completed it first, or its process was not killed and has ended it.
+            // Another caller may have completed it first, or its own process may have ended it.
             Err(fault) => {
-                tracing::debug!(page = page.id, "an unfinished edit is left alone: {}", fault.message)
+                tracing::debug!(page = page.id, "left an unfinished edit alone: {}", fault.message)
             }
         }
         true
     }
 }
 
-/// The page as an unfinished edit has written it to its file.
+/// Returns the page as the unfinished edit wrote it to the file.
 fn find_unfinished(roots: &WikiRoots, origin: &PageOrigin, stored: &str) -> Option<(PageRecord, FileEdit)> {
     let root = Path::new(&origin.root);
     let path = roots.resolve(&root.join(&origin.file)).ok()?;
@@ -110,7 +108,6 @@ mod tests {
         (graph, file.canonicalize().unwrap())
     }
 
-    /// Leaves file and note as they are when the process is killed before the commit.
     fn kill_an_edit(file: &Path) {
         let edit = FileEdit::new(file.to_owned(), OLD.into(), NEW.into());
         edit.apply().unwrap();

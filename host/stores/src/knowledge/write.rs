@@ -1,5 +1,5 @@
-//! Writing the pages of callers. A page that has a file which may be touched changes with it; a new page gets a file
-//! where it is clear in which wiki it belongs; every other page lives in the store alone, and the report says so.
+//! Stores pages from callers. A page with an editable file changes together with the file, and a new page gets a file
+//! if the default wiki is clear. Every other page exists only in the store.
 
 use std::{
     fs,
@@ -24,10 +24,8 @@ use crate::wiki::{
     validate,
 };
 
-/// Longest name of a file that is made, in bytes.
 const MAX_FILE_NAME_BYTES: usize = 240;
 
-/// A page with the file that was made for it.
 struct NewFile {
     record: PageRecord,
     path: PathBuf,
@@ -41,7 +39,7 @@ impl WikiKnowledge {
         mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
         let drafts = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
-        // What has a file is edited, and one edit is one change of store and file; the others are stored together.
+        // Each page with a file is edited in its own transaction; the others are stored together.
         let (mut edited, mut fresh, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         for draft in drafts {
             match self.engine.record(&draft_id(&draft)).await? {
@@ -98,7 +96,6 @@ impl WikiKnowledge {
         Ok(IndexReport { unknown_edges: edges, ..report })
     }
 
-    /// Whether a page's file may be touched.
     async fn may_edit_file(&self, page: &PageRecord) -> Result<bool, Fault> {
         let (roots, page) = (self.roots.clone(), page.clone());
         run_blocking(move || {
@@ -108,7 +105,6 @@ impl WikiKnowledge {
         .await
     }
 
-    /// Writes a page that has a file.
     async fn edit_page(
         &self,
         draft: PageDraft,
@@ -131,7 +127,7 @@ impl WikiKnowledge {
     }
 }
 
-/// What a draft says; an empty list says nothing.
+/// Converts a draft to changes. Empty lists and texts change nothing.
 fn changes(draft: PageDraft) -> PageChanges {
     fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
         Some(list).filter(|list| !list.is_empty())
@@ -145,8 +141,8 @@ fn changes(draft: PageDraft) -> PageChanges {
     }
 }
 
-/// The wiki in which new pages get their files: the one that gatehouse was started with, or the only allowed folder
-/// where that is a wiki of the kind with a folder for each type. Of several folders none is the obvious one.
+/// Returns the wiki for new files: the default one, or else the only allowed directory. `None` if it has no directory
+/// for a page type.
 fn default_wiki(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
     let only = match roots {
         WikiRoots::Only(roots) if roots.len() == 1 => roots.first().cloned(),
@@ -156,7 +152,7 @@ fn default_wiki(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> 
     PageType::ALL.into_iter().any(|kind| wiki.join(kind.folder()).is_dir()).then_some(wiki)
 }
 
-/// Makes a file for each page that can have one, unless this is a preview; returns the others. All or none are made.
+/// Creates a file for each page that can have one, all or none, unless this is a preview. Returns the other drafts too.
 fn make_files(
     roots: &WikiRoots,
     wiki: &Path,
@@ -199,18 +195,19 @@ fn make_files(
     Ok((made, left))
 }
 
-/// The file that a new page gets; none where its name is no good one for a file.
+/// Returns the file for a new page. `None` if its title is not usable as a file name.
 fn file_of(draft: &PageDraft) -> Option<PageFile> {
     let stem = draft.title.replace(' ', "_");
     let file = folder::page_file(&format!("{}/{stem}.md", draft.page_type.folder()))?;
     (stem.len() <= MAX_FILE_NAME_BYTES).then_some(file)
 }
 
-/// Takes files back that were made for pages which could not be stored.
+/// Removes files that were created for pages that could not be stored.
 fn remove(made: Vec<NewFile>) -> Result<(), Fault> {
     for page in made {
         if let Err(error) = fs::remove_file(&page.path) {
-            tracing::error!(file = %page.path.display(), %error, "a wiki file stays whose page was not stored");
+            tracing::error!(file = %page.path.display(), %error, "cannot remove the file of a page that was not \
+            stored");
         }
     }
     Ok(())

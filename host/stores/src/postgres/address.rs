@@ -1,13 +1,12 @@
-//! Which server, as DATABASE_URL says it, and how it may be talked to. What is shown of it never holds
-//! credentials.
+//! Parses DATABASE_URL. Displayed addresses and errors never contain credentials.
 
 use std::{fmt, path::PathBuf, str::FromStr as _, time::Duration};
 
 use gatehouse_core::outcome::Fault;
 use tokio_postgres::config::{Host, SslMode};
 
-/// Parameters of libpq that its client here does not have; they are named in the error, others are not, since
-/// a password with a `?` in it would look like one.
+/// Parameters of libpq that tokio-postgres does not support. Errors name only these parameters: any other name could be
+/// part of a password that contains a `?`.
 const UNSUPPORTED_PARAMETERS: [&str; 12] = [
     "sslcert",
     "sslkey",
@@ -23,40 +22,34 @@ const UNSUPPORTED_PARAMETERS: [&str; 12] = [
     "replication",
 ];
 
-/// A PostgreSQL server and a database there.
 #[derive(Clone)]
 pub struct PostgresConfig {
     pub(super) client: tokio_postgres::Config,
     pub(super) tls: TlsMode,
     /// `host:port/database`.
     pub(super) address: String,
-    /// How long things may take.
     pub times: PostgresTimeouts,
 }
 
-/// Whether the connection is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TlsMode {
-    /// It is not.
     Off,
-    /// It is, and the server proves its name to these roots, or to those of the operating system.
+    /// Encrypted. The server's certificate must chain to the roots in this file, or to those of the operating system.
     Verified(Option<PathBuf>),
 }
 
-/// How long things may take before they count as failed.
+/// Time limits for connections and statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresTimeouts {
-    /// Until a connection stands, password included.
+    /// Time to establish a connection, including authentication.
     pub connect: Duration,
-    /// Until a statement has answered.
     pub statement: Duration,
-    /// Until one of the connections is free.
+    /// Time to wait for a free connection in the pool.
     pub wait: Duration,
-    /// Until another host has done writing.
+    /// Time to wait for a lock that another host holds.
     pub lock: Duration,
-    /// Between a failed connection and the next try; doubles with each failure.
+    /// Delay before the first retry of a failed connection. Doubles with each failure.
     pub first_pause: Duration,
-    /// The longest of these pauses.
     pub longest_pause: Duration,
 }
 
@@ -80,22 +73,24 @@ impl fmt::Debug for PostgresConfig {
 }
 
 impl PostgresConfig {
-    /// Reads `postgres://user:password@host:port/database?…`. Parameters are those of libpq, with these rules
-    /// for `sslmode`: on this machine (loopback, a socket file) a connection is plain unless `require` or more
-    /// is asked for; to another machine it is encrypted and the server's certificate is checked, whatever is
-    /// asked for, unless `disable` is. `sslrootcert` names a file with the roots that count.
+    /// Parses `postgres://user:password@host:port/database?…`.
+    ///
+    /// Parameters are those of libpq, except `sslmode`. Connections to this machine (loopback, socket file) are plain
+    /// unless `sslmode` is `require` or stricter. Connections to other machines are encrypted and verified unless it is
+    /// `disable`. `sslrootcert` names a file with the trusted roots.
     ///
     /// # Errors
-    /// `invalid-arguments`, without a word of what stood there: it holds a password.
+    ///
+    /// Returns `invalid-arguments` without quoting the URL, which can contain a password.
     pub fn parse(url: &str) -> Result<Self, Fault> {
-        // A `?` before the first `@` is part of a password that was not written as it should be, and works.
+        // A `?` before the first `@` belongs to a password that was not percent-encoded. Accept it.
         let credentials = url.find('@').unwrap_or(0);
         let (place, parameters) = match url[credentials..].find('?') {
             Some(at) => (&url[..credentials + at], &url[credentials + at + 1..]),
             None => (url, ""),
         };
         if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
-            return Err(unreadable("it does not begin with postgres://"));
+            return Err(unreadable("expected it to start with `postgres://`"));
         }
         let (mut kept, mut mode, mut roots) = (Vec::new(), None, None);
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -103,14 +98,14 @@ impl PostgresConfig {
                 Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", value)) => roots = Some(decoded(value)?),
                 Some((name, _)) if UNSUPPORTED_PARAMETERS.contains(&name) => {
-                    return Err(unreadable(&format!("gatehouse does not have its parameter '{name}'")));
+                    return Err(unreadable(&format!("parameter '{name}' is not supported")));
                 }
                 _ => kept.push(parameter),
             }
         }
         let rest = if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) };
         let mut client = tokio_postgres::Config::from_str(&rest)
-            .map_err(|_| unreadable("a part of it is not what it should be"))?;
+            .map_err(|_| unreadable("invalid host, port or parameter"))?;
         if client.get_hosts().is_empty() && client.get_hostaddrs().is_empty() {
             client.host("localhost");
         }
@@ -119,19 +114,18 @@ impl PostgresConfig {
         if client.get_application_name().is_none() {
             client.application_name("gatehouse");
         }
-        // A server that vanished is noticed while nothing is asked, and while a long answer is awaited.
+        // Detects a dead server both on idle connections and while waiting for a long reply.
         client.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(Duration::from_secs(30));
         let address = address(&client);
         Ok(Self { client, tls, address, times: PostgresTimeouts::default() })
     }
 
-    /// `host:port/database`.
     pub fn address(&self) -> &str {
         &self.address
     }
 }
 
-/// A parameter's value; only files are named by those that are read here.
+/// Decodes percent-encoding. Used only for file names.
 fn decoded(value: &str) -> Result<String, Fault> {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();
@@ -139,7 +133,12 @@ fn decoded(value: &str) -> Result<String, Fault> {
         let mut digit = || rest.next().and_then(|b| char::from(b).to_digit(16));
         bytes.push(match byte {
             b'%' => {
-                let pair = digit().zip(digit()).ok_or_else(|| unreadable("sslrootcert is cut short"))?;
+                let pair = digit().zip(digit()).ok_or_else(|| {
+                    unreadable(
+                        "sslrootcert has an incomplete percent \
+                escape",
+                    )
+                })?;
                 (pair.0 * 16 + pair.1) as u8
             }
             other => other,
@@ -154,14 +153,14 @@ fn tls(mode: Option<&str>, roots: Option<PathBuf>, local: bool) -> Result<TlsMod
         Some("require" | "verify-ca" | "verify-full") => Ok(TlsMode::Verified(roots)),
         None | Some("allow" | "prefer") if local => Ok(TlsMode::Off),
         None | Some("allow" | "prefer") => Ok(TlsMode::Verified(roots)),
-        Some(_) => Err(unreadable(
-            "sslmode is not one of disable, allow, prefer, require, verify-ca and verify-full",
-        )),
+        Some(_) => {
+            Err(unreadable("sslmode must be disable, allow, prefer, require, verify-ca or verify-full"))
+        }
     }
 }
 
 fn is_local(client: &tokio_postgres::Config) -> bool {
-    // An address that is given beside a name is what is connected to.
+    // `hostaddr` overrides `host`.
     if !client.get_hostaddrs().is_empty() {
         return client.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback);
     }
@@ -193,9 +192,9 @@ fn address(client: &tokio_postgres::Config) -> String {
 }
 
 fn unreadable(why: &str) -> Fault {
-    Fault::invalid(format!("DATABASE_URL does not name a PostgreSQL database: {why}")).hint(
-        "Write postgres://user:password@host:5432/database; in a password @ is %40, / is %2F, ? is %3F, # is %23 \
-         and % is %25.",
+    Fault::invalid(format!("invalid DATABASE_URL: {why}")).hint(
+        "Use postgres://user:password@host:5432/database. In a password, write @ as %40, / as %2F, ? as %3F, # as \
+        %23 and % as %25.",
     )
 }
 

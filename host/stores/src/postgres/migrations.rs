@@ -1,8 +1,7 @@
-//! The tables, as numbered steps for each part. A step that was released is never edited; a
-//! change is a new step.
+//! Schema migrations: numbered steps for each part of the schema `gatehouse`.
 //!
-//! Everything lies in the schema `gatehouse`. Each step is one transaction under a lock, so that two hosts that
-//! start together take turns. Tables that are newer than this binary are refused and not touched.
+//! Never edit a released step; add a new one. Each step runs in one transaction under an advisory lock, so concurrent
+//! hosts take turns. Tables newer than this binary are rejected unchanged.
 
 mod artifacts;
 mod documents;
@@ -11,32 +10,29 @@ use std::time::Duration;
 
 use super::{error::StoreError, session::PostgresSession};
 
-/// Tables that have versions of their own.
+/// A group of tables with its own version number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SchemaPart {
-    /// Its row in `gatehouse.schema_version`.
     pub(super) name: &'static str,
-    /// The part whose tables these build on.
     pub(super) needs: Option<&'static SchemaPart>,
-    /// How long whoever writes waits for others that do, and for each statement; none where that is short.
+    /// Timeout of locks and statements for writes. `None` uses the connection defaults.
     pub(super) patience: Option<Duration>,
-    /// Those who write take turns by this number.
+    /// Advisory lock key that serializes writers.
     pub(super) turn: i32,
-    /// Its version is how many of these it has seen.
+    /// Migration steps. The version is the number of steps applied.
     pub(super) steps: &'static [&'static str],
 }
 
-/// The knowledge graph.
 pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     name: "knowledge",
     needs: None,
     patience: None,
     turn: 1,
-    // 1: pages, their texts, domains and links, and the words they are found by. A page's number is given once:
-    // what changes gets a new one. Columns that may hold long texts have hash indexes, which bear any length.
+    // 1: pages, their texts, domains, links and search terms. A changed page gets a new number. Columns with long
+    // values use hash indexes, which accept any length.
     steps: &["
     CREATE TEXT SEARCH DICTIONARY gatehouse.stem (TEMPLATE = pg_catalog.snowball, Language = english);
-    -- English words by their stems, and no word left out: which ones say nothing is the query's matter.
+    -- Stems of English words, including stop words; queries decide which words count.
     CREATE TEXT SEARCH CONFIGURATION gatehouse.words (COPY = pg_catalog.english);
     ALTER TEXT SEARCH CONFIGURATION gatehouse.words
         ALTER MAPPING REPLACE pg_catalog.english_stem WITH gatehouse.stem;
@@ -58,7 +54,7 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     );
     CREATE INDEX page_title ON gatehouse.page USING hash (title_key);
 
-    -- The forms in which a page is called: its title, its id, and its id without the type.
+    -- Names of a page: title, id, and id without type.
     CREATE TABLE gatehouse.page_name (
         page bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
         key  text COLLATE \"C\" NOT NULL
@@ -72,7 +68,7 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
         content  text NOT NULL
     );
 
-    -- A page's terms are read for each word of a question: they stand in the row itself, as far as a row holds them.
+    -- A search reads the terms for each word, so they are stored in the row itself if they fit.
     CREATE TABLE gatehouse.page_text (
         page  bigint PRIMARY KEY REFERENCES gatehouse.page ON DELETE CASCADE,
         terms tsvector NOT NULL
@@ -87,8 +83,8 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     CREATE INDEX domain_page ON gatehouse.domain (page);
     CREATE INDEX domain_key ON gatehouse.domain USING hash (key);
 
-    -- edge and target as declared; kept and inverse say what they mean; target_key is compared with page.key,
-    -- so a link resolves as soon as its target exists.
+    -- edge, target: as declared. kept, inverse: normalized. target_key is compared with page.key, so a link resolves
+    -- as soon as its target exists.
     CREATE TABLE gatehouse.link (
         page       bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
         position   bigint NOT NULL,
@@ -101,7 +97,7 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     );
     CREATE INDEX link_target ON gatehouse.link USING hash (target_key);
     ",
-    // 2: what is searched by meaning, by corpus and key. Until it changes, a page's hash stands for what was embedded.
+    // 2: items to embed, by corpus and key. Until a page changes, its hash serves as the version of the embedded text.
     "
     CREATE TABLE gatehouse.item (
         corpus  text COLLATE \"C\" NOT NULL,
@@ -113,18 +109,18 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     "],
 };
 
-/// Documents. They share items and the reading of words with the knowledge graph, so its tables come with them, and may
-/// stay empty.
+/// Documents. They use the items and the text search configuration of the knowledge schema, whose tables can stay
+/// empty.
 pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
     name: "documents",
     needs: Some(&KNOWLEDGE),
-    // As long as a few batches of another host take. An edit of a page does not wait for them.
+    // Long enough for a few batches of another host. Page edits do not wait for this lock.
     patience: Some(Duration::from_secs(60)),
     turn: 2,
     steps: &[documents::REPOSITORIES],
 };
 
-/// Artifacts, which share items and the reading of words as documents do.
+/// Artifacts. They depend on the knowledge schema for the same reasons as documents.
 pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
     name: "artifacts",
     needs: Some(&KNOWLEDGE),
@@ -133,13 +129,13 @@ pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
     steps: &[artifacts::ARTIFACTS],
 };
 
-/// Vectors, where the server has pgvector; `{vector}` is the schema that pgvector is in.
+/// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.
 pub(super) const VECTORS: SchemaPart = SchemaPart {
     name: "knowledge_vectors",
     needs: Some(&KNOWLEDGE),
     patience: None,
     turn: 1,
-    // 1: a vector for each page and model, of whatever dimension; none where the model has nothing to say.
+    // 1: one vector of any dimension per page and model. The vector is null if the model returned none.
     steps: &[
         "
     CREATE TABLE gatehouse.page_vector (
@@ -152,7 +148,7 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
     );
     CREATE INDEX page_vector_model ON gatehouse.page_vector (model, dimension);
     ",
-        // 2: the same by corpus and key.
+        // 2: the same, by corpus and key.
         "
     CREATE TABLE gatehouse.item_vector (
         corpus    text COLLATE \"C\" NOT NULL,
@@ -174,19 +170,18 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
 };
 
 impl SchemaPart {
-    /// The version of tables that have seen every step.
     pub(super) const fn latest(&self) -> i64 {
         self.steps.len() as i64
     }
 
-    /// This part and those that it builds on, which come first.
+    /// Returns this part and its dependencies, dependencies first.
     pub(super) fn all(&self) -> Vec<Self> {
         let mut parts = self.needs.map(Self::all).unwrap_or_default();
         parts.push(*self);
         parts
     }
 
-    /// The version of the tables there; none where this part has never been stored.
+    /// Returns the version of the stored tables. `None` if this part does not exist yet.
     pub(super) async fn version(&self, db: &PostgresSession) -> Result<Option<i64>, StoreError> {
         let there = db.one("SELECT to_regclass('gatehouse.schema_version') IS NOT NULL", &[]).await?;
         if !there.try_get::<_, bool>(0)? {
@@ -198,13 +193,13 @@ impl SchemaPart {
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Refuses tables that are newer than this binary.
+    /// Rejects a version that is newer than this binary supports.
     pub(super) fn check(&self, found: i64) -> Result<(), StoreError> {
         let known = self.latest();
         if found > known { Err(StoreError::Newer { found, known }) } else { Ok(()) }
     }
 
-    /// Brings the tables up to date; writes nothing where they are. `vector` stands for the schema of pgvector.
+    /// Applies all missing steps. `vector` is the schema of pgvector.
     pub(super) async fn migrate(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
         loop {
             let found = self.version(db).await?.unwrap_or(0);
@@ -217,7 +212,7 @@ impl SchemaPart {
             match step {
                 Ok(()) => db.batch("COMMIT").await?,
                 Err(error) => {
-                    // The step's failure is what counts; a connection that cannot roll back is not used again.
+                    // Return the error of the step. A connection that fails to roll back is not reused.
                     let _ = db.batch("ROLLBACK").await;
                     return Err(error);
                 }
@@ -225,7 +220,7 @@ impl SchemaPart {
         }
     }
 
-    /// The next step, inside a transaction that holds the lock.
+    /// Applies the next step in a transaction that holds the lock.
     async fn step(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
         db.batch(
             "DO $$ BEGIN
@@ -236,7 +231,7 @@ impl SchemaPart {
         .await?;
         let found = self.version(db).await?.unwrap_or(0);
         self.check(found)?;
-        // Another host may have done it while this one waited for the lock.
+        // Another host can have applied the step while this one waited for the lock.
         let Some(step) = usize::try_from(found).ok().and_then(|done| self.steps.get(done)) else {
             return Ok(());
         };

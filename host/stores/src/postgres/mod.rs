@@ -1,8 +1,7 @@
-//! Everything that is kept on a PostgreSQL server: for houses with more than one host, or with more pages than
-//! a file should hold.
+//! Storage on a PostgreSQL server, for several hosts or large graphs.
 //!
-//! Nothing is opened before the first call that needs it. A server that cannot be reached is asked again
-//! after a while, and in between every call says at once why; no restart is needed.
+//! The first call that needs a connection opens it. While the server is unreachable, calls fail immediately with the
+//! last error, and connecting is retried with backoff. A restart is not needed.
 
 mod address;
 pub(crate) mod artifacts;

@@ -1,4 +1,4 @@
-//! A server: one pool of connections for everything that is kept there, filled when it is needed.
+//! A lazily connected PostgreSQL server with one connection pool.
 
 use std::{
     sync::{
@@ -17,34 +17,31 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{PostgresConfig, error::StoreError, migrations::SchemaPart, session::PostgresSession, tls};
 
-/// How many connections there are at most.
 const MAX_CONNECTIONS: usize = 8;
 
-/// A database on a server, reached or not yet.
+/// A connection pool and the migrations of its tables.
 pub(super) struct PostgresServer {
     shared: Arc<PostgresState>,
 }
 
-/// The tables that a server is used for.
+/// Ownership of the tables on a server.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ServerTables {
-    /// Ours, which are brought up to date before they are used.
+    /// Tables of gatehouse, migrated before use.
     Own(SchemaPart),
-    /// Those of another program: nothing there is ever changed.
+    /// Tables of another program. Sessions are read-only.
     Foreign,
 }
 
-/// What a server and its sessions know.
+/// State that a server shares with its sessions.
 pub(super) struct PostgresState {
-    /// Whose server it is, for faults.
     subject: &'static str,
     pub(super) config: PostgresConfig,
     pub(super) tables: ServerTables,
     reached: Mutex<Option<ConnectionPool>>,
     breaker: CircuitBreaker<Fault>,
-    /// Whether the tables are up to date.
+    /// True if migrations have run.
     ready: AtomicBool,
-    /// Held while they are brought there.
     migrating: tokio::sync::Mutex<()>,
 }
 
@@ -55,7 +52,6 @@ struct ConnectionPool {
 }
 
 impl PostgresServer {
-    /// A server that will be reached, and its tables brought up to date, when it is needed.
     pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Self {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
         let shared = PostgresState {
@@ -70,17 +66,15 @@ impl PostgresServer {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
         &self.shared.config.address
     }
 
-    /// A failure as people read it.
     pub(super) fn fault(&self, error: StoreError) -> Fault {
         self.shared.fault(error)
     }
 
-    /// A connection that reads one unchanging state of the tables.
+    /// Begins a read-only transaction on a snapshot.
     pub(super) async fn read(&self) -> Result<PostgresSession, Fault> {
         self.migrate_once().await?;
         let session = self.session().await?;
@@ -90,7 +84,7 @@ impl PostgresServer {
         }
     }
 
-    /// A connection that writes, while no other does.
+    /// Begins a transaction that holds the writer lock.
     pub(super) async fn write(&self) -> Result<PostgresSession, Fault> {
         self.migrate_once().await?;
         let mut session = self.session().await?;
@@ -100,10 +94,10 @@ impl PostgresServer {
         }
     }
 
-    /// A connection, whatever the state of the tables.
+    /// Returns a connection without migrating or checking the tables.
     pub(super) async fn session(&self) -> Result<PostgresSession, Fault> {
         self.shared.breaker.check().map_err(|(fault, wait)| {
-            let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
+            let message = format!("{}; next try in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
         let ConnectionPool { pool, .. } = self.shared.get_or_connect().await?;
@@ -116,7 +110,7 @@ impl PostgresServer {
         }
     }
 
-    /// Brings the tables up to date, once.
+    /// Runs pending migrations on first use.
     async fn migrate_once(&self) -> Result<(), Fault> {
         let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
         if self.shared.ready.load(Ordering::Acquire) {
@@ -160,14 +154,13 @@ impl PostgresState {
         }
     }
 
-    /// Closes what is idle.
     pub(super) fn forget(&self) {
         if let Some(ConnectionPool { pool, .. }) = &*self.lock() {
             pool.retain(|_, _| false);
         }
     }
 
-    /// Has the tables looked at again before the next use.
+    /// Repeats the migration check before the next use.
     pub(super) fn close(&self) {
         self.ready.store(false, Ordering::Release);
     }
@@ -180,7 +173,6 @@ impl PostgresState {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pool; made by the first call that needs it.
     async fn get_or_connect(&self) -> Result<ConnectionPool, Fault> {
         if let Some(reached) = &*self.lock() {
             return Ok(reached.clone());
@@ -189,17 +181,17 @@ impl PostgresState {
         let tls = tokio::task::spawn_blocking(move || tls::connector(&wanted)).await;
         let tls = match tls {
             Ok(tls) => tls.map_err(|error| self.fault(error))?,
-            Err(_) => return Err(Fault::internal("reading certificates ended without an answer")),
+            Err(_) => return Err(Fault::internal("the task that reads certificates failed")),
         };
         let pool = self.pool(tls.clone())?;
-        // Of two that were made at once the first stays.
+        // Two callers can race; use the first pool.
         Ok(self.lock().get_or_insert(ConnectionPool { pool, tls }).clone())
     }
 
     fn pool(&self, tls: MakeRustlsConnect) -> Result<Pool, Fault> {
         let times = self.config.times;
         let ms = |time: Duration| time.as_millis().max(1);
-        // What a server ends by itself does not wait for us to notice: a statement, a lock, a dead host.
+        // Server-side limits end statements, locks and sessions of dead hosts even if no client notices.
         let read_only = match self.tables {
             ServerTables::Own(_) => "",
             ServerTables::Foreign => "SET default_transaction_read_only = on; ",
@@ -225,10 +217,10 @@ impl PostgresState {
             .recycle_timeout(Some(times.connect))
             .post_create(settle)
             .build()
-            .map_err(|error| Fault::internal(format!("the pool of connections cannot be made: {error}")))
+            .map_err(|error| Fault::internal(format!("cannot create the connection pool: {error}")))
     }
 
-    /// A connection that could not be had. Where the server is why, it is left alone for a while.
+    /// Converts a pool error to a fault. A failure of the server opens the circuit breaker.
     fn connection_fault(&self, error: PoolError) -> Fault {
         let times = &self.config.times;
         let error = match error {
@@ -237,7 +229,7 @@ impl PostgresState {
             }
             PoolError::Timeout(_) => StoreError::Silent(times.connect),
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
-            other => return Fault::internal(format!("the pool of connections failed: {other}")),
+            other => return Fault::internal(format!("the connection pool failed: {other}")),
         };
         let fault = self.fault(error);
         self.breaker.record_failure(fault.clone());

@@ -1,5 +1,7 @@
-//! One connection, for one piece of work. Every statement has an end; work that is given up in the middle is
-//! ended on the server, and its connection is not used again.
+//! One connection for one unit of work.
+//!
+//! Every statement has a time limit. If a session is dropped before it ends, its statement is canceled on the server
+//! and its connection is discarded.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -12,33 +14,28 @@ use super::{
     server::{PostgresState, ServerTables},
 };
 
-/// What statements are given.
 pub(super) type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// How much longer than the server we wait for a statement that the server is to end by itself.
+/// Time that the client waits beyond the server's own statement timeout.
 const CLIENT_GRACE: Duration = Duration::from_secs(1);
 
-/// The most that a step of the schema may take: it may have to read every page.
+/// Time limit of one migration step, which can read every page.
 const MAX_MIGRATION_TIME: Duration = Duration::from_secs(600);
 
-/// The first number of every advisory lock of Gatehouse; the second says what for.
+/// First key of every advisory lock. The second key selects the lock.
 const LOCK_NAMESPACE: i32 = i32::from_be_bytes(*b"gate");
 
-/// A connection that is ours until this ends.
 pub(super) struct PostgresSession {
-    /// There until it is given back.
+    /// `None` after the connection was returned to the pool.
     client: Option<Client>,
     shared: Arc<PostgresState>,
     limit: Duration,
 }
 
-/// How a transaction ended that was to be kept.
 pub(super) enum CommitOutcome {
-    /// It is kept.
     Committed,
-    /// It is not.
     Failed(StoreError),
-    /// The connection was lost before the server said.
+    /// The connection was lost before the server confirmed the commit.
     Unknown(StoreError),
 }
 
@@ -49,7 +46,7 @@ impl PostgresSession {
     }
 
     fn client(&self) -> Result<&Client, StoreError> {
-        self.client.as_ref().ok_or_else(|| StoreError::Damaged("the connection was given back".into()))
+        self.client.as_ref().ok_or_else(|| StoreError::Damaged("the connection was already released".into()))
     }
 
     async fn with_timeout<T>(
@@ -62,19 +59,16 @@ impl PostgresSession {
         }
     }
 
-    /// Every row.
     pub(super) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>, StoreError> {
         let client = self.client()?;
         self.with_timeout(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    /// The one row.
     pub(super) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row, StoreError> {
         let client = self.client()?;
         self.with_timeout(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    /// The row, if there is one.
     pub(super) async fn query_opt(
         &self,
         sql: &str,
@@ -84,29 +78,28 @@ impl PostgresSession {
         self.with_timeout(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    /// Runs a statement; gives how many rows it touched.
+    /// Executes a statement and returns the number of affected rows.
     pub(super) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, StoreError> {
         let client = self.client()?;
         self.with_timeout(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    /// Runs statements without values.
+    /// Executes statements without parameters.
     pub(super) async fn batch(&self, sql: &str) -> Result<(), StoreError> {
         let client = self.client()?;
         self.with_timeout(client.batch_execute(sql)).await
     }
 
-    /// Begins to read, on one unchanging state of the tables.
     pub(super) async fn begin_read(&self) -> Result<(), StoreError> {
-        // Sent together, answered together.
+        // Sends both statements in one round trip.
         let begin = self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
         futures_util::future::try_join(begin, self.check()).await.map(|_| ())
     }
 
-    /// Begins to write, alone: hosts that share a database take turns.
+    /// Begins a transaction that holds the writer lock of its schema part.
     pub(super) async fn begin_write(&mut self) -> Result<(), StoreError> {
         let ServerTables::Own(part) = self.shared.tables else {
-            return Err(StoreError::Unfit("the tables are another program's and only read".into()));
+            return Err(StoreError::Unfit("the tables belong to another program and are read-only".into()));
         };
         let mut patience = String::new();
         if let Some(limit) = part.patience {
@@ -114,7 +107,7 @@ impl PostgresSession {
             patience = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
             self.limit = limit + CLIENT_GRACE;
         }
-        // Not READ WRITE: where the server's owner made transactions read-only, they stay so.
+        // Omits READ WRITE, so that a server default of read-only transactions applies.
         self.batch(&format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {patience}SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {})",
             part.turn
@@ -123,7 +116,7 @@ impl PostgresSession {
         self.check().await
     }
 
-    /// Begins a step of the schema, alone.
+    /// Begins a migration step under the migration lock.
     pub(super) async fn begin_migration(&self) -> Result<(), StoreError> {
         let limit = MAX_MIGRATION_TIME.as_millis();
         self.batch(&format!(
@@ -132,7 +125,7 @@ impl PostgresSession {
         .await
     }
 
-    /// Ends work for which nothing was begun.
+    /// Ends work that ran outside a transaction.
     pub(super) async fn finish<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
@@ -143,18 +136,17 @@ impl PostgresSession {
         }
     }
 
-    /// Lets statements take as long as a step of the schema may.
     pub(super) fn with_migration_timeout(mut self) -> Self {
         self.limit = MAX_MIGRATION_TIME + CLIENT_GRACE;
         self
     }
 
-    /// Gives the connection back; nothing is begun on it.
+    /// Returns the connection to the pool. Requires that no transaction is open.
     pub(super) fn release(mut self) {
         self.client = None;
     }
 
-    /// Another host may have brought the tables to a version that this one does not know.
+    /// Checks the schema versions: another host can have migrated to a version that this binary does not support.
     async fn check(&self) -> Result<(), StoreError> {
         let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
         let rows = self.rows("SELECT part, version FROM gatehouse.schema_version", &[]).await?;
@@ -169,7 +161,7 @@ impl PostgresSession {
         Ok(())
     }
 
-    /// Ends a transaction: what was done is kept where the work succeeded, and only then.
+    /// Commits if `result` is `Ok`, else rolls back.
     pub(super) async fn finish_transaction<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
@@ -183,7 +175,6 @@ impl PostgresSession {
         }
     }
 
-    /// Keeps what was done.
     pub(super) async fn commit(mut self) -> CommitOutcome {
         match self.batch("COMMIT").await {
             Ok(()) => {
@@ -195,10 +186,10 @@ impl PostgresSession {
         }
     }
 
-    /// Drops what was done, and says why.
+    /// Rolls back and converts the error to a fault.
     pub(super) async fn rollback_fault(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
-            // The others are to the same server; they would be found out one by one.
+            // The idle connections lead to the same server and would fail one by one.
             self.shared.forget();
         } else if self.batch("ROLLBACK").await.is_ok() {
             self.client = None;
@@ -213,14 +204,13 @@ impl PostgresSession {
 impl Drop for PostgresSession {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        // Given up in the middle: the connection leaves the pool, which makes room for another, and the server
-        // is told to stop.
+        // Dropped before it ended: remove the connection from the pool to free its slot, and cancel the statement.
         let client = Object::take(client);
         let (cancel, tls) = (client.cancel_token(), self.shared.connector());
         let limit = self.shared.config.times.connect;
         if let (Ok(runtime), Some(tls)) = (tokio::runtime::Handle::try_current(), tls) {
             runtime.spawn(async move {
-                // A server that cannot be told ends the statement by its own clock.
+                // If the request fails, the server's statement timeout ends the statement.
                 let _ = tokio::time::timeout(limit, cancel.cancel_query(tls)).await;
                 drop(client);
             });

@@ -1,49 +1,47 @@
-//! What the index holds of a text, and how it is asked for it. Both sides are letters and digits alone, in
-//! lower case, so that nothing depends on how the server takes texts apart.
+//! Converts text to index terms and queries. Terms are lowercase alphanumerics, so they do not depend on the server's
+//! text parser.
 
 use std::collections::HashMap;
 
 use gatehouse_core::search::{script, script::ScriptRun, variants};
 
-/// Bytes of the terms of a page or a document that are indexed. The server holds a mebibyte for a row; a word takes its letters
-/// and some bytes beside, and each of its places two more.
+/// Bytes of indexed terms per page or document. PostgreSQL limits a `tsvector` to 1 MiB: each word takes its letters
+/// plus a few bytes, and each position two more.
 pub(super) const MAX_TERMS: usize = 700 * 1024;
 
-/// Longer words are cut, as those of questions are.
+/// Characters of a word. Longer words are cut, both in texts and in queries.
 const MAX_WORD: usize = 64;
 
-/// Bytes that a different word takes beside its letters.
+/// Bytes per distinct word in addition to its letters.
 const OVERHEAD: usize = 8;
 
-/// Places of a word that the server keeps.
+/// Positions per word that PostgreSQL stores.
 const MAX_PLACES: usize = 256;
 
-/// A text with its identifiers taken apart beside it.
+/// Appends the parts of compound identifiers to a text.
 pub(super) fn with_variants(text: &str) -> String {
     format!("{text} {}", variants(text))
 }
 
-/// What is left of the room that a page or a document has in the index.
+/// Remaining index space of a page or a document.
 pub(super) struct TermBudget {
     left: usize,
     places: HashMap<String, usize>,
     words: usize,
-    /// Whether there is more than is indexed.
+    /// True if some words did not fit.
     pub(super) cut: bool,
 }
 
 impl TermBudget {
-    /// All of it.
     pub(super) fn new() -> Self {
         Self { left: MAX_TERMS, places: HashMap::new(), words: 0, cut: false }
     }
 
-    /// How many words were taken.
     pub(super) fn length(&self) -> i32 {
         i32::try_from(self.words).unwrap_or(i32::MAX)
     }
 
-    /// The words of a text, with a space between them, as far as there is budget.
+    /// Returns the words of a text, separated by spaces, until the budget is used up.
     pub(super) fn take_terms(&mut self, text: &str) -> String {
         let mut kept = String::new();
         let (separated, grams) = (script::separate_scripts(text), script::grams(text));
@@ -74,18 +72,18 @@ fn lower(word: &str) -> String {
     word.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).take(MAX_WORD).collect()
 }
 
-/// A word of a question as the index is asked for it; none where nothing is left of it.
+/// Normalizes a query word. `None` if nothing remains.
 pub(super) fn index_form(word: &str) -> Option<String> {
     Some(lower(word)).filter(|word| !word.is_empty())
 }
 
-/// The pieces of a stretch of another script as the index is asked for each.
+/// Returns the query terms of a run in another script.
 pub(super) fn index_pieces(stretch: &ScriptRun) -> Vec<String> {
     let beginning = if stretch.beginning { ":*" } else { "" };
     stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", index_form(piece)?))).collect()
 }
 
-/// What the index is asked to know whether a stretch occurs.
+/// Returns a query that matches texts that contain the run.
 pub(super) fn occurs(stretch: &ScriptRun) -> String {
     index_pieces(stretch).join(if stretch.any { " | " } else { " & " })
 }

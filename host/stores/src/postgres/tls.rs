@@ -1,15 +1,14 @@
-//! What an encrypted connection is checked against. A certificate that does not check out ends the connection,
-//! in every mode.
+//! TLS configuration. The certificate is always verified.
 
 use gatehouse_net::{TrustRoots, tls_config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{address::TlsMode, error::StoreError};
 
-/// What makes encrypted connections; reads the files that hold the roots, so it may block.
+/// Creates a TLS connector. May block to read root certificates.
 pub(super) fn connector(tls: &TlsMode) -> Result<MakeRustlsConnect, StoreError> {
     let roots = match tls {
-        // Never asked, since no connection is encrypted.
+        // Unused: no connection is encrypted.
         TlsMode::Off => TrustRoots::None,
         TlsMode::Verified(None) => TrustRoots::Platform,
         TlsMode::Verified(Some(file)) => TrustRoots::File(file),
@@ -17,7 +16,7 @@ pub(super) fn connector(tls: &TlsMode) -> Result<MakeRustlsConnect, StoreError> 
     let config = tls_config(&roots).map_err(|why| {
         StoreError::Tls(match tls {
             TlsMode::Verified(Some(file)) => {
-                format!("sslrootcert '{}' cannot be used: {why}", file.display())
+                format!("cannot use sslrootcert '{}': {why}", file.display())
             }
             _ => why,
         })

@@ -1,5 +1,6 @@
-//! Stored vectors, by corpus and key, where the server has pgvector: which items wait for theirs, writing them, and how
-//! near they are to a question. Every vector is looked at; with the filters of a search that is exact, and no index is to be built.
+//! Vectors in pgvector, by corpus and key: pending items, storage and distances.
+//!
+//! Searches scan every vector. This is exact even with filters, and needs no index.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -20,29 +21,28 @@ use crate::{
     engine::QueryVector,
 };
 
-/// Days after which the vectors of a model go that is not used any more. Until then a change of model can be
-/// taken back at no cost, and hosts with different models share one database.
+/// Days until the vectors of an unused model are deleted. The delay makes a model change reversible and lets hosts with
+/// different models share a database.
 const UNUSED_MODEL_DAYS: i32 = 30;
 
-/// How the server keeps vectors.
+/// Availability of pgvector in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PgvectorState {
-    /// In this schema, and with the table for them.
+    /// The extension and the vector table exist. Contains the schema of the extension.
     Ready(String),
-    /// It is there, and the table is not made yet.
+    /// The extension exists, but the vector table does not.
     NoTable(String),
-    /// Not at all, and why.
+    /// The extension is missing. Contains the reason.
     Missing(String),
 }
 
-/// The vectors on a server.
 pub(super) struct PostgresVectors {
     server: Arc<PostgresServer>,
-    /// The corpus that these are the vectors of; others have tasks of their own.
+    /// Corpus of these vectors. Each corpus has its own embedding task.
     corpus: &'static str,
-    /// The schema of pgvector, once the table for vectors is there.
+    /// Schema of pgvector. `None` until the vector table exists.
     ready: Mutex<Option<String>>,
-    /// Whether the extension was asked for; a server that refuses is not asked again and again.
+    /// True if CREATE EXTENSION was tried, which happens once per instance.
     tried: AtomicBool,
 }
 
@@ -51,7 +51,6 @@ impl PostgresVectors {
         Self { server, corpus, ready: Mutex::default(), tried: AtomicBool::new(false) }
     }
 
-    /// How the server keeps vectors; changes nothing there.
     pub(super) async fn inspect(&self, db: &PostgresSession) -> Result<PgvectorState, StoreError> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match ready {
@@ -60,12 +59,12 @@ impl PostgresVectors {
         }
     }
 
-    /// The schema of pgvector with the table for vectors made; none where the server has no pgvector.
+    /// Creates the vector table if needed and returns the schema of pgvector. `None` without pgvector.
     async fn schema(&self) -> Result<Option<String>, Fault> {
         if let Some(schema) = &*self.ready.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Some(schema.clone()));
         }
-        // The tables of what they belong to come first.
+        // Run the migrations of the dependencies first.
         let db = self.server.read().await?;
         db.finish_transaction(Ok(())).await?;
         let db = self.server.session().await?;
@@ -79,14 +78,14 @@ impl PostgresVectors {
         }
     }
 
-    /// Makes what is missing and may be made: the extension, then the table.
+    /// Creates the extension and the table if they are missing and the server allows it.
     async fn create_missing(&self, db: &PostgresSession) -> Result<Option<String>, StoreError> {
         let mut found = PgvectorState::detect(db).await?;
         if matches!(found, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
-            // Whether it is there to be made, and whether we may, the server knows best.
+            // The server decides whether the extension is available and permitted, so just try.
             match db.batch("CREATE EXTENSION IF NOT EXISTS vector").await {
                 Err(error) if error.is_lost() => return Err(error),
-                Err(error) => tracing::info!("pgvector cannot be made: {error}"),
+                Err(error) => tracing::info!("cannot create the extension pgvector: {error}"),
                 Ok(()) => found = PgvectorState::detect(db).await?,
             }
         }
@@ -104,7 +103,7 @@ impl VectorStore for PostgresVectors {
         after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
-        // Without pgvector nothing waits: there is nothing to wait for.
+        // Without pgvector, no item waits for a vector.
         if self.schema().await?.is_none() {
             return Ok(Vec::new());
         }
@@ -122,7 +121,6 @@ impl VectorStore for PostgresVectors {
 }
 
 impl PgvectorState {
-    /// Whether the server has pgvector; changes nothing.
     async fn detect(db: &PostgresSession) -> Result<Self, StoreError> {
         let sql = "SELECT quote_ident(n.nspname), to_regclass('gatehouse.item_vector') IS NOT NULL
              FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
@@ -140,13 +138,12 @@ impl PgvectorState {
     }
 }
 
-/// How an item `i` is told that waits: `$1` is the model, `$2` the dimension, or null where it is not known yet.
+/// Condition for an item `i` without a vector: `$1` is the model, `$2` its dimension, or null if unknown.
 const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
     WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $1
     AND (v.dimension = 0 OR $2::integer IS NULL OR v.dimension = $2))";
 
 impl PostgresVectors {
-    /// How many items of a corpus wait for a vector of this model.
     pub(super) async fn count_waiting(
         db: &PostgresSession,
         corpus: &str,
@@ -179,7 +176,8 @@ async fn waiting(
     waiting.collect()
 }
 
-/// Stores vectors of items that are still as they were. Whoever comes second writes the same again.
+/// Stores vectors of items whose version is unchanged, then deletes those of long unused models. Concurrent writers
+/// store the same values.
 async fn store(
     db: &PostgresSession,
     schema: &str,
@@ -198,7 +196,7 @@ async fn store(
         let dimension = integer(vector.as_ref().map_or(0, Vec::len));
         db.run(&sql, &[&item.corpus, &item.key, &model, &dimension, vector, version]).await?;
     }
-    // The models are read off the index, one step for each: this is asked after every batch.
+    // Runs after every batch, so it reads the models from the index, one step per model.
     let old = "WITH RECURSIVE known (model) AS (
             (SELECT model FROM gatehouse.item_vector WHERE corpus = $3 ORDER BY model LIMIT 1)
             UNION ALL
@@ -214,7 +212,7 @@ async fn store(
     Ok(())
 }
 
-/// Notes items of a corpus, as (key, version): one with another version than before loses its vectors.
+/// Stores items as (key, version) pairs. A changed version deletes the item's vectors.
 pub(super) async fn put_items(
     db: &PostgresSession,
     corpus: &str,
@@ -231,7 +229,6 @@ pub(super) async fn put_items(
     Ok(())
 }
 
-/// Forgets items with their vectors.
 pub(super) async fn remove_items(
     db: &PostgresSession,
     corpus: &str,
@@ -241,47 +238,44 @@ pub(super) async fn remove_items(
     Ok(())
 }
 
-/// A question as a vector, on a server that has pgvector.
+/// A query vector and its pgvector context.
 pub(super) struct PgvectorQuery<'a> {
-    /// The schema of pgvector, as SQL writes it.
     pub(super) schema: String,
     pub(super) corpus: &'static str,
     pub(super) vector: &'a QueryVector,
 }
 
 impl PgvectorQuery<'_> {
-    /// How many items the model has been asked about.
+    /// Counts the items that this model has processed.
     pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32, StoreError> {
         let sql = "SELECT count(*) FROM gatehouse.item_vector WHERE corpus = $1 AND model = $2 AND dimension IN (0, $3)";
         count(&db.one(sql, &[&self.corpus, &self.vector.model, &self.dimension()]).await?, 0)
     }
 
-    /// The keys of all vectors that the question can be compared with, as `key`, and how far each is, as `distance`;
-    /// `$1` to `$4` are [`values`](Self::values).
+    /// Returns SQL that selects `key` and `distance` for all comparable vectors. `$1` to `$3` are
+    /// [`values`](Self::values) and `$4` is [`dimension`](Self::dimension).
     pub(super) fn distances(&self) -> String {
         self.distances_where("v.dimension = $4")
     }
 
-    /// The same with those that the model has nothing to say about: these are at no distance.
+    /// Like [`distances`](Self::distances), but includes items without a vector, with a null distance.
     pub(super) fn distances_or_none(&self) -> String {
         self.distances_where("v.dimension IN (0, $4)")
     }
 
     fn distances_where(&self, dimension: &str) -> String {
         let schema = &self.schema;
-        // A SELECT of its own: the question becomes a vector once, not for every row.
+        // The subquery converts the parameter to a vector once instead of once per row.
         format!(
             "SELECT v.key, v.embedding OPERATOR({schema}.<=>) (SELECT $1::real[]::{schema}.vector) AS distance
              FROM gatehouse.item_vector v WHERE v.corpus = $2 AND v.model = $3 AND {dimension}"
         )
     }
 
-    /// The vector, the corpus, the model.
     pub(super) fn values(&self) -> (&[f32], &str, &str) {
         (&self.vector.values, self.corpus, &self.vector.model)
     }
 
-    /// The dimension.
     pub(super) fn dimension(&self) -> i32 {
         integer(self.vector.values.len())
     }

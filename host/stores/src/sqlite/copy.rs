@@ -1,5 +1,4 @@
-//! A database as one whole file: what its user leaves behind, and copies that are made while hosts use it and are
-//! checked before anybody relies on them.
+//! Databases as single files: checkpoints on close, and online copies with integrity checks.
 
 use std::{path::Path, time::Duration};
 
@@ -13,38 +12,27 @@ use super::{
     migrations::{self, MigrationSteps},
 };
 
-/// How long bringing everything into the one file waits for other processes.
+/// Maximum time that the checkpoint waits for other processes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Pages that are copied at once.
 pub(super) const COPY_PAGES: i32 = 4096;
 
-/// Pages that go back to the disk in one transaction.
 const FREED_PAGES: u32 = 2048;
 
-/// The databases of a data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFile {
-    /// The knowledge graph.
     Knowledge,
-    /// What gates keep under keys.
     Kv,
-    /// Repositories of documents.
     Documents,
-    /// Texts that were too large to show, kept for a while.
     Artifacts,
-    /// What is known of the tools of servers.
     Tools,
-    /// How calls went.
     Ledger,
 }
 
 impl DataFile {
-    /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts, Self::Tools, Self::Ledger];
 
-    /// The file's name in a data folder.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge.db",
@@ -59,10 +47,10 @@ impl DataFile {
     pub(super) const fn subject(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge engine 'sqlite'",
-            Self::Kv => "the store of the gates (kv)",
+            Self::Kv => "key-value store of the gates",
             Self::Documents => "document store 'sqlite'",
             Self::Artifacts => "artifact store 'sqlite'",
-            Self::Tools => "the index of servers' tools",
+            Self::Tools => "the tool catalog",
             Self::Ledger => "the ledger",
         }
     }
@@ -79,11 +67,11 @@ impl DataFile {
     }
 }
 
-/// Copies databases of one folder into another, each as it was at the same moment, and checks the copies. Hosts
-/// may read and write meanwhile. Gives those that there were, with the version of their schema. Blocking.
+/// Copies the databases of one directory into another, as of one moment, and checks the copies. Hosts may read and
+/// write during the copy. Returns the schema versions. Blocks.
 ///
 /// # Errors
-/// `unavailable`, naming the file: it cannot be read or written, is newer than this binary, or is damaged.
+/// `unavailable`, naming the file, if it cannot be read or written, is damaged, or is newer than this binary.
 pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
     let there = DataFile::ALL.into_iter().filter(|kept| from.join(kept.file()).exists());
     let mut open = Vec::new();
@@ -101,7 +89,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
     Ok(copied)
 }
 
-/// A connection that sees the database as it is now until it is dropped.
+/// Opens a connection whose snapshot is the current state of the database.
 fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
     let lock = DatabaseLock::try_shared(path)?;
     let source = open_reader(path, kept.steps())?;
@@ -113,22 +101,19 @@ fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
     private_file(to).map_err(StoreError::File)?;
     let mut target = Connection::open(to)?;
     Backup::new(source, &mut target)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
-    // One file, and nothing beside it.
+    // Leave a single file without a write-ahead log.
     let _mode: String = target.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get(0))?;
     target.close().map_err(|(_, error)| error)?;
     Ok(())
 }
 
-/// The version of a database's schema, if the file is intact and this binary knows that version. Blocking.
-///
-/// # Errors
-/// `unavailable`, naming the file and what is wrong with it.
+/// Returns the schema version if the file is intact and this binary supports it. Blocks.
 pub fn check(kept: DataFile, path: &Path) -> Result<i64, Fault> {
     checked(kept, path, "integrity_check")
 }
 
-/// Checks each database of a data folder that exists, as hosts may be using it; faster than [`check`], since indexes
-/// are not compared with their tables. Returns the version of each schema. Blocking.
+/// Checks each existing database, which hosts may be using. Faster than [`check`], because it does not compare indexes
+/// with their tables. Blocks.
 pub fn check_all(state: &Path) -> Vec<(DataFile, Result<i64, Fault>)> {
     let there = DataFile::ALL.into_iter().filter(|kept| state.join(kept.file()).exists());
     let check_one = |kept: DataFile| {
@@ -144,7 +129,7 @@ fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
         let db = open_reader(path, kept.steps())?;
         let said: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
         if said != "ok" {
-            // The first line names the database, of which there is one.
+            // The first line only names the database.
             let found = said.lines().filter(|line| !line.starts_with("***"));
             return Err(StoreError::NotIntact(found.collect::<Vec<_>>().join("; ")));
         }
@@ -153,24 +138,23 @@ fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
     checked().map_err(|error| error.into_fault(kept.subject(), path))
 }
 
-/// Moves everything from the `-wal` file into the database: people copy the one file and mean all of it.
+/// Moves everything from the `-wal` file into the database, so that the file alone can be copied.
 pub(super) fn leave_one_file(connection: &Connection) {
     let _ = connection.busy_timeout(CHECKPOINT_TIMEOUT);
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     match moved {
         Ok(0) => {}
-        Ok(_) => tracing::debug!("another process reads the database; it leaves the one file later"),
-        Err(error) => tracing::warn!("the database was closed, but not into one file: {error}"),
+        Ok(_) => tracing::debug!("another process is reading the database and will checkpoint it later"),
+        Err(error) => tracing::warn!("closed the database without a checkpoint: {error}"),
     }
 }
 
-/// Gives some of the place of what was deleted back to the disk; says whether there is more.
+/// Returns some free pages to the file system. Returns true if more remain.
 pub(super) fn shrink(db: &Connection) -> Result<bool, StoreError> {
     let free = |db: &Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
     let before = free(db)?;
     let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED_PAGES})"))?;
     let mut rows = statement.query([])?;
-    // Each page that goes is a row.
     while rows.next()?.is_some() {}
     let after = free(db)?;
     Ok(after > 0 && after < before)

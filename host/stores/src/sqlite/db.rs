@@ -1,7 +1,5 @@
-//! One database file: opened on first use, one thread that writes, a few connections that read.
-//!
-//! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
-//! opening that fails is tried again by the next call. Knows no table.
+//! One database file, opened on first use, with one writer thread and a few reader connections. Nothing blocks the
+//! async runtime. If opening fails, the next call tries again.
 
 pub(super) mod create;
 mod open;
@@ -36,30 +34,25 @@ use super::{
     migrations::MigrationSteps,
 };
 
-/// How long a connection waits for another process that writes, where nothing else is said.
+/// Default time that a connection waits for a writer in another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of the database that a reading connection keeps in memory at most.
 const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
-/// How many reads run at the same time.
 const MAX_READERS: usize = 4;
 
-/// How long reads that run may take to end when the database is closed.
 const MAX_CLOSE_READ_TIME: Duration = Duration::from_secs(1);
 
-/// How long the last writes, and bringing everything into the one file, may take when it is closed. What is
-/// left undone stays in the file beside it, and nothing is lost.
+/// Work that takes longer stays in the `-wal` file, so nothing is lost.
 const MAX_CLOSE_WRITE_TIME: Duration = Duration::from_secs(10);
 
-/// A database file, open or not yet.
 pub(super) struct Database {
     shared: Arc<SharedDatabase>,
     permits: Arc<Semaphore>,
 }
 
 struct SharedDatabase {
-    /// Whose database it is, for faults.
+    /// Name of the database for faults.
     subject: &'static str,
     path: PathBuf,
     steps: MigrationSteps,
@@ -68,47 +61,45 @@ struct SharedDatabase {
 }
 
 enum DatabaseState {
-    /// Not opened, or not with success.
+    /// Also the state after a failed attempt to open.
     Unopened,
     Open(Arc<OpenDatabase>),
-    /// Closed for good.
+    /// Permanent.
     Closed,
 }
 
-/// The order matters: connections that cannot write go before the one that can, which then is the last and leaves
-/// one whole file; that nobody may replace the file holds to the end.
+/// Fields drop in order: readers before the writer, which then is the last connection and checkpoints. The lock that
+/// prevents a replacement of the file goes last.
 struct OpenDatabase {
     idle: Mutex<Vec<Connection>>,
     writer: WriterThread,
-    /// `None` in memory.
     _lock: Option<DatabaseLock>,
 }
 
 impl Database {
-    /// A database that will be opened, and brought up to date by these steps, when it is needed.
+    /// Creates a database that the first use opens and migrates.
     pub(super) fn new(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
         Self::with_busy_timeout(subject, path, steps, BUSY_TIMEOUT)
     }
 
-    /// The same for what is kept for a while only: what was deleted leaves no trace, and [`Database::give_back`] makes the
-    /// file smaller.
+    /// Creates a database for temporary data: deleted content is overwritten, and [`Database::reclaim_space`] shrinks
+    /// the file.
     pub(super) fn temporary(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
         Self::with_options(subject, path, steps, Options { temporary: true, ..Options::new(BUSY_TIMEOUT) })
     }
 
-    /// The same for counts that are written all the time: small in memory, and a power cut may take the last of them, which
-    /// the end of a process does not.
+    /// Creates a database for counters. It uses little memory, and a power failure, but not a crash, may lose the last
+    /// writes.
     pub(super) fn for_counters(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
         Self::with_options(subject, path, steps, Options { counts: true, ..Options::new(BUSY_TIMEOUT) })
     }
 
-    /// A database in memory, with one connection for all.
     pub(super) fn in_memory(subject: &'static str, steps: MigrationSteps) -> Self {
         let options = Options { memory: true, ..Options::new(BUSY_TIMEOUT) };
         Self::with_options(subject, ":memory:".into(), steps, options)
     }
 
-    /// The same that waits so long for another process that writes.
+    /// Creates a database that waits up to `busy` for a writer in another process.
     pub(super) fn with_busy_timeout(
         subject: &'static str,
         path: PathBuf,
@@ -129,12 +120,11 @@ impl Database {
         Self { shared, permits: Arc::new(Semaphore::new(MAX_READERS)) }
     }
 
-    /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// Runs work that reads, on one unchanging state of the database.
+    /// Runs a read on a consistent snapshot of the database.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -142,7 +132,7 @@ impl Database {
         self.try_read(work).await?.map_err(|error| self.shared.fault(error))
     }
 
-    /// The same with the failure of the work as it is.
+    /// Like [`Self::read`], but returns errors of `work` unconverted.
     pub(super) async fn try_read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -153,14 +143,14 @@ impl Database {
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
         let run = move || {
-            // DataFile until the work is done, even if nobody waits for it any more.
+            // Limits concurrency until the work is done, even if the caller is canceled.
             let _permit = permit;
             shared.get_or_open().and_then(|open| open.read(&shared, work))
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())
     }
 
-    /// Runs work that writes, in one transaction: it is kept when the work succeeds, and only then.
+    /// Runs a write in one transaction, which commits only if `work` succeeds.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -168,7 +158,7 @@ impl Database {
         self.try_write(work).await?.map_err(|error| self.shared.fault(error))
     }
 
-    /// The same with the failure of the work as it is.
+    /// Like [`Self::write`], but returns errors of `work` unconverted.
     pub(super) async fn try_write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -176,7 +166,7 @@ impl Database {
         self.try_job(|connection| in_transaction(connection, work)).await
     }
 
-    /// The same for work that somebody can make room for: a full disk is `exhausted`.
+    /// Like [`Self::write`], but a full disk is `exhausted`, because the caller can free space.
     pub(super) async fn write_or_exhausted<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -189,7 +179,7 @@ impl Database {
         })
     }
 
-    /// Gives the place of what was deleted back to the disk, a stretch at a time, so that others can write in between.
+    /// Returns free pages to the file system in small steps, so that writers can proceed in between.
     pub(super) async fn reclaim_space(&self) -> Result<(), Fault> {
         while self.write(|db| shrink(db)).await? {}
         self.job(|connection| {
@@ -199,7 +189,6 @@ impl Database {
         .await
     }
 
-    /// Runs work on the thread that writes.
     async fn job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
@@ -207,7 +196,7 @@ impl Database {
         self.try_job(work).await?.map_err(|error| self.shared.fault(error))
     }
 
-    /// The same with the failure of the work, or of opening the database, as it is.
+    /// Like [`Self::job`], but returns errors of `work` and of opening unconverted.
     pub(super) async fn try_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
@@ -215,8 +204,7 @@ impl Database {
         let (answer, answered) = oneshot::channel();
         let job: WriteJob = Box::new(move |connection| {
             let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
-            // Where it panicked the answer is dropped, and whoever waits is told; where nobody waits any
-            // more, the work is done all the same.
+            // A panic drops the sender, so the receiver fails. A canceled caller does not stop the work.
             if let Ok(result) = result {
                 let _ = answer.send(result);
             }
@@ -230,7 +218,7 @@ impl Database {
         answered.await.map_err(|_| self.closed_fault())
     }
 
-    /// Runs work that opens what it needs by itself; its failures become faults all the same.
+    /// Runs work that opens its own connections, and converts its errors to faults.
     pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -239,8 +227,7 @@ impl Database {
         done.map_err(|error| self.shared.fault(error))
     }
 
-    /// Closes the database for good: reads that run end, what was accepted is written, and everything is in the one
-    /// file, not in the `-wal` beside it, as far as other processes let go of it.
+    /// Closes the database permanently, after running reads and accepted writes.
     pub(super) async fn close(&self) {
         let open = std::mem::replace(&mut *lock(&self.shared.open), DatabaseState::Closed);
         let DatabaseState::Open(open) = open else { return };
@@ -248,15 +235,14 @@ impl Database {
         let _ = timeout(MAX_CLOSE_WRITE_TIME, tokio::task::spawn_blocking(move || drop(open))).await;
     }
 
-    /// The fault that callers get for a failure.
     pub(super) fn fault(&self, error: StoreError) -> Fault {
         self.shared.fault(error)
     }
 
     fn closed_fault(&self) -> Fault {
         let SharedDatabase { subject, path, .. } = &*self.shared;
-        Fault::internal(format!("{subject} at {}: the work ended without an answer", path.display()))
-            .hint("This is a mistake in gatehouse; its log on stderr says where.")
+        Fault::internal(format!("{subject} at {}: database task ended unexpectedly", path.display()))
+            .hint("This is a bug in gatehouse; see its log on stderr.")
     }
 }
 
@@ -265,12 +251,11 @@ impl SharedDatabase {
         error.into_fault(self.subject, &self.path)
     }
 
-    /// The open database; opens it where that has not happened or did not succeed.
     fn get_or_open(&self) -> Result<Arc<OpenDatabase>, StoreError> {
         self.with_open(Arc::clone)
     }
 
-    /// The same for something short. The database is not closed meanwhile.
+    /// Runs short work on the open database, which cannot close during it.
     fn with_open<T>(&self, work: impl FnOnce(&Arc<OpenDatabase>) -> T) -> Result<T, StoreError> {
         let mut slot = lock(&self.open);
         if let DatabaseState::Unopened = *slot {

@@ -1,61 +1,43 @@
-//! What can go wrong in the database, and the one place where it becomes a fault that people read.
+//! Database errors, and their conversion to faults.
 
 use std::path::Path;
 
 use gatehouse_core::outcome::Fault;
 use rusqlite::ErrorCode;
 
-/// A failure inside a piece of work on the database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
-    /// The database could not do it.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// The folder of the database could not be made.
-    #[error("the folder cannot be made: {0}")]
+    #[error("cannot create the directory: {0}")]
     Folder(std::io::Error),
-    /// The file of the database could not be made.
-    #[error("the file cannot be made: {0}")]
+    #[error("cannot create the file: {0}")]
     File(std::io::Error),
-    /// The file holds nothing, not even an empty database.
-    #[error("the file is empty, so the database that was there is lost")]
+    #[error("the file is empty, so its database is lost")]
     Empty,
-    /// A newer gatehouse wrote the database.
-    #[error("its schema has version {found}, newer than {known}, the newest that this gatehouse knows")]
-    Newer {
-        /// Of the database.
-        found: i64,
-        /// Of this binary.
-        known: i64,
-    },
-    /// The host is stopping.
-    #[error("it is closed, because the host is stopping")]
+    #[error("schema version {found} is newer than {known}, the latest that this gatehouse supports")]
+    Newer { found: i64, known: i64 },
+    #[error("closed, because the host is stopping")]
     Closed,
-    /// A restore is replacing the file.
-    #[error("a `gatehouse restore` is replacing it")]
+    #[error("`gatehouse restore` is replacing it")]
     Restoring,
-    /// Hosts or commands have it open.
-    #[error("it is in use")]
+    #[error("the file is in use")]
     InUse,
-    /// It may not be locked.
-    #[error("its lock file cannot be used: {0}")]
+    #[error("cannot use its lock file: {0}")]
     Lock(std::io::Error),
-    /// The database itself says so.
-    #[error("it is not intact: {0}")]
+    /// An integrity check failed.
+    #[error("integrity check failed: {0}")]
     NotIntact(String),
-    /// The thread that writes could not be started.
-    #[error("its writer cannot be started: {0}")]
+    #[error("cannot start its writer thread: {0}")]
     Writer(std::io::Error),
-    /// A stored value is not what was stored.
-    #[error("something stored cannot be read: {0}")]
+    #[error("invalid stored value: {0}")]
     Damaged(String),
-    /// It is not the database's failure.
+    /// A fault that is not about the database.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl StoreError {
-    /// Whether there is no room on the disk.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
@@ -64,13 +46,13 @@ impl StoreError {
         }
     }
 
-    /// Whether another process was faster, and it may go well the next time.
+    /// Returns true if another process held a lock, so a retry may succeed.
     pub(super) fn is_busy(&self) -> bool {
         let busy = [Some(ErrorCode::DatabaseBusy), Some(ErrorCode::DatabaseLocked)];
         matches!(self, Self::Sqlite(error) if busy.contains(&error.sqlite_error_code()))
     }
 
-    /// Whether the file itself may be of no use, and not only its place, its rights or the moment.
+    /// Returns true if the file itself may be unusable, rather than its location, permissions or timing.
     pub(super) fn may_be_damage(&self) -> bool {
         use ErrorCode as Code;
         match self {
@@ -94,21 +76,19 @@ impl StoreError {
         }
     }
 
-    /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
+    /// Converts the error to a fault. `subject` names the database, such as `knowledge engine 'sqlite'`.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {
             Self::Fault(_) => ("", false),
-            Self::Newer { .. } => {
-                ("Update gatehouse, or name another data folder in GATEHOUSE_STATE.", false)
-            }
-            Self::Closed => ("Start the host again, and call again.", true),
+            Self::Newer { .. } => ("Update gatehouse, or set GATEHOUSE_STATE to another directory.", false),
+            Self::Closed => ("Restart the host and call again.", true),
             Self::Restoring => ("Try again in a moment.", true),
-            Self::InUse => ("End the hosts and commands that use this data folder first.", true),
-            Self::NotIntact(_) => ("Restore a backup that is intact.", false),
-            Self::Empty => ("Restore a backup, or remove the file to begin with a new database.", false),
-            Self::File(_) if self.is_full() => ("Free some space; nothing was changed.", true),
+            Self::InUse => ("Stop the hosts and commands that use this data directory first.", true),
+            Self::NotIntact(_) => ("Restore an intact backup.", false),
+            Self::Empty => ("Restore a backup, or remove the file to start with a new database.", false),
+            Self::File(_) if self.is_full() => ("Nothing was changed. Free some space.", true),
             Self::Folder(_) | Self::File(_) | Self::Lock(_) => {
-                ("Name a data folder that you may write to in GATEHOUSE_STATE.", true)
+                ("Set GATEHOUSE_STATE to a writable directory.", true)
             }
             Self::Writer(_) | Self::Damaged(_) => ("Run `gatehouse doctor`.", true),
             Self::Sqlite(error) => (explain(error.sqlite_error_code()).1, true),
@@ -128,26 +108,26 @@ impl StoreError {
     }
 }
 
-/// Plain words for the failures that people meet, and what to do about them.
+/// Returns a description of common errors, and a hint.
 fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
     match code {
-        Some(ErrorCode::DiskFull) => (Some("the disk is full"), "Free some space; nothing was changed."),
+        Some(ErrorCode::DiskFull) => (Some("the disk is full"), "Nothing was changed. Free some space."),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => (
-            Some("the file or its folder is read-only"),
-            "Make both writable, or name another data folder in GATEHOUSE_STATE.",
+            Some("the file or its directory is read-only"),
+            "Make both writable, or set GATEHOUSE_STATE to another directory.",
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             Some("another process is writing"),
-            "Try again; if it stays so, another host holds this data folder for long.",
+            "Try again. If this persists, another host keeps this data directory locked.",
         ),
         Some(ErrorCode::CannotOpen) => {
-            (Some("the file cannot be opened"), "Check that its folder exists and that you may write to it.")
+            (Some("the file cannot be opened"), "Check that its directory exists and is writable.")
         }
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
             Some("the file is not an intact database"),
-            "Move it away and a new one is made; pages and documents come back when they are indexed again.",
+            "Move the file away to have a new one created, then index pages and documents again.",
         ),
-        Some(ErrorCode::SystemIoFailure) => (None, "Look at the disk and its free space."),
+        Some(ErrorCode::SystemIoFailure) => (None, "Check the disk and its free space."),
         _ => (None, "Run `gatehouse doctor`."),
     }
 }

@@ -1,5 +1,5 @@
-//! Functions of ours that SQL may call. Migrations use them, so that a stored page is brought into the form that a
-//! new one gets; they are pure, and what they give must not change under a released step.
+//! SQL functions for migrations, which convert stored rows to the form of new ones. They must be pure, and their
+//! results must not change once a step that uses them is released.
 
 use gatehouse_core::{
     definition::Definition,
@@ -9,7 +9,6 @@ use rusqlite::{Connection, functions::FunctionFlags};
 
 use super::error::StoreError;
 
-/// Makes them known to a connection.
 pub(super) fn register(connection: &Connection) -> Result<(), StoreError> {
     for (name, function) in [
         ("name_key", name_key as fn(&str) -> String),
@@ -29,22 +28,21 @@ pub(super) fn register(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The text for the word index.
+/// Returns the text for the word index.
 pub(super) fn separated(text: &str) -> String {
     script::separate_scripts(text).into_owned()
 }
 
-/// The same with the parts of names and identifiers in it.
+/// Returns the text for the word index, plus the parts of names and identifiers in it.
 pub(super) fn with_variants(text: &str) -> String {
     format!("{} {}", script::separate_scripts(text), variants(text))
 }
 
-/// The definition of a stored tool; empty if the tool cannot be read, which then counts as changed.
+/// Returns the definition of a stored tool. Empty if the tool is unreadable, which then counts as changed.
 fn tool_definition(spec: &str) -> String {
     serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).text)
 }
 
-/// The digest of that.
 fn tool_digest(spec: &str) -> String {
     serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).digest)
 }

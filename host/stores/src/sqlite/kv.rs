@@ -1,6 +1,6 @@
-//! What gates keep, in a database of its own: values under keys, by gate.
+//! Key-value data of gates, in its own database.
 //!
-//! A value whose time is up is gone for every read at once; its row goes with the next write.
+//! Reads ignore expired values immediately; the next write deletes their rows.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -17,19 +17,17 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{db::Database, error::StoreError, migrations};
 
-/// The store on SQLite.
 pub struct SqliteKv {
     db: Database,
     clock: Arc<dyn Clock>,
 }
 
 impl SqliteKv {
-    /// A store in this file, which is made on first use; nothing is opened before.
     pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { db: Database::new("the store of the gates (kv)", path, migrations::KV), clock }
+        Self { db: Database::new("key-value store of the gates", path, migrations::KV), clock }
     }
 
-    /// Closes the store for good, and leaves one whole file.
+    /// Closes the store permanently and checkpoints the file.
     pub async fn close(&self) {
         self.db.close().await;
     }
@@ -65,7 +63,7 @@ impl KvStore for SqliteKv {
         check_key(key)?;
         if value.len() > MAX_VALUE {
             return Err(Fault::exhausted(format!(
-                "The value for '{}' has {} bytes; one value may have {MAX_VALUE}.",
+                "value for '{}' is {} bytes; the limit is {MAX_VALUE}",
                 names::quoted(key, 80),
                 value.len()
             ))
@@ -114,7 +112,7 @@ impl KvStore for SqliteKv {
     async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault> {
         let (gate, prefix, now) = (gate.to_owned(), prefix.to_owned(), self.now());
         let work = move |db: &Connection| {
-            // Keys are compared by their bytes, so those that begin with the prefix follow it in a row.
+            // Keys compare by bytes, so those with the prefix are consecutive.
             let mut statement = db.prepare_cached(
                 "SELECT key FROM entry
                  WHERE gate = ?1 AND key >= ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key",
@@ -134,12 +132,11 @@ impl KvStore for SqliteKv {
     }
 }
 
-/// When a value that is set now is gone; none where it stays.
+/// Returns the expiry of a value set now. `None` if it does not expire.
 fn expiry(now: i64, ttl_ms: Option<u64>) -> Option<i64> {
     ttl_ms.map(|ttl| now.saturating_add(i64::try_from(ttl).unwrap_or(i64::MAX)))
 }
 
-/// Sets a value, where the quota allows it.
 fn put(
     db: &Connection,
     (gate, key): (&str, &str),
@@ -156,7 +153,6 @@ fn put(
     Ok(())
 }
 
-/// The number that is stored, and `delta`.
 fn sum(key: &str, value: Option<&[u8]>, delta: i64) -> Result<i64, Fault> {
     let key = || names::quoted(key, 80);
     let stored: i64 = match value {
@@ -166,24 +162,23 @@ fn sum(key: &str, value: Option<&[u8]>, delta: i64) -> Result<i64, Fault> {
             .filter(|digits| !digits.starts_with('+'))
             .and_then(|digits| digits.parse().ok())
             .ok_or_else(|| {
-                Fault::invalid(format!("The value for '{}' is not a number in decimal digits.", key()))
-                    .hint("Set it to one, or delete the key.")
+                Fault::invalid(format!("value for '{}' is not a decimal integer", key()))
+                    .hint("Set it to an integer, or delete the key.")
             })?,
     };
     stored.checked_add(delta).ok_or_else(|| {
-        Fault::invalid(format!("The value for '{}' and {delta} make a number of more than 64 bits.", key()))
-            .hint("Set it to a smaller one.")
+        Fault::invalid(format!("value for '{}' plus {delta} does not fit in 64 bits", key()))
+            .hint("Set it to a smaller integer.")
     })
 }
 
-/// Removes what is past its time, of all gates.
 fn sweep(db: &Connection, now: i64) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM entry WHERE expires_at IS NOT NULL AND expires_at <= ?1")?
         .execute([now])?;
     Ok(())
 }
 
-/// Passes where the gate may hold `size` bytes under `key` beside its other keys.
+/// Checks that the gate may store `size` bytes under `key` in addition to its other keys.
 fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -> Result<(), StoreError> {
     let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1";
     let (keys, bytes): (i64, i64) =
@@ -195,18 +190,18 @@ fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -
     let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
     if bytes > quota {
         return Err(Fault::exhausted(format!(
-            "Gate '{gate}' would keep {bytes} bytes; its quota is {quota}."
+            "gate '{gate}' would store {bytes} bytes; its quota is {quota}"
         ))
         .hint(format!(
-            "Delete what it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
+            "Delete keys that it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
         ))
         .into());
     }
     if keys > MAX_KEYS {
         return Err(Fault::exhausted(format!(
-            "Gate '{gate}' keeps {MAX_KEYS} keys, and a gate may not have more."
+            "gate '{gate}' already has {MAX_KEYS} keys, the limit for a gate"
         ))
-        .hint("Delete keys that it no longer needs, or keep several things under one.")
+        .hint("Delete keys that it no longer needs, or store several values under one key.")
         .into());
     }
     Ok(())
@@ -218,11 +213,11 @@ fn check_key(key: &str) -> Result<(), Fault> {
     } else if key.len() > MAX_STORED_KEY {
         "is too long"
     } else if key.contains('\0') {
-        "contains a NUL"
+        "contains NUL"
     } else {
         return Ok(());
     };
-    Err(Fault::invalid(format!("The key '{}' {wrong}.", names::quoted(key, 80)))
+    Err(Fault::invalid(format!("key '{}' {wrong}", names::quoted(key, 80)))
         .hint(format!("A key is 1 to {MAX_KEY} bytes of text without NUL.")))
 }
 
@@ -243,7 +238,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let kv = SqliteKv::new(dir.path().join("kv.db"), Arc::new(Noon));
         kv.set("a", "k", b"old".to_vec(), None, 1 << 30).await.unwrap();
-        // A database that may not grow is what a full disk looks like to SQLite.
+        // SQLite treats a database that may not grow like a full disk.
         let bound = |db: &rusqlite::Transaction<'_>| {
             let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
             db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
@@ -252,7 +247,7 @@ mod tests {
         kv.db.write(bound).await.unwrap();
         let fault = kv.set("a", "k", vec![1; 1 << 20], None, 1 << 30).await.unwrap_err();
         assert!(fault.message.contains("kv.db: the disk is full"), "{}", fault.message);
-        assert!(fault.message.starts_with("the store of the gates (kv) at "), "{}", fault.message);
+        assert!(fault.message.starts_with("key-value store of the gates at "), "{}", fault.message);
         assert_eq!(kv.get("a", "k").await, Ok(Some(b"old".to_vec())));
     }
 }

@@ -1,5 +1,5 @@
-//! Who may use a database file: everybody who opens it, or one alone who replaces it. A lock on a file of its own
-//! beside the database; the system takes it back when the process ends, however it ends.
+//! Locks that decide which processes may use or replace a database file. The operating system releases them when the
+//! process ends.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -10,14 +10,13 @@ use gatehouse_core::outcome::Fault;
 
 use super::{copy::DataFile, error::StoreError};
 
-/// The right to use a database file, or to replace it. Held as long as this lives.
+/// Right to use or replace a database file, held until dropped.
 #[derive(Debug)]
 pub struct DatabaseLock {
     _lock: File,
 }
 
 impl DatabaseLock {
-    /// With all others who use it.
     pub(super) fn try_shared(database: &Path) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
         match file.try_lock_shared() {
@@ -27,23 +26,16 @@ impl DatabaseLock {
         }
     }
 
-    /// With all others, for work on the whole data folder.
-    ///
-    /// # Errors
-    /// `unavailable`, where somebody replaces the file.
+    /// Acquires a lock that other users share. Fails if another process is replacing the file.
     pub fn lock_shared(kept: DataFile, database: &Path) -> Result<Self, Fault> {
         Self::try_shared(database).map_err(|error| error.into_fault(kept.subject(), database))
     }
 
-    /// Alone: nobody has the database open, and nobody can open it meanwhile. Its folder must be there.
-    ///
-    /// # Errors
-    /// `unavailable`, where somebody uses it.
+    /// Acquires an exclusive lock: no other process has the database open or can open it. Its directory must exist.
     pub fn lock_exclusive(kept: DataFile, database: &Path) -> Result<Self, Fault> {
         Self::try_exclusive(database).map_err(|error| error.into_fault(kept.subject(), database))
     }
 
-    /// The same with the failure as it is.
     pub(super) fn try_exclusive(database: &Path) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
         match file.try_lock() {
@@ -54,7 +46,7 @@ impl DatabaseLock {
     }
 }
 
-/// SQLite's own locks on the database would be lost if we opened that file ourselves.
+/// Opens a separate lock file, because opening and closing the database itself would drop SQLite's own locks.
 fn lock_file(database: &Path) -> Result<File, StoreError> {
     let mut name = database.file_name().unwrap_or_default().to_owned();
     name.push("-lock");

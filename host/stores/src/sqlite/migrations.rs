@@ -1,9 +1,7 @@
-//! The schema of each database, as numbered steps. A step that was released is never edited; a change is a new step.
-//!
-//! Each step is one transaction, so a crash leaves the database at a version that exists. A database
-//! that is newer than this binary is refused and not touched.
+//! Schemas of the databases, as numbered steps. Never edit a released step; add a new one. Each step runs in one
+//! transaction, so a crash leaves the database at a valid version.
 
-/// Models and the vectors they made of items: a part of the first step of several databases, and as little to be edited.
+/// Tables of models and vectors. They are in the first step of several databases, so never edit them either.
 macro_rules! vector_tables {
     () => {
         "
@@ -37,24 +35,20 @@ pub(super) use documents::DOCUMENTS;
 pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
 
-/// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).
+/// Steps of one kind of database. Its version is the number of applied steps (`PRAGMA user_version`).
 pub(super) type MigrationSteps = &'static [&'static str];
 
-/// The knowledge graph.
 pub(super) const KNOWLEDGE: MigrationSteps = &[
-    // Pages, their domains and links, and the words they are found by.
     include_str!("migrations/knowledge-1.sql"),
-    // Search by name, by meaning and in other scripts. The functions are those of `functions.rs`.
+    // Search by name, by meaning and in other scripts, with the functions of `functions.rs`.
     include_str!("migrations/knowledge-2.sql"),
-    // Vectors by corpus and key. An item's number is that of the page; until it changes, the page's hash stands for
-    // what was embedded.
+    // Vectors by corpus and key. An item has the number of its page. Until the page changes, its hash is the item's
+    // version.
     include_str!("migrations/knowledge-3.sql"),
 ];
 
-/// What gates keep.
 pub(super) const KV: MigrationSteps = &[
-    // 1: values under keys, by gate. The long column comes last, so that looking at the others does not read
-    // it, and what a gate holds in all is summed over an index.
+    // 1: values by gate and key. The value column is last, so that reading the others skips it.
     "
     CREATE TABLE entry (
         gate       TEXT NOT NULL,
@@ -69,17 +63,15 @@ pub(super) const KV: MigrationSteps = &[
     ",
 ];
 
-/// The version of a database that has seen every step.
+/// Returns the version of an up-to-date database.
 pub(super) const fn latest(steps: MigrationSteps) -> i64 {
     steps.len() as i64
 }
 
-/// The version of a database.
 pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Refuses a database that is newer than this binary.
 pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<(), StoreError> {
     match version(connection)? {
         found if found > latest(steps) => Err(StoreError::Newer { found, known: latest(steps) }),
@@ -87,11 +79,10 @@ pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<()
     }
 }
 
-/// Brings a database up to date.
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
     let known = steps.len() as i64;
     loop {
-        // Asked inside the transaction: another process may be doing the same.
+        // Read inside the transaction, because another process may be migrating too.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = version(&transaction)?;
         if found > known {

@@ -1,4 +1,4 @@
-//! Everything that is kept in SQLite, in files below the data folder. No server, nothing to set up.
+//! Stores on SQLite, in files in the data directory.
 
 pub(crate) mod artifacts;
 pub(crate) mod copy;

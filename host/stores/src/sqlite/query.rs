@@ -1,20 +1,18 @@
-//! Writes a question as the full-text indexes of SQLite read it: words and pieces of words, quoted, joined by
-//! OR. No operator, quote or wildcard of the caller ever reaches an index.
+//! Builds FTS5 queries from questions. No operator, quote or wildcard of the caller reaches an index.
 
 use gatehouse_core::search::script::ScriptRun;
 use rusqlite::types::Value;
 
 use crate::documents::PrefixQuery;
 
-/// Pieces of words that one question asks for at most.
 const MAX_PIECES: usize = 128;
 
-/// A query for the index that any of these words answers; none where there is no word.
+/// Returns a query that matches any of the words. `None` if there are none.
 pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a String>) -> Option<String> {
     joined(words.map(|word| quote(word)), " OR ")
 }
 
-/// A query that any word with one of these beginnings answers. `None` if there are no beginnings.
+/// Returns a query that matches any word with one of the prefixes. `None` if there are none.
 pub(super) fn any_prefix(beginnings: &[PrefixQuery]) -> Option<String> {
     let forms = beginnings.iter().flat_map(|beginning| {
         let prefix = format!("{} *", quote(&beginning.prefix));
@@ -23,27 +21,26 @@ pub(super) fn any_prefix(beginnings: &[PrefixQuery]) -> Option<String> {
     joined(forms, " OR ")
 }
 
-/// A word as the index reads it: inside quotes nothing is an operator. Words hold no quotes.
+/// Quotes a word, so that the index reads nothing in it as an operator. Words contain no quotes.
 pub(super) fn quote(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-/// A query for the index of pieces that any piece of these stretches answers.
 pub(super) fn any_piece(stretches: &[ScriptRun]) -> Option<String> {
     joined(stretches.iter().flat_map(pieces).take(MAX_PIECES), " OR ")
 }
 
-/// A query that only answers where the stretch occurs.
+/// Returns a query that matches only if the run occurs.
 pub(super) fn occurs(stretch: &ScriptRun) -> Option<String> {
     joined(pieces(stretch), if stretch.any { " OR " } else { " AND " })
 }
 
-/// A list as one value of a statement: it has any length, and the statement stays the same.
+/// Encodes a list as one JSON parameter, so that the statement does not depend on its length.
 pub(super) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
     Value::from(serde_json::Value::from_iter(items).to_string())
 }
 
-/// Writes a question, and asks an index that knows nothing: it must read whatever was written.
+/// Builds queries from a question and runs them on an empty index, which must accept them.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_question(text: &str) {
     use gatehouse_core::search::SearchQuery;

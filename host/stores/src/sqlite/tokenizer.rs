@@ -1,11 +1,10 @@
-//! Cuts texts into the words that they are found by, for engines that cannot: Weaviate neither stems words nor knows
-//! scripts without spaces. They are cut, folded and stemmed exactly as the engine on SQLite does it, by SQLite.
+//! Tokenizes texts for Weaviate, which neither stems words nor splits scripts without spaces. SQLite does it exactly as
+//! for its own indexes.
 
 use gatehouse_core::search::script;
 use rusqlite::Connection;
 
-/// The words of each text, in their order. Takes some hundred microseconds and more for long texts: for a thread
-/// that may block.
+/// Returns the words of each text, in order. Takes a few hundred microseconds or more.
 pub(crate) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
     let db = Connection::open_in_memory()?;
     db.execute_batch(
@@ -30,8 +29,8 @@ pub(crate) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, r
     Ok(cut)
 }
 
-/// The pieces of what texts hold in scripts that words do not serve, and the beginnings of those pieces: a
-/// question may be shorter than a piece, and Weaviate finds whole words only.
+/// Returns the n-grams of non-Latin scripts in the texts, and their prefixes, because a question may be shorter than an
+/// n-gram and Weaviate matches whole words only.
 pub(crate) fn pieces(texts: &[&str]) -> String {
     let mut found: Vec<String> = Vec::new();
     for piece in

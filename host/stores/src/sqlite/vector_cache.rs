@@ -1,9 +1,8 @@
-//! The vectors of one corpus and model, held in memory for the scan: bytes only, some 280 an item at 256 dimensions
-//! (2.8 MB for 10,000). The floats stay in the database, where the best of a scan are read again.
+//! Vectors of one corpus and model in memory, quantized to bytes for scanning: about 280 bytes per item at 256
+//! dimensions (2.8 MB for 10,000 items). The database rescores the best results with its floats.
 //!
-//! Read when the first search needs them. Every change of the stored vectors, by this process or another,
-//! raises a number beside them; a search that sees another number than the one held reads what is new, or
-//! everything where something was removed.
+//! Every change of stored vectors, by any process, increments a generation number in the database. If it differs from
+//! the cached one, a search loads the new vectors, or all of them if some were removed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,35 +17,31 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{error::StoreError, vectors};
 
-/// The vectors of a corpus that are held, if any.
 pub(super) struct VectorCache {
     corpus: &'static str,
     held: Mutex<Option<Arc<CachedVectors>>>,
 }
 
-/// Vectors as they were at one generation.
 #[derive(Clone)]
 pub(super) struct CachedVectors {
     corpus: &'static str,
-    /// The model's number.
+    /// Row number of the model.
     model: i64,
     generation: i64,
     block: VectorBlock,
-    /// The item of each row.
     items: Vec<i64>,
     rows: HashMap<i64, usize>,
-    /// Items of which the model has nothing to say.
+    /// Items without a vector from the model.
     silent: HashSet<i64>,
 }
 
 impl VectorCache {
-    /// Holds nothing yet.
     pub(super) fn new(corpus: &'static str) -> Self {
         Self { corpus, held: Mutex::default() }
     }
 
-    /// The vectors of a model that have this dimension, as new as the state of the database that `db` sees;
-    /// none where the model has not been stored yet.
+    /// Returns the vectors of a model with this dimension, as current as the snapshot of `db`. `None` if the model has
+    /// no vectors yet.
     pub(super) fn held(
         &self,
         db: &Connection,
@@ -58,7 +53,7 @@ impl VectorCache {
             .prepare_cached("SELECT generation, removed FROM vector_state")?
             .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
         let Some((generation, removed)) = state.optional()? else { return Ok(None) };
-        // Held while it is read: searches that begin together read it once.
+        // Locked during loading, so that concurrent searches load once.
         let mut held = lock(&self.held);
         let fits = held.take_if(|held| held.model == model && held.block.dimension() == dimension);
         let current = match fits {
@@ -91,7 +86,7 @@ impl CachedVectors {
         }
     }
 
-    /// Adds what was stored since its generation; vectors of another dimension wait to be made anew.
+    /// Loads vectors stored since the cached generation. Skips those of another dimension, which wait to be recomputed.
     fn read(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
         let mut statement = db.prepare_cached(
             "SELECT v.item, v.value FROM vector v JOIN item ON item.number = v.item
@@ -125,22 +120,19 @@ impl CachedVectors {
         }
     }
 
-    /// The model's number.
     pub(super) fn model(&self) -> i64 {
         self.model
     }
 
-    /// How many items the model has been asked about.
     pub(super) fn items(&self) -> usize {
         self.items.len() + self.silent.len()
     }
 
-    /// How near each item is to a vector.
     pub(super) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {
         self.items.iter().copied().zip(self.block.cosines(query)).collect()
     }
 
-    /// The items nearest to a vector and how near they are; of `allowed` ones where those are given.
+    /// Returns the items nearest to a vector with their similarity, limited to `allowed` if given.
     pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
         let allowed: Option<RowSet> =
             allowed.map(|items| items.iter().filter_map(|item| self.rows.get(item).copied()).collect());

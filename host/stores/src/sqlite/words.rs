@@ -1,5 +1,4 @@
-//! Search by words: BM25 over an index of words, and over one of pieces where the question has letters of other
-//! scripts. Filters count before anything else. What the rows of the indexes are, pages or documents, is not known here.
+//! Word search: BM25 over a word index, and over an n-gram index for non-Latin scripts. Filters apply first.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -12,38 +11,34 @@ use super::{
 };
 use crate::documents::PrefixQuery;
 
-/// Two FTS5 tables with the same columns, and how much a word counts in each column.
 pub(super) struct WordIndex {
     pub(super) words: Cow<'static, str>,
-    /// Pieces of words in other scripts than Latin; rows that have none are not there.
+    /// N-grams of words in non-Latin scripts. Rows without such words are omitted.
     pub(super) pieces: Cow<'static, str>,
-    /// As the arguments of SQLite's `bm25`.
+    /// Formatted as the arguments of SQLite's `bm25`.
     pub(super) weights: &'static str,
 }
 
-/// The rows that count: a condition on `rowid` with an AND before it, and its value; both empty where all do.
+/// A condition on `rowid` that starts with AND, and its value. Both are empty without filters.
 #[derive(Default)]
 pub(super) struct RowFilter {
     pub(super) condition: String,
     pub(super) value: Option<Value>,
 }
 
-/// What the words of a question find.
 pub(super) struct WordMatches {
-    /// Rows with their scores; more is better.
+    /// Rows with their scores. Higher is better.
     pub(super) scores: HashMap<i64, f64>,
-    /// Words that occur in no row.
     pub(super) unmatched: Vec<String>,
 }
 
-/// A word of the query and in how many rows it occurs.
 struct CountedWord {
     text: String,
     rows: i64,
 }
 
-/// Scores every row in which a telling word occurs; where those are fewer than `enough`, every row in which
-/// any does. `total` is how many rows there are.
+/// Scores every row that contains a significant word. If fewer than `enough` rows match, scores every row that contains
+/// any word. `total` is the number of all rows.
 pub(super) fn search(
     db: &Connection,
     index: &WordIndex,
@@ -80,7 +75,6 @@ pub(super) fn search(
     Ok(WordMatches { scores, unmatched })
 }
 
-/// Scores every row that has a word with one of these beginnings.
 pub(super) fn search_prefixes(
     db: &Connection,
     index: &WordIndex,
@@ -113,16 +107,16 @@ fn present(words: &[CountedWord]) -> impl Iterator<Item = &CountedWord> {
     words.iter().filter(|word| word.rows > 0)
 }
 
-/// The words of a question that tell something.
+/// Words of a question that occur in at most half of the rows.
 struct SignificantTerms {
-    /// Asks for any of them; none where there is none.
+    /// Query for any of these words. `None` if there are none.
     expression: Option<String>,
-    /// Whether every word that occurs is among them.
+    /// True if every word that occurs is significant.
     all: bool,
 }
 
-/// A word that more than half of the rows hold counts (almost) nothing in SQLite's BM25, and makes it score
-/// all of them. So the others are asked first, and all of them where that gives too few.
+/// Returns the significant words. A word in more than half of the rows adds almost nothing to SQLite's BM25, but makes
+/// it score all those rows, so search uses it only if the others match too few.
 fn significant_terms(words: &[CountedWord], joined: &[String], total: i64) -> SignificantTerms {
     let tells = |word: &&CountedWord| word.rows * 2 <= total;
     let telling = present(words).filter(tells).map(|word| &word.text);
@@ -132,13 +126,13 @@ fn significant_terms(words: &[CountedWord], joined: &[String], total: i64) -> Si
     }
 }
 
-/// The statement that asks an index: the expression comes first, then the value of the filters.
+/// Returns the statement with two parameters: the expression and the value of the filter.
 pub(super) fn statement(index: &str, weights: &str, narrowed: &RowFilter) -> String {
     let condition = &narrowed.condition;
     format!("SELECT rowid, -bm25({index}, {weights}) FROM {index} WHERE {index} MATCH ?{condition}")
 }
 
-/// All rows that answer. SQLite's BM25 is negative, lower is better; here more is.
+/// Returns all matching rows with their scores. Negates SQLite's BM25, in which lower is better.
 fn matching_rows(
     db: &Connection,
     index: &str,
@@ -154,7 +148,6 @@ fn matching_rows(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The rows with the highest scores, ties by what they are called.
 pub(super) fn best(
     scores: &HashMap<i64, f64>,
     limit: usize,
@@ -162,7 +155,7 @@ pub(super) fn best(
 ) -> Result<Vec<i64>, StoreError> {
     let mut rows: Vec<(i64, f64)> = scores.iter().map(|(row, score)| (*row, *score)).collect();
     if limit < rows.len() {
-        // Names are looked up only where they can decide: not for what is worse than the last one wanted.
+        // Look up names only if they can decide a tie.
         let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| b.1.total_cmp(&a.1));
         let worst = *worst;
         rows.retain(|(_, score)| *score >= worst);

@@ -1,10 +1,10 @@
-//! What kind of thing a tool is for: as its server's tags say, else by the words of its name and description.
+//! Tool categories, taken from the tags of the server or from words in the tool's name and description.
 
 use gatehouse_core::{
     ToolSpec, names::split_identifier, ports::tool_index::CATEGORIES, search::for_each_term,
 };
 
-/// Words of each category; the more of them a tool has, the more it is of that kind.
+/// Words of each category. The category with the most matching words wins.
 const CATEGORY_WORDS: [(&str, &str); 8] = [
     ("files", "file files directory folder path disk filesystem copy move rename mkdir"),
     (
@@ -19,7 +19,6 @@ const CATEGORY_WORDS: [(&str, &str); 8] = [
     ("memory", "memory remember recall entity entities knowledge graph observation relation"),
 ];
 
-/// The category of a tool.
 pub(crate) fn classify(tags: &[String], tool: &ToolSpec) -> &'static str {
     let tagged =
         CATEGORIES.into_iter().find(|category| tags.iter().any(|tag| tag.eq_ignore_ascii_case(category)));
@@ -37,7 +36,7 @@ pub(crate) fn classify(tags: &[String], tool: &ToolSpec) -> &'static str {
         score
     };
     let scored = CATEGORY_WORDS.iter().map(|(category, words)| (score(words), *category));
-    // The first of those with most words, as a tool of files often speaks of texts, too.
+    // `rev` makes the first category win a tie, because file tools often mention text, too.
     let best = scored.rev().max_by_key(|(score, _)| *score);
     best.filter(|(score, _)| *score > 0).map_or("other", |(_, category)| category)
 }

@@ -1,5 +1,5 @@
-//! What servers list, held for calls: each call of a server's tool needs the definition of it, and to read that from the store
-//! takes longer than many a server takes to answer.
+//! Caches server listings for calls, because reading a definition from the store takes longer than many servers take to
+//! answer.
 
 use std::{
     collections::HashMap,
@@ -12,8 +12,7 @@ use tokio::time::Instant;
 
 use crate::sqlite::tools::SqliteTools;
 
-/// How long what is held is believed before the store is asked whether another process changed it. Somebody who approves a
-/// tool at a shell does not notice so little.
+/// Age at which the cache checks for changes by other processes, too short to notice after an approval in a shell.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -23,10 +22,10 @@ pub(super) struct ListingCache {
 
 #[derive(Default)]
 struct State {
-    /// Of the store, when it was looked at last.
+    /// Generation of the store when it was last checked.
     generation: i64,
     looked: Option<Instant>,
-    /// Counts what this process changed.
+    /// Number of changes by this process.
     changes: u64,
     listings: HashMap<String, Option<KnownListing>>,
 }
@@ -47,14 +46,15 @@ impl ListingCache {
         }
         let known = store.known_listing(server).await?;
         let mut state = lock(&self.state);
-        // What was read beside a change may be from before it.
+        // Discard a listing if the store changed while it was read.
         if (state.changes, state.generation) == (changes, generation) {
             state.listings.insert(server.to_owned(), known.clone());
         }
         Ok(known)
     }
 
-    /// The state of the store. What is held of another one is let go, so that whoever sees a new state reads nothing older.
+    /// Returns the generation of the store, and clears the cache if it has changed, so that a caller who sees a new
+    /// generation reads no older listing.
     pub(super) async fn generation(&self, store: &SqliteTools) -> Result<i64, Fault> {
         let changes = lock(&self.state).changes;
         let generation = store.generation().await?;
@@ -62,12 +62,12 @@ impl ListingCache {
         Ok(generation)
     }
 
-    /// What is held of a server, if it is of this state of the store; what is of another one is let go.
     fn get_current(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
         self.lock_current(generation, changes)?.listings.get(server).cloned()
     }
 
-    /// What is held, of this state of the store; none where this process has changed the store since it was asked.
+    /// Locks the cache at this generation, and clears older listings. `None` if this process has changed the store
+    /// since.
     fn lock_current(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         if state.changes != changes {
@@ -81,7 +81,7 @@ impl ListingCache {
         Some(state)
     }
 
-    /// To be called after each change that this process makes.
+    /// Must be called after each change by this process.
     pub(super) fn changed(&self) {
         let mut state = lock(&self.state);
         state.changes += 1;

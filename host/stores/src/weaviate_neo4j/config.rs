@@ -1,43 +1,34 @@
-//! Where the two servers are and how long they may take. Addresses are checked before anything is opened.
+//! Addresses, credentials and timeouts of both servers. Addresses are validated before any connection.
 
 use std::time::Duration;
 
 use gatehouse_core::{Fault, http::Secret, names::quoted};
 use url::Url;
 
-/// How to reach Weaviate and Neo4j.
 #[derive(Debug, Clone)]
 pub struct WeaviateNeo4jConfig {
-    /// `http://localhost:8081` for example; `http` or `https`, a path is kept.
+    /// `http` or `https` URL such as `http://localhost:8081`, optionally with a path.
     pub weaviate_url: String,
-    /// Sent as a bearer token, where Weaviate wants one.
     pub weaviate_api_key: Option<Secret>,
-    /// `bolt://localhost:7687` for example; also `bolt+s`, `bolt+ssc` and the same three with `neo4j`.
+    /// URL such as `bolt://localhost:7687`. Schemes: `bolt`, `bolt+s`, `bolt+ssc`, and the same with `neo4j`.
     pub neo4j_uri: String,
-    /// The account in Neo4j.
     pub neo4j_user: String,
-    /// Its password.
     pub neo4j_password: Secret,
-    /// The database in Neo4j; none for the account's own.
+    /// Database name. `None` uses the default database of the account.
     pub neo4j_database: Option<String>,
-    /// How long things may take.
     pub timing: RemoteTimeouts,
 }
 
-/// How long things may take, and how long a server that failed is left alone.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteTimeouts {
-    /// For a connection, and for each answer of Neo4j.
+    /// Time to connect to either server, and to begin a transaction in Neo4j.
     pub connect: Duration,
-    /// For one request to Weaviate, its answer included.
     pub request: Duration,
-    /// For one statement in Neo4j with all its rows.
     pub statement: Duration,
-    /// The first pause after a failure; each further one is twice as long.
+    /// Delay after the first failure. Doubles with each failure.
     pub first_pause: Duration,
-    /// The longest pause.
     pub longest_pause: Duration,
-    /// How long one host may bring pages to Weaviate before another one may take over; renewed with each batch.
+    /// Time until another host can take over the delivery of pages to Weaviate. Renewed during delivery.
     pub lease: Duration,
 }
 
@@ -54,14 +45,14 @@ impl Default for RemoteTimeouts {
     }
 }
 
-/// Schemes of Bolt that the client speaks.
 const BOLT: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 impl WeaviateNeo4jConfig {
-    /// The graph in Neo4j as index files and messages name it: its address and its database.
+    /// Returns the address and the database for index files and messages.
     ///
     /// # Errors
-    /// `invalid-arguments`, where the address cannot be used, naming its variable.
+    ///
+    /// Returns `invalid-arguments` with the name of the variable if the address is invalid.
     pub fn neo4j_address(&self) -> Result<String, Fault> {
         let address = self.neo4j()?;
         let address = address.as_str().trim_end_matches('/');
@@ -71,7 +62,7 @@ impl WeaviateNeo4jConfig {
         })
     }
 
-    /// Weaviate's address, with a path that ends in `/`.
+    /// Returns the address of Weaviate, whose path ends with `/`.
     pub(super) fn weaviate(&self) -> Result<Url, Fault> {
         let mut url = parsed("WEAVIATE_URL", &self.weaviate_url, &["http", "https"])?;
         if !url.path().ends_with('/') {
@@ -80,38 +71,38 @@ impl WeaviateNeo4jConfig {
         Ok(url)
     }
 
-    /// Neo4j's address.
     pub(super) fn neo4j(&self) -> Result<Url, Fault> {
         let url = parsed("NEO4J_URI", &self.neo4j_uri, &BOLT)?;
         if !matches!(url.path(), "" | "/") {
-            return Err(Fault::invalid("NEO4J_URI has a path").hint("Name the database in NEO4J_DATABASE."));
+            return Err(Fault::invalid("NEO4J_URI must not have a path")
+                .hint("Set NEO4J_DATABASE to the name of the database."));
         }
         Ok(url)
     }
 }
 
-/// An address without credentials. The variable is named; its value is shown only where it holds none.
+/// Parses an address without credentials. Errors quote the value only if it contains none.
 fn parsed(variable: &str, text: &str, schemes: &[&str]) -> Result<Url, Fault> {
-    let hint = format!("Write {variable} as {}://host:port.", schemes[0]);
+    let hint = format!("Set {variable} to a URL such as {}://host:port.", schemes[0]);
     let shown = quoted(text, 80);
     let url = Url::parse(text).map_err(|error| {
         let value = if text.contains('@') { String::new() } else { format!(" '{shown}'") };
-        Fault::invalid(format!("{variable}{value} is not an address: {error}")).hint(hint.clone())
+        Fault::invalid(format!("{variable}{value} is not a URL: {error}")).hint(hint.clone())
     })?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Fault::invalid(format!("{variable} holds credentials"))
-            .hint("Put them into NEO4J_USER and NEO4J_PASSWORD, or into WEAVIATE_API_KEY."));
+        return Err(Fault::invalid(format!("{variable} must not contain credentials"))
+            .hint("Set NEO4J_USER and NEO4J_PASSWORD, or WEAVIATE_API_KEY."));
     }
     let wrong = if !schemes.contains(&url.scheme()) {
-        format!("its scheme is not one of {}", schemes.join(", "))
+        format!("the scheme must be one of {}", schemes.join(", "))
     } else if url.host_str().is_none_or(str::is_empty) {
-        "it names no host".to_owned()
+        "the host is missing".to_owned()
     } else if url.query().is_some() || url.fragment().is_some() {
-        "it has a query or a fragment".to_owned()
+        "a query or a fragment is not allowed".to_owned()
     } else {
         return Ok(url);
     };
-    Err(Fault::invalid(format!("{variable} '{shown}' cannot be used: {wrong}")).hint(hint))
+    Err(Fault::invalid(format!("invalid {variable} '{shown}': {wrong}")).hint(hint))
 }
 
 #[cfg(test)]
@@ -140,14 +131,14 @@ mod tests {
     #[test]
     fn what_cannot_be_used_names_its_variable_and_shows_no_password() {
         let fault = |weaviate: &str| config(weaviate, "bolt://x").weaviate().expect_err("refused").message;
-        assert!(fault("localhost").starts_with("WEAVIATE_URL 'localhost' is not an address"));
-        assert!(fault("ftp://x").contains("its scheme is not one of http, https"));
-        assert_eq!(fault("http://me:s3cret@x"), "WEAVIATE_URL holds credentials");
+        assert!(fault("localhost").starts_with("WEAVIATE_URL 'localhost' is not a URL"));
+        assert!(fault("ftp://x").contains("the scheme must be one of http, https"));
+        assert_eq!(fault("http://me:s3cret@x"), "WEAVIATE_URL must not contain credentials");
         assert!(!fault("http://me:s3cret@[").contains("s3cret"));
         assert!(fault("http://x/?a=b").contains("a query"));
         let fault = |neo4j: &str| config("http://x", neo4j).neo4j().expect_err("refused").message;
-        assert!(fault("http://x:7474").contains("its scheme is not one of bolt"));
-        assert!(fault("bolt://").contains("names no host"), "{}", fault("bolt://"));
-        assert_eq!(fault("bolt://x/wiki"), "NEO4J_URI has a path");
+        assert!(fault("http://x:7474").contains("the scheme must be one of bolt"));
+        assert!(fault("bolt://").contains("the host is missing"), "{}", fault("bolt://"));
+        assert_eq!(fault("bolt://x/wiki"), "NEO4J_URI must not have a path");
     }
 }

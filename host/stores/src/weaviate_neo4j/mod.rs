@@ -1,9 +1,8 @@
-//! The knowledge engine on two servers: Neo4j keeps the pages, their links and their vectors, Weaviate finds pages by
-//! words and by vector.
+//! Knowledge engine on two servers: Neo4j stores pages, links and vectors; Weaviate searches by words and by vector.
 //!
-//! Neo4j is the truth: one transaction stores pages, and writes down with them what Weaviate has yet to see.
-//! Weaviate's collections are made from it and can be made again, so no failure of either server, and no crash between
-//! them, leaves anything lost; it is only found a little later, and search says so.
+//! Neo4j is the source of truth. One transaction stores pages and queues them for Weaviate, whose collections can be
+//! rebuilt at any time. A failure of either server therefore loses no data: it only delays search, and a note reports
+//! the delay.
 
 mod config;
 mod neo4j;
@@ -19,7 +18,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-// Named for its feature alone: Cargo.toml says why.
+// Imported only to enable a feature; see Cargo.toml.
 use chrono_tz as _;
 use gatehouse_core::{
     Fault,
@@ -45,22 +44,20 @@ use crate::{
 
 pub use config::{RemoteTimeouts, WeaviateNeo4jConfig};
 
-/// The engine's name in configuration, index files and counts.
 pub(crate) const NAME: &str = "weaviate-neo4j";
 
-/// How long a call that stored pages waits until they can be found. What takes longer goes on behind it.
+/// Time that a write waits until its pages are searchable. Delivery continues in the background after that.
 const MAX_WRITE_WAIT: Duration = Duration::from_secs(60);
 
-/// How long a search waits for pages that Weaviate has not seen.
+/// Time that a search waits for undelivered pages.
 const MAX_SEARCH_WAIT: Duration = Duration::from_secs(3);
 
-/// How often it is asked whether another host is done.
+/// Interval at which to check whether another host has finished.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The engine.
 pub(crate) struct WeaviateNeo4jEngine(Arc<ServerPair>);
 
-/// The two servers, and the task between them.
+/// The two servers and the task that delivers pages from Neo4j to Weaviate.
 struct ServerPair {
     neo4j: Arc<Neo4jClient>,
     weaviate: Arc<WeaviateClient>,
@@ -68,10 +65,11 @@ struct ServerPair {
 }
 
 impl WeaviateNeo4jEngine {
-    /// Opens nothing yet.
+    /// Creates an engine without connecting.
     ///
     /// # Errors
-    /// `invalid-arguments`, where an address cannot be used, naming its variable.
+    ///
+    /// Returns `invalid-arguments` with the name of the variable if an address is invalid.
     pub(crate) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let neo4j = Arc::new(Neo4jClient::new(config)?);
         let weaviate = Arc::new(WeaviateClient::new(config)?);
@@ -82,7 +80,7 @@ impl WeaviateNeo4jEngine {
 }
 
 impl ServerPair {
-    /// The state, after what waits was given the time to be brought.
+    /// Returns the state after waiting up to [`MAX_SEARCH_WAIT`] for pending deliveries.
     async fn wait_for_outbox(&self, before: State, wanted: Option<&VectorModel>) -> Result<State, Fault> {
         let mut looked = self.outbox.job().looked.subscribe();
         if !*looked.borrow() {
@@ -115,7 +113,7 @@ impl ServerPair {
         loop {
             match self.outbox.wait(until.saturating_duration_since(Instant::now())).await {
                 Some(Ok(PassOutcome::Complete)) => return true,
-                // The host that is at it may be gone; its lease runs out.
+                // The other host may have crashed. Its lease expires.
                 Some(Ok(PassOutcome::OtherHost)) if Instant::now() < until => {
                     tokio::time::sleep(POLL_INTERVAL).await
                 }
@@ -125,12 +123,11 @@ impl ServerPair {
     }
 }
 
-/// The name of a kind of vectors: only those of one kind can be compared.
+/// Returns the name of a vector space. Only vectors of the same space are comparable.
 fn space(model: &VectorModel) -> Option<String> {
     model.dimension.map(|dimension| format!("{} {dimension}", model.name))
 }
 
-/// A name that no other host that shares the graph has.
 fn name_of_this_host() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{}-{:016x}{:016x}", std::process::id(), random(), random())
@@ -185,7 +182,7 @@ impl PageEngine for WeaviateNeo4jEngine {
         if found.is_ok() {
             return found;
         }
-        // A collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
+        // A collection can be missing. A pass recreates it or returns the error of Weaviate.
         if let Some(Err(fault)) = outbox.wait(MAX_SEARCH_WAIT).await {
             return Err(fault);
         }
@@ -196,13 +193,13 @@ impl PageEngine for WeaviateNeo4jEngine {
     async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let applied = self.0.neo4j.apply(plan).await?;
         if let WriteOutcome::Done = applied {
-            // They are stored, whatever becomes of this.
+            // The pages are stored even if delivery fails.
             match self.0.outbox.wait(MAX_WRITE_WAIT).await {
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => {
-                    tracing::warn!(%fault, "pages are stored, and wait to be found by search")
+                    tracing::warn!(%fault, "pages are stored, but not searchable yet")
                 }
-                None => tracing::info!("pages are stored, and still on their way to Weaviate"),
+                None => tracing::info!("pages are stored; delivery to Weaviate continues"),
             }
         }
         Ok(applied)

@@ -1,8 +1,8 @@
-//! Brings to Weaviate what it has not seen, and makes its collections anew where that is needed.
+//! Delivers queued pages to Weaviate and recreates its collections if needed.
 //!
-//! One pass at a time in all hosts that share a graph, in the background; whoever wants its result waits for it.
-//! Every step can be interrupted and done again. Texts and vectors have a collection each: where the model changes,
-//! only the vectors are made anew, and search by words goes on meanwhile.
+//! One pass at a time runs in the background, across all hosts that share a graph; callers can wait for it. Every step
+//! can be interrupted and repeated. Texts and vectors have separate collections, so a change of the model rebuilds only
+//! the vectors, while search by words keeps working.
 
 use std::{
     sync::{Arc, Mutex},
@@ -24,23 +24,21 @@ use crate::{
     worker::{PassOutcome, WorkerJob},
 };
 
-/// How often collections are made anew within one pass: a pass that needs more gets nowhere.
+/// Maximum rebuilds of collections within one pass.
 const MAX_REPAIRS: usize = 6;
 
-/// What is brought, and where.
 pub(super) struct Outbox {
     neo4j: Arc<Neo4jClient>,
     weaviate: Arc<WeaviateClient>,
     timing: RemoteTimeouts,
-    /// Names this host among those that share the graph.
+    /// Name of this host in the lease.
     holder: String,
-    /// Whether the collections were found to be there, and to be whole, since this host started.
+    /// True after the collections were found complete since this host started.
     pub(super) looked: watch::Sender<bool>,
-    /// The model whose vectors this host searches by.
     wanted: Mutex<Option<VectorModel>>,
 }
 
-/// The right to bring pages, which only one host has.
+/// The delivery lease, which one host holds at a time.
 struct Lease {
     renewed: Instant,
 }
@@ -53,11 +51,10 @@ impl WorkerJob for Outbox {
         (self.timing.first_pause, self.timing.longest_pause)
     }
 
-    /// One pass: everything that waits, as far as it goes.
     async fn pass(&self) -> Result<PassOutcome, Fault> {
         let done = self.pass_with_lease().await;
         if let Err(fault) = &done {
-            tracing::warn!(%fault, "pages wait for Weaviate");
+            tracing::warn!(%fault, "cannot deliver pages to Weaviate");
         }
         done
     }
@@ -74,7 +71,7 @@ impl Outbox {
         Self { neo4j, weaviate, timing, holder, looked, wanted }
     }
 
-    /// Has Weaviate keep the vectors of this model from the next pass on.
+    /// Selects the model whose vectors the next pass delivers.
     pub(super) fn set_model(&self, model: &VectorModel) {
         if model.dimension.is_some() {
             *lock(&self.wanted) = Some(model.clone());
@@ -89,9 +86,9 @@ impl Outbox {
             return Ok(PassOutcome::OtherHost);
         }
         let done = self.deliver(Lease { renewed: Instant::now() }).await;
-        // Where this fails the lease runs out by itself.
+        // An unreleased lease expires.
         if let Err(fault) = self.neo4j.release(&self.holder).await {
-            tracing::debug!(%fault, "the lease on bringing pages stays until it runs out");
+            tracing::debug!(%fault, "cannot release the delivery lease; it will expire");
         }
         done
     }
@@ -100,7 +97,7 @@ impl Outbox {
         self.neo4j.lease(&self.holder, self.timing.lease).await
     }
 
-    /// Keeps the lease; false where another host has it by now.
+    /// Renews the lease. Returns `false` if another host holds it.
     async fn renew_lease(&self, lease: &mut Lease) -> Result<bool, Fault> {
         if lease.renewed.elapsed() < self.timing.lease / 3 {
             return Ok(true);
@@ -122,10 +119,10 @@ impl Outbox {
         Err(self.weaviate.unstable_collections())
     }
 
-    /// Makes sure that the collections are there; true where one had to be made anew.
+    /// Ensures that the collections exist. Returns `true` if one was recreated.
     async fn ensure_collections(&self, state: &State, wanted: Option<&VectorModel>) -> Result<bool, Fault> {
         if !self.collection_exists(MAIN, state).await? {
-            // Written down first: if the rest fails, it is found missing again.
+            // Queue first: if the rest fails, the next pass finds the collection missing again.
             self.neo4j.requeue_all_texts().await?;
             self.recreate_collection(MAIN, state).await?;
             self.weaviate.delete_collection(Collection::VERSION_1_TEMPORARY).await?;
@@ -140,7 +137,7 @@ impl Outbox {
             tracing::info!(
                 old = state.space,
                 new = model.name,
-                "vectors are made anew; search by words goes on"
+                "the embedding model changed; rebuilding the vectors in Weaviate"
             );
         }
         self.neo4j.set_space(None).await?;
@@ -165,28 +162,28 @@ impl Outbox {
         self.weaviate.create_collection(collection, &state.graph).await
     }
 
-    /// Once after the start: collections that lost objects, by an old backup for example, get all of them again.
+    /// Checks once per process whether Weaviate lost objects, for example after restoring an old backup, and queues all
+    /// of them again.
     async fn compare(&self, state: &State, wanted: Option<&VectorModel>) -> Result<(), Fault> {
         if *self.looked.borrow() {
             return Ok(());
         }
         let queued = u64::from(state.queued);
         if self.weaviate.count(MAIN).await? + queued < u64::from(state.pages) {
-            tracing::warn!("Weaviate lost pages; all of them are brought again");
+            tracing::warn!("Weaviate lost pages; delivering all pages again");
             self.neo4j.requeue_all_texts().await?;
         }
         if let Some(model) = wanted
             && self.weaviate.count(VECTORS).await? + queued
                 < u64::from(self.neo4j.count_vectors(model).await?)
         {
-            tracing::warn!("Weaviate lost vectors; all of them are brought again");
+            tracing::warn!("Weaviate lost vectors; delivering all vectors again");
             self.neo4j.requeue_all_vectors(model).await?;
         }
         self.looked.send_replace(true);
         Ok(())
     }
 
-    /// Brings everything that waits.
     async fn drain(&self, wanted: Option<&VectorModel>, lease: &mut Lease) -> Result<PassOutcome, Fault> {
         let (mut left, mut after) = (PassOutcome::Complete, String::new());
         loop {
@@ -202,7 +199,7 @@ impl Outbox {
         }
     }
 
-    /// Brings some; gives the reason why one of them stays behind.
+    /// Delivers a batch. Returns the reason if Weaviate rejected a page.
     async fn batch(
         &self,
         pending: Vec<PendingPage>,
@@ -225,12 +222,12 @@ impl Outbox {
         }
         self.neo4j.mark_delivered(done).await?;
         let Some((key, why)) = refused.first() else { return Ok(None) };
-        tracing::warn!(page = key, why, pages = refused.len(), "Weaviate refused pages");
-        Ok(Some(format!("Weaviate refused page '{key}': {why}")))
+        tracing::warn!(page = key, why, pages = refused.len(), "Weaviate rejected pages");
+        Ok(Some(format!("Weaviate rejected page '{key}': {why}")))
     }
 }
 
-/// The objects of pages: those with their texts, and those with their vectors. Made where it may block.
+/// Converts pages to objects with texts and objects with vectors. Runs the tokenizer on a blocking thread.
 async fn objects(pending: &[PendingPage]) -> Result<(Vec<PageObject>, Vec<PageObject>), Fault> {
     let vectors = pending
         .iter()
@@ -244,9 +241,8 @@ async fn objects(pending: &[PendingPage]) -> Result<(Vec<PageObject>, Vec<PageOb
     let work =
         move || pages.iter().map(|(key, page)| PageObject::with_texts(key, page)).collect::<Result<_, _>>();
     let texts = tokio::task::spawn_blocking(work).await;
-    let texts =
-        texts.map_err(|_| Fault::internal("cutting pages into words ended without an answer"))?.map_err(
-            |error: rusqlite::Error| Fault::internal(format!("pages cannot be cut into words: {error}")),
-        )?;
+    let texts = texts
+        .map_err(|_| Fault::internal("the task that tokenizes pages failed"))?
+        .map_err(|error: rusqlite::Error| Fault::internal(format!("cannot tokenize pages: {error}")))?;
     Ok((texts, vectors))
 }

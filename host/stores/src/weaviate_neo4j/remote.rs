@@ -1,25 +1,19 @@
-//! One of the two servers behind the engine: how its failures are told, and when it is left alone after one.
+//! Errors and circuit breaker of a remote server.
 //!
-//! After a failure to reach it, calls fail at once with the same cause until it is time to try again. The pauses
-//! grow, and end with the first success, so a server that comes back is found without a restart.
+//! After a connection failure, calls fail immediately with the same cause until the next try is due. The delay grows
+//! with each failure and resets with a success, so a restart is not needed.
 
 use std::time::Duration;
 
 use gatehouse_core::{Fault, http::Redactor, names::quoted};
 use gatehouse_net::{Backoff, CircuitBreaker};
 
-/// Longest cause in a message, in characters.
 const MAX_CAUSE_CHARS: usize = 300;
 
-/// A server, its address and its last failure.
 pub(super) struct RemoteServer {
-    /// `neo4j` or `weaviate`.
     name: &'static str,
-    /// Without credentials.
     address: String,
-    /// What to do when it cannot be reached.
     hint: &'static str,
-    /// Takes credentials out of what the server says.
     redactor: Redactor,
     breaker: CircuitBreaker<String>,
 }
@@ -34,12 +28,11 @@ impl RemoteServer {
         Self { name, address, hint, redactor, breaker }
     }
 
-    /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Refuses while it is left alone.
+    /// Fails while the circuit breaker is open.
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.breaker.check().map_err(|(cause, wait)| {
             let wait = wait.as_secs_f64().ceil();
@@ -47,23 +40,20 @@ impl RemoteServer {
         })
     }
 
-    /// It answered.
     pub(super) fn record_success(&self) {
         self.breaker.record_success();
     }
 
-    /// It could not be reached; it is left alone for a while.
     pub(super) fn record_failure(&self, cause: &str) -> Fault {
         self.breaker.record_failure(self.redact(cause));
         self.unavailable(cause)
     }
 
-    /// A fault that names this server and its address.
     pub(super) fn unavailable(&self, cause: &str) -> Fault {
         Fault::unavailable(self.error_message(cause)).hint(self.hint)
     }
 
-    /// The same with its own next step; asking again does not help.
+    /// Returns a fault that must not be retried.
     pub(super) fn refused(&self, cause: &str, hint: &str) -> Fault {
         Fault { retryable: false, ..Fault::unavailable(self.error_message(cause)).hint(hint) }
     }

@@ -1,4 +1,4 @@
-//! Finds candidates: by words and by vector in Weaviate, by name in Neo4j.
+//! Finds candidate pages: by words and by vector in Weaviate, by name in Neo4j.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,23 +22,20 @@ use crate::{
     sqlite::tokenizer,
 };
 
-/// Questions to Weaviate about single words at the same time.
 const MAX_CONCURRENT: usize = 8;
 
-/// What a search works with.
 pub(super) struct WeaviateSearch<'a> {
     pub(super) neo4j: &'a Arc<Neo4jClient>,
     pub(super) weaviate: &'a Arc<WeaviateClient>,
     pub(super) state: &'a State,
-    /// The model of the question's vector.
     pub(super) model: Option<&'a VectorModel>,
 }
 
-/// A word of the question, as it was written and as pages are found by it.
+/// A word of the question and its search terms.
 struct SearchWord {
     text: String,
     terms: Vec<String>,
-    /// Whether a page that holds it holds all of these, and not only any.
+    /// True if a page must contain all terms, not just one.
     all: bool,
 }
 
@@ -48,10 +45,10 @@ impl WeaviateSearch<'_> {
         let notes = match self.state.waiting {
             0 => Vec::new(),
             1 => {
-                vec!["1 changed page is not in Weaviate yet; this search did not see it as it is.".to_owned()]
+                vec!["1 changed page is not in Weaviate yet; results may not reflect the change.".to_owned()]
             }
             n => vec![format!(
-                "{n} changed pages are not in Weaviate yet; this search did not see them as they are."
+                "{n} changed pages are not in Weaviate yet; results may not reflect the changes."
             )],
         };
         Ok(PageCandidates {
@@ -68,7 +65,7 @@ impl WeaviateSearch<'_> {
         })
     }
 
-    /// The filters; none where no page can pass them.
+    /// Returns the filters. `None` if no page can pass them.
     async fn search_filter(&self, question: &PageQuestion) -> Result<Option<SearchFilter>, Fault> {
         let mut narrowed = SearchFilter { types: question.types.clone(), ..SearchFilter::default() };
         if !question.domains.is_empty() {
@@ -80,8 +77,8 @@ impl WeaviateSearch<'_> {
         Ok(Some(narrowed))
     }
 
-    /// The best by words, by vector and by name, each with all that is known of it: a page that is among the best
-    /// in one way only is looked up in the other.
+    /// Finds the best pages by words, vector and name. Pages found in only one way are looked up in the others for a
+    /// complete score.
     async fn score_candidates(
         &self,
         question: &PageQuestion,
@@ -144,7 +141,6 @@ impl WeaviateSearch<'_> {
         }
     }
 
-    /// The words that no page holds.
     async fn unmatched(&self, words: Vec<SearchWord>) -> Result<Vec<String>, Fault> {
         let mut unmatched = BTreeMap::new();
         let mut asked = JoinSet::new();
@@ -163,14 +159,14 @@ impl WeaviateSearch<'_> {
                 None => return Ok(unmatched.into_values().collect()),
                 Some(Ok(answer)) => unmatched.extend(answer?),
                 Some(Err(_)) => {
-                    return Err(Fault::internal("a question to Weaviate ended without an answer"));
+                    return Err(Fault::internal("the task that queries Weaviate failed"));
                 }
             }
         }
     }
 }
 
-/// The words of a question, and everything that pages are looked for by, each once.
+/// Returns the words of a question and all its distinct search terms.
 async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>), Fault> {
     let work = move || {
         let SearchQuery { words, joined, stretches } = query;
@@ -189,5 +185,5 @@ async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>
         Ok::<_, rusqlite::Error>((words, terms))
     };
     let cut = tokio::task::spawn_blocking(work).await;
-    cut.ok().and_then(Result::ok).ok_or_else(|| Fault::internal("a question cannot be cut into words"))
+    cut.ok().and_then(Result::ok).ok_or_else(|| Fault::internal("cannot tokenize the question"))
 }

@@ -1,9 +1,9 @@
-//! The two spellings of a moment that pages and index files use. Knows no time zone but GMT.
+//! Formats timestamps for pages and index files. Always in UTC.
 
-/// Year, month, day, hour, minute, second of a moment in milliseconds since 1970.
+/// Converts Unix milliseconds to (year, month, day, hour, minute, second).
 ///
-/// Days to date by counting eras of 400 years from 0000-03-01, as in Howard Hinnant's
-/// "chrono-Compatible Low-Level Date Algorithms" (`civil_from_days`).
+/// The algorithm is `civil_from_days` from Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms". It counts
+/// eras of 400 years from 0000-03-01.
 fn civil(ms: u64) -> (u64, u64, u64, u64, u64, u64) {
     let seconds = ms / 1000;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -18,13 +18,13 @@ fn civil(ms: u64) -> (u64, u64, u64, u64, u64, u64) {
     (year, month, day, rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// As pages write it: `2026-01-09 12:00 GMT`.
+/// Formats a timestamp for pages: `2026-01-09 12:00 GMT`.
 pub(crate) fn stamp(ms: u64) -> String {
     let (year, month, day, hour, minute, _) = civil(ms);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} GMT")
 }
 
-/// As index files write it: `2026-01-09T12:00:00Z` (RFC 3339).
+/// Formats a timestamp for index files: `2026-01-09T12:00:00Z` (RFC 3339).
 pub(crate) fn rfc3339(ms: u64) -> String {
     let (year, month, day, hour, minute, second) = civil(ms);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")

@@ -1,5 +1,5 @@
-//! What a declared edge means. Whichever way round a page writes it, the types at its two ends decide where it starts,
-//! as far as they can: a Heuristic that writes `uses_heuristic` is the one that is used.
+//! Normalizes declared edges. The page types at both ends determine the direction where possible: a Heuristic that
+//! declares `uses_heuristic` is the target of the edge, not its start.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use gatehouse_core::ports::knowledge::{PageLink, PageType, UnknownEdge};
 
 use super::ids;
 
-/// At which end of an edge the page of its type stands.
+/// End of an edge that requires a page type.
 #[derive(Clone, Copy)]
 enum EdgeEnd {
     Start,
     Target,
 }
 
-/// Edges with an end that takes pages of one type, under the name that they are kept as.
+/// Stored edges with a required page type at one end.
 const TYPED_EDGES: [(&str, PageType, EdgeEnd); 6] = [
     ("step", PageType::Workflow, EdgeEnd::Start),
     ("implements", PageType::Implementation, EdgeEnd::Start),
@@ -24,9 +24,8 @@ const TYPED_EDGES: [(&str, PageType, EdgeEnd); 6] = [
     ("uses_heuristic", PageType::Heuristic, EdgeEnd::Target),
 ];
 
-/// The edge that a link of a page of this type is kept as, and whether it is turned round: whether it starts at the
-/// link's target. `used_by` and `required_by` say from the far end what `uses_heuristic` and `requires_env` say from
-/// the near one.
+/// Returns the stored edge of a link, and whether it is inverse, that is, starts at the link's target. `used_by` and
+/// `required_by` are the inverse of `uses_heuristic` and `requires_env`.
 pub(crate) fn stored_edge(page: PageType, link: &PageLink) -> (&str, bool) {
     let (edge, inverse) = match link.edge.as_str() {
         "used_by" => ("uses_heuristic", true),
@@ -43,17 +42,16 @@ pub(crate) fn stored_edge(page: PageType, link: &PageLink) -> (&str, bool) {
             };
             (edge, !starts_here)
         }
-        // Both ends fit, or none does: as it is declared.
+        // Both ends match, or neither does: keep the declared direction.
         _ => (edge, inverse),
     }
 }
 
-/// Unknown edges, gathered over pages.
+/// Counts of unknown edges, with the first page that declares each.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownEdges(BTreeMap<String, (u32, String)>);
 
 impl UnknownEdges {
-    /// Notes those of one page, each as often as it is declared.
     pub(crate) fn note(&mut self, page: &str, edges: &[String]) {
         for edge in edges {
             let (links, first) = self.0.entry(edge.clone()).or_insert_with(|| (0, page.to_owned()));

@@ -1,9 +1,8 @@
-//! Notes of edits that have changed a file before their page is stored. If the process is killed in between, the note
-//! says that the content of the file is an edit of ours, so that the next caller can store the page.
+//! Markers for edits that changed a file before their page was stored. If the process is killed in between, the marker
+//! proves that the file contains our edit, and the next caller can store the page.
 //!
-//! A note is an empty file in a folder next to the page. Its name is a digest of the page's file, of what that held
-//! before and of what it holds afterwards: no two edits share a note, and only the one of an unfinished edit fits both
-//! the stored page and the file.
+//! A marker is an empty file in a directory next to the page. Its name is a digest of the file name and of the content
+//! hashes before and after the edit, so it matches only the stored page and file of that unfinished edit.
 
 use std::{
     fs, io,
@@ -13,17 +12,16 @@ use std::{
 use gatehouse_core::{hash::sha256_hex, ports::knowledge::PageType};
 use gatehouse_files::sweep;
 
-/// The folder of notes. It exists only as long as there are some.
+/// Directory of the markers. Exists only while there are markers.
 const FOLDER: &str = ".gatehouse-edits";
 
-/// Note of one edit.
 #[derive(Debug, Default)]
 pub(crate) struct EditNote {
     path: PathBuf,
 }
 
 impl EditNote {
-    /// The note for a file and the hashes of its content before and after the edit. Writes nothing.
+    /// Creates the marker for a file and the hashes of its content before and after the edit. Writes nothing.
     pub(crate) fn new(file: &Path, before: &str, after: &str) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         Self { path: folder_of(file).join(sha256_hex(format!("{name}\n{before}\n{after}"))) }
@@ -37,7 +35,7 @@ impl EditNote {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         loop {
             match fs::create_dir(folder) {
-                // A link may lead anywhere.
+                // A symbolic link could lead anywhere.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if fs::symlink_metadata(folder).is_ok_and(|about| !about.is_dir()) {
                         return Err(error);
@@ -46,19 +44,19 @@ impl EditNote {
                 made => made?,
             }
             match fs::File::options().append(true).create(true).open(&self.path) {
-                // Another edit has just removed the folder with its own note.
+                // A concurrent edit removed the directory with its own marker.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 opened => return opened.map(drop),
             }
         }
     }
 
-    /// Removes the note, and the folder with the last one.
+    /// Removes the marker, and the directory if it is empty.
     pub(crate) fn remove(&self) {
         if fs::remove_file(&self.path).is_ok()
             && let Some(folder) = self.path.parent()
         {
-            // It stays as long as there are others.
+            // Fails while other markers exist.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -68,24 +66,22 @@ fn folder_of(file: &Path) -> PathBuf {
     file.with_file_name(FOLDER)
 }
 
-/// Whether an edit may be unfinished of this file, or of one in the same folder.
+/// Returns `true` if this file, or another one in its directory, may have an unfinished edit.
 pub(crate) fn may_be_unfinished(file: &Path) -> bool {
     folder_of(file).symlink_metadata().is_ok_and(|about| about.is_dir())
 }
 
-/// All notes of a wiki.
 pub(crate) fn all(root: &Path) -> Vec<EditNote> {
     let notes = folders(root).filter_map(|folder| fs::read_dir(folder.join(FOLDER)).ok());
     notes.flatten().flatten().map(|entry| EditNote { path: entry.path() }).collect()
 }
 
-/// Removes notes of edits that no longer matter, and temporary files of edits that were killed.
+/// Removes obsolete markers, and temporary files of killed edits.
 pub(crate) fn clean(root: &Path, notes: &[EditNote]) {
     notes.iter().for_each(EditNote::remove);
     folders(root).for_each(|folder| sweep(&folder));
 }
 
-/// Folders of a wiki that hold pages.
 fn folders(root: &Path) -> impl Iterator<Item = PathBuf> {
     let typed = PageType::ALL.into_iter().map(|kind| root.join(kind.folder()));
     typed.chain([root.to_owned()])

@@ -1,4 +1,4 @@
-//! Changes files of a wiki: a new one, or an edit that can be taken back.
+//! Creates wiki files and makes reversible edits to them.
 
 use std::{
     fs, io,
@@ -11,19 +11,20 @@ use gatehouse_files::{write_atomic, write_new};
 
 use super::{edit_note::EditNote, record::file_hash, roots::WikiRoots};
 
-/// Makes a file that is not there yet, and its folder where that is missing.
+/// Creates a file and its directory.
 ///
 /// # Errors
-/// `denied` where its folder leads out of what may be touched; `invalid-arguments` where a file is there already;
-/// `unavailable` where it cannot be made.
+///
+/// Returns `denied` if the directory is outside the allowed roots, `invalid-arguments` if the file exists, and
+/// `unavailable` if it cannot be created.
 pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let cannot = |error: io::Error| {
-        Fault::unavailable(format!("wiki file '{}' cannot be made: {error}", path.display()))
+        Fault::unavailable(format!("cannot create wiki file '{}': {error}", path.display()))
             .hint("Check the folder's permissions and the free space; nothing was changed.")
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(cannot)?;
-    // The folder may be a link.
+    // The directory can be a symbolic link.
     roots.resolve(folder)?;
     write_new(path, bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => file_exists(path),
@@ -31,56 +32,52 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
     })
 }
 
-/// Checks what [`create`] would refuse, and creates nothing.
+/// Checks whether [`create`] can succeed without creating anything.
 ///
 /// # Errors
-/// As [`create`], but for what only writing shows.
+///
+/// Same as [`create`], except for errors that only writing can reveal.
 pub(crate) fn check_new(roots: &WikiRoots, path: &Path) -> Result<(), Fault> {
     let existing = path.ancestors().skip(1).find(|folder| folder.is_dir());
     roots.resolve(existing.unwrap_or(Path::new(".")))?;
     if path.symlink_metadata().is_ok() { Err(file_exists(path)) } else { Ok(()) }
 }
 
-/// The fault for a new page whose file exists.
 pub(crate) fn file_exists(path: &Path) -> Fault {
-    Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
+    Fault::invalid(format!("wiki file '{}' already exists, but is not indexed", path.display()))
         .hint("Index its folder with kg_index, then change the page with kg_edit; nothing was changed.")
 }
 
-/// A change of one file that can be taken back.
+/// A reversible edit of one file.
 #[derive(Debug, Default)]
 pub(crate) struct FileEdit {
-    /// The file, canonical.
     pub(crate) path: PathBuf,
-    /// What it must hold for the change to be made.
     pub(crate) before: Vec<u8>,
-    /// What it holds afterwards.
     pub(crate) after: Vec<u8>,
-    /// Whether the change is made.
+    /// True while the edit is in the file.
     pub(crate) applied: AtomicBool,
     /// Exists from before the file changes until the page is stored.
     note: EditNote,
 }
 
 impl FileEdit {
-    /// An edit that is not made yet.
     pub(crate) fn new(path: PathBuf, before: Vec<u8>, after: Vec<u8>) -> Self {
         let note = EditNote::new(&path, &file_hash(&before), &file_hash(&after));
         Self { path, before, after, applied: AtomicBool::new(false), note }
     }
 
-    /// An edit of a file that holds it already, while the stored page has still this hash. `None` if the content of the
-    /// file is not an edit of ours.
+    /// Reconstructs an interrupted edit: the file already contains it, but the stored page still has the hash `stored`.
+    /// `None` if the file's content is not our edit.
     pub(crate) fn unfinished(path: PathBuf, stored: &str, now: Vec<u8>) -> Option<Self> {
         let note = EditNote::new(&path, stored, &file_hash(&now));
         let edit = Self { path, before: now.clone(), after: now, applied: AtomicBool::new(false), note };
         edit.note.exists().then_some(edit)
     }
 
-    /// Makes the change; a file that is not as expected stays as it is.
+    /// Applies the edit. Fails if the file does not have the expected content.
     pub(crate) fn apply(&self) -> Result<(), Fault> {
         let cannot = |error: io::Error| {
-            Fault::unavailable(format!("wiki file '{}' cannot be written: {error}", self.path.display()))
+            Fault::unavailable(format!("cannot write wiki file '{}': {error}", self.path.display()))
                 .hint("Check the file's permissions and the free space; nothing was changed.")
         };
         if fs::read(&self.path).map_err(cannot)? != self.before {
@@ -91,7 +88,7 @@ impl FileEdit {
         }
         self.note.write().map_err(cannot)?;
         let written = write_atomic(&self.path, &self.after);
-        // The rename may have succeeded and only what follows it failed.
+        // The rename can succeed even if a later step fails.
         let made = written.is_ok() || fs::read(&self.path).is_ok_and(|now| now == self.after);
         self.applied.store(made, Ordering::SeqCst);
         written.map_err(|error| {
@@ -100,7 +97,7 @@ impl FileEdit {
         })
     }
 
-    /// Puts back what was there, where the change was made; called where the store could not follow.
+    /// Restores the previous content if the edit was applied. Called if the store rejects the page.
     pub(crate) fn revert(&self) {
         if self.before == self.after {
             return;
@@ -108,19 +105,18 @@ impl FileEdit {
         if self.applied.swap(false, Ordering::SeqCst)
             && let Err(error) = write_atomic(&self.path, &self.before)
         {
-            tracing::error!(file = %self.path.display(), %error, "a wiki file keeps an edit that was not stored");
+            tracing::error!(file = %self.path.display(), %error, "cannot revert an edit that was not stored");
             return;
         }
         self.note.remove();
     }
 
-    /// Notes that the page is stored.
+    /// Records that the page is stored.
     pub(crate) fn mark_stored(&self) {
         self.note.remove();
     }
 }
 
-/// The fault for a file that is not what was indexed.
 pub(crate) fn changed_meanwhile(path: &Path) -> Fault {
     Fault::invalid(format!("wiki file '{}' has changed since it was indexed", path.display()))
         .hint("Index its folder again with kg_index, then repeat the edit; nothing was changed.")
@@ -154,7 +150,7 @@ mod tests {
             assert!(unfinished().is_none());
             edit.apply().unwrap();
             let found = unfinished().unwrap();
-            // Applying it changes nothing, and failing to store it leaves it to be found again.
+            // Applying it changes nothing, and reverting it leaves the marker.
             found.apply().unwrap();
             found.revert();
             assert!(unfinished().is_some());

@@ -1,4 +1,4 @@
-//! How a file was when it was read, so that whoever writes later can tell without reading whether it still is.
+//! Fingerprints of files, to detect later changes without reading the content.
 
 use std::{
     fs::{self, Metadata},
@@ -6,34 +6,34 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// A file that changed so shortly before it was looked at may have changed again within the same tick of the file
-/// system's clock: it counts as changed.
+/// Minimum age of a modification. A younger file could change again within one tick of the file system's clock, so it
+/// counts as changed.
 const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
 
-/// A file, as it was.
+/// Metadata of a file at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileState {
     modified: SystemTime,
     size: u64,
-    /// The file itself: a rename puts another one in its place.
+    /// Device, inode and change time. A rename replaces the inode.
     identity: (u64, u64, i64, i64),
 }
 
 impl FileState {
-    /// How the file is now; none where it cannot be told, or changed just now.
+    /// Returns the current state. `None` if it is unavailable or the file changed just now.
     pub(crate) fn read_settled(path: &Path) -> Option<Self> {
         let seen = Self::read(path)?;
         let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > MIN_SETTLED_AGE);
         settled.then_some(seen)
     }
 
-    /// Whether it is as it was.
+    /// Returns `true` if the file is unchanged.
     pub(crate) fn is_still(&self, path: &Path) -> bool {
         Self::read(path).as_ref() == Some(self)
     }
 
     fn read(path: &Path) -> Option<Self> {
-        // A link in its place may lead anywhere: that is for whoever reads it to find out.
+        // Rejects symbolic links. The reader resolves those.
         let about = fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { modified: about.modified().ok()?, size: about.len(), identity: identity(&about) })
     }
@@ -68,7 +68,7 @@ mod tests {
         assert!(seen.is_still(&path));
         gatehouse_files::write_atomic(&path, b"two").unwrap();
         assert!(!seen.is_still(&path), "the same size, and another file");
-        assert_eq!(FileState::read_settled(&path), None, "too fresh to be told from what comes next");
+        assert_eq!(FileState::read_settled(&path), None, "too recent to detect another change");
         write("longer");
         assert!(!seen.is_still(&path));
         fs::remove_file(&path).unwrap();

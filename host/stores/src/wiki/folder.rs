@@ -1,7 +1,7 @@
-//! Reads a wiki folder: which files are pages, of which type, and what they hold.
+//! Reads the pages of a wiki directory.
 //!
-//! Refuses files that are too large, are not text, or lie outside the folder behind a symbolic link;
-//! each is left out with a reason, and the rest is read.
+//! Skips files that are too large, are not text, or are outside the directory behind a symbolic link. A reason is
+//! recorded for each.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -15,36 +15,33 @@ use super::{
     text::{ReadError, read_text},
 };
 
-/// A file that should hold a page.
+/// A file that should contain a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageFile {
-    /// By its folder or by the prefix of its name.
+    /// Page type, from the directory or the prefix of the file name.
     pub(crate) page_type: PageType,
-    /// Its name without prefix and extension.
+    /// File name without prefix and extension.
     pub(crate) stem: String,
-    /// Below the wiki folder, with `/` between its parts.
+    /// Path relative to the wiki directory, with `/` separators.
     pub(crate) relative: String,
 }
 
-/// What a wiki folder holds.
 #[derive(Debug, Default)]
 pub(crate) struct WikiFolder {
-    /// The folder, as pages remember it.
+    /// Directory path, as stored with pages.
     pub(crate) root: String,
-    /// The pages, in the order of their files.
     pub(crate) records: Vec<PageRecord>,
-    /// Files that are there and could not be read: what is stored of them stays.
+    /// Files that exist but cannot be read. Their stored pages are retained.
     pub(crate) unreadable: Vec<String>,
-    /// Every file left out, with the reason.
     pub(crate) skipped: Vec<String>,
-    /// The unknown edges of its pages; of those only that were read, where some were known.
+    /// Unknown edges of the pages that were read.
     pub(crate) unknown_edges: UnknownEdges,
-    /// How the files of the pages were when they were read, by their path in the folder.
+    /// States of the page files when they were read, by relative path.
     pub(crate) seen: HashMap<String, FileState>,
 }
 
 impl WikiFolder {
-    /// Reads again what has changed since. What was left out stays as it was told first.
+    /// Reads changed files again. The list of skipped files is not updated.
     pub(crate) fn refresh(&mut self) -> Result<(), Fault> {
         let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut self.seen));
         let now = read_again(Path::new(&self.root), known, seen, &mut |_, _| {})?;
@@ -53,12 +50,12 @@ impl WikiFolder {
     }
 }
 
-/// Reads every page of a folder. `root` is canonical; `progress` hears (files done, files in all).
+/// Reads every page. `root` must be canonical; `progress` is called with (files done, total files).
 pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<WikiFolder, Fault> {
     read_again(root, Vec::new(), HashMap::new(), progress)
 }
 
-/// The same where some pages were read before: a file that is as it was then is not read again.
+/// Like [`read`], but reuses `known` pages whose files are unchanged.
 pub(crate) fn read_again(
     root: &Path,
     known: Vec<PageRecord>,
@@ -79,7 +76,7 @@ pub(crate) fn read_again(
         let page = match before.filter(|(_, seen)| seen.is_still(&path)) {
             Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
             None => {
-                // Looked at before it is read: what changes while it is read is read again.
+                // Take the state before reading, so that a change during the read is detected next time.
                 let seen = FileState::read_settled(&path);
                 read_text(root, &path).map(|text| {
                     let (record, unknown) = PageRecord::from_file(&root_name, file, &text);
@@ -99,7 +96,7 @@ pub(crate) fn read_again(
                 }
             }
             Err(ReadError::Outside) => {
-                folder.skipped.push(format!("{}: a link that leads out of the wiki folder", file.relative));
+                folder.skipped.push(format!("{}: a link to a target outside the wiki folder", file.relative));
             }
             Err(ReadError::Invalid(reason)) => {
                 folder.skipped.push(format!("{}: {reason}", file.relative));
@@ -111,14 +108,13 @@ pub(crate) fn read_again(
     Ok(folder)
 }
 
-/// The name under which pages remember their folder.
 pub(crate) fn root_name(root: &Path) -> Result<String, Fault> {
     root.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::invalid(format!("the path '{}' is not UTF-8", root.display())).hint("Rename the folder.")
     })
 }
 
-/// Which file a relative path in a wiki folder is.
+/// Parses a relative path into a page file. `None` if the path is not that of a page.
 pub(crate) fn page_file(relative: &str) -> Option<PageFile> {
     let page = |page_type, stem: &str| {
         let named = !stem.trim().is_empty() && !stem.starts_with('.');
@@ -136,15 +132,15 @@ pub(crate) fn page_file(relative: &str) -> Option<PageFile> {
     }
 }
 
-/// The files of a wiki folder that should hold pages, sorted.
+/// Lists the page files of a wiki directory, sorted.
 pub(crate) fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
     let cannot = |path: &Path, error: std::io::Error| {
-        Fault::not_found(format!("wiki folder '{}' cannot be read: {error}", path.display()))
-            .hint("Name an existing folder that you may read.")
+        Fault::not_found(format!("cannot read wiki folder '{}': {error}", path.display()))
+            .hint("Choose an existing, readable folder.")
     };
     if !root.is_dir() {
         return Err(Fault::not_found(format!("wiki folder '{}' is not a folder", root.display()))
-            .hint("Name the folder that holds workflows/, principles/ and the others."));
+            .hint("Choose the folder that contains workflows/, principles/ and so on."));
     }
     let folders: Vec<&str> =
         PageType::ALL.iter().map(|kind| kind.folder()).filter(|name| root.join(name).is_dir()).collect();
@@ -172,7 +168,7 @@ pub(crate) fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
     Ok(files)
 }
 
-/// Names in a folder that are UTF-8; the others cannot be part of an id.
+/// Returns the names in a directory that are UTF-8. Other names cannot be part of an id.
 pub(super) fn names(folder: &Path) -> std::io::Result<Vec<String>> {
     let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())

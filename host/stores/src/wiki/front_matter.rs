@@ -1,9 +1,9 @@
-//! YAML front matter of a page: settings of other programs, which say nothing to readers.
+//! Detects YAML front matter, which is not page content.
 
 use super::verbatim::next_line;
 
-/// The end of YAML front matter that begins at `from`: settings between two lines of `---`. `None` if something else
-/// begins there; two rules around prose are no front matter.
+/// Returns the end of the front matter at `from`: settings between two `---` lines. `None` if there is none; prose
+/// between two horizontal rules does not count.
 pub(super) fn front_matter(text: &str, from: usize) -> Option<usize> {
     let mut at = next_line(text, from);
     if text[from..at].trim_end() != "---" {
@@ -16,7 +16,7 @@ pub(super) fn front_matter(text: &str, from: usize) -> Option<usize> {
         match line {
             "---" | "..." => return Some(end),
             "" => {}
-            // A `#` here is the heading of a page that begins with a rule.
+            // A `#` here is the heading of a page that starts with a rule.
             _ if is_first && !is_setting(line) => return None,
             _ => is_first = false,
         }
@@ -25,13 +25,12 @@ pub(super) fn front_matter(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// Whether a page begins with front matter.
 pub(super) fn has_front_matter(page: &[u8]) -> bool {
     let page = page.strip_prefix("\u{feff}".as_bytes()).unwrap_or(page);
     page.starts_with(b"---") && str::from_utf8(page).is_ok_and(|text| front_matter(text, 0).is_some())
 }
 
-/// Whether a line is `key: value` or `key:`.
+/// Returns `true` if a line is `key: value` or `key:`.
 fn is_setting(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, value)| {
         let plain = |c: char| c.is_alphanumeric() || "_-.\"' ".contains(c);

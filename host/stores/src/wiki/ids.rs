@@ -1,31 +1,27 @@
-//! How pages are named: `Type/Name`, and which spellings mean the same page.
-//!
-//! Refuses names that could be read as a path. Never looks at a disk or a database.
+//! Page ids of the form `Type/Name`, and their comparison. Rejects names that could be interpreted as paths.
 
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{PageLink, PageType},
 };
 
-/// Longest name of a page, in characters.
 pub(crate) const MAX_NAME: usize = 200;
 
-/// The form in which ids, titles and link targets are compared: `_` is a space, case is kept.
+/// Returns the comparison key of an id, a title or a link target: `_` equals a space, and case matters.
 pub(crate) fn key(text: &str) -> String {
     text.trim().replace('_', " ")
 }
 
-/// The form in which domains are compared: as [`key`], case ignored.
+/// Returns the comparison key of a domain: like [`key`], but without case.
 pub(crate) fn domain_key(text: &str) -> String {
     key(text).to_lowercase()
 }
 
-/// The id of the page with this type and name, as it is stored.
 pub(crate) fn join(page_type: PageType, name: &str) -> String {
     format!("{page_type}/{}", name.trim())
 }
 
-/// Splits `Type/Name` or `Type:Name` as people write it; none where the text is something else.
+/// Splits `Type/Name` or `Type:Name` in user input. `None` if the text has another form.
 pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
     let (kind, name) = text.split_once(['/', ':'])?;
     let name = name.trim();
@@ -33,35 +29,34 @@ pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
     (!name.is_empty()).then_some((page_type, name))
 }
 
-/// Splits the id of a page that is to be changed; anything that could be a path is refused.
+/// Splits the id of a page to change. Rejects everything that could be a path.
 pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
     let refuse = |why: &str| {
         Fault::invalid(format!("'{}' is not a page id: {why}", shorten(id)))
             .hint("A page id is Type/Name, for example Principle/Model_Loading.")
     };
-    let (kind, name) = id.split_once('/').ok_or_else(|| refuse("there is no '/' in it"))?;
+    let (kind, name) = id.split_once('/').ok_or_else(|| refuse("it does not contain '/'"))?;
     let page_type: PageType = kind.parse().map_err(|_| refuse("it does not start with a page type"))?;
     if name.trim().is_empty() {
-        return Err(refuse("there is no name behind the type"));
+        return Err(refuse("the name is missing"));
     }
     if name.contains(['/', '\\']) {
-        return Err(refuse("there is more than one separator in it"));
+        return Err(refuse("it contains more than one separator"));
     }
     if name.trim() == "." || name.trim() == ".." || name.chars().any(char::is_control) {
-        return Err(refuse("its name is not a page's name"));
+        return Err(refuse("the name is invalid"));
     }
     if name.chars().count() > MAX_NAME {
-        return Err(refuse("its name is longer than 200 characters"));
+        return Err(refuse("the name is longer than 200 characters"));
     }
     Ok((page_type, name))
 }
 
-/// The links without repetitions, in a form in which two lists compare equal when they mean the same.
+/// Returns the distinct links in normalized form, so that equivalent lists compare equal.
 pub(crate) fn link_set(links: &[PageLink]) -> std::collections::BTreeSet<(String, String)> {
     links.iter().map(|link| (link.edge.clone(), key(&link.target))).collect()
 }
 
-/// The text, cut to a length that fits into a message.
 pub(crate) fn shorten(text: &str) -> String {
     const MAX_SHOWN_CHARS: usize = 80;
     if text.chars().count() <= MAX_SHOWN_CHARS {

@@ -1,6 +1,6 @@
-//! The index file that `KG_INDEX_PATH` names: which engine holds a wiki, and where the wiki is.
+//! The index file that `KG_INDEX_PATH` names. It contains the engine and the directory of a wiki.
 //!
-//! Reading one never opens the engine; writing one never overwrites a file that is something else.
+//! Reading does not open the engine. Writing never overwrites a file of another kind.
 
 use std::{
     fs, io,
@@ -14,36 +14,31 @@ use serde_json::{Map, Value};
 
 const VERSION: &str = "1.0";
 
-/// What other programs that write index files call the engine `weaviate-neo4j`.
+/// Name of the engine `weaviate-neo4j` in index files of other programs.
 const FOREIGN_WEAVIATE_NEO4J: &str = "kg_graph_search";
 
-/// Longer files are not index files.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Names of the engines that an index file may select.
 pub const SEARCH_BACKENDS: &[&str] = &["sqlite", "weaviate-neo4j", "postgres"];
 
-/// What an index file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IndexFile {
-    /// Of the format; `1.0`.
+    /// Format version, `1.0`.
     pub version: String,
-    /// When the index was made (RFC 3339, UTC).
+    /// Creation time of the index (RFC 3339, UTC).
     pub created_at: String,
-    /// The wiki folder; absolute once read.
+    /// Wiki directory; absolute after reading.
     pub data_source: String,
-    /// The engine, one of [`SEARCH_BACKENDS`].
     pub search_backend: String,
-    /// Where the engine keeps the pages; what it holds is the engine's matter.
+    /// Location of the pages in the engine, in an engine-specific format.
     #[serde(default)]
     pub backend_refs: Map<String, Value>,
-    /// Pages that the wiki had.
     #[serde(default)]
     pub page_count: u64,
 }
 
 impl IndexFile {
-    /// A file of the current version.
+    /// Creates an index file of the current version.
     pub fn new(
         created_at: String,
         data_source: String,
@@ -55,27 +50,27 @@ impl IndexFile {
         Self { version, created_at, data_source, search_backend, backend_refs: refs, page_count }
     }
 
-    /// Reads a file. A relative `data_source` is meant from the file's own folder.
+    /// Reads an index file. A relative `data_source` is relative to the file's directory.
     ///
     /// # Errors
-    /// Name the file, what is wrong with it, and the command that writes a new one.
+    ///
+    /// The fault names the file and the problem, and its hint the command that writes a new file.
     pub fn read(path: &Path) -> Result<Self, Fault> {
         let shown = path.display();
-        let hint = format!(
-            "Write it again with `gatehouse kg index DIR --save-to {shown}`, or unset KG_INDEX_PATH."
-        );
+        let hint =
+            format!("Recreate it with `gatehouse kg index DIR --save-to {shown}`, or unset KG_INDEX_PATH.");
         let bytes = read_bounded(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 Fault::not_found(format!("index file '{shown}' does not exist")).hint(hint.clone())
             }
-            _ => Fault::not_found(format!("index file '{shown}' cannot be read: {error}")).hint(hint.clone()),
+            _ => Fault::not_found(format!("cannot read index file '{shown}': {error}")).hint(hint.clone()),
         })?;
         let wrong = |what: String| Fault::invalid(format!("index file '{shown}' {what}")).hint(hint.clone());
         let value: Value =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         let version = value.get("version").and_then(Value::as_str).unwrap_or("none").to_owned();
         if version != VERSION {
-            return Err(wrong(format!("has version '{version}', supported is '{VERSION}'")));
+            return Err(wrong(format!("has version '{version}'; expected '{VERSION}'")));
         }
         let mut index: Self =
             serde_json::from_value(value).map_err(|error| wrong(format!("is not an index file: {error}")))?;
@@ -85,7 +80,7 @@ impl IndexFile {
         if !SEARCH_BACKENDS.contains(&index.search_backend.as_str()) {
             let known = SEARCH_BACKENDS.join(", ");
             return Err(wrong(format!(
-                "names the unknown search_backend '{}'; known are {known}",
+                "has an unknown search_backend '{}'; expected one of {known}",
                 index.search_backend
             )));
         }
@@ -93,25 +88,25 @@ impl IndexFile {
         if source.is_relative() {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let absolute = std::path::absolute(folder.join(source))
-                .map_err(|e| wrong(format!("has an odd data_source: {e}")))?;
+                .map_err(|e| wrong(format!("has an invalid data_source: {e}")))?;
             index.data_source = absolute.to_string_lossy().into_owned();
         }
         Ok(index)
     }
 
-    /// The wiki folder that the index was made from.
     pub fn wiki(&self) -> PathBuf {
         PathBuf::from(&self.data_source)
     }
 
-    /// Writes the file, atomically.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// Where it cannot be written, with the cause; an older file is then as it was.
+    ///
+    /// Fails if the file cannot be written. An existing file is then unchanged.
     pub fn write(&self, path: &Path) -> Result<(), Fault> {
         may_overwrite(path)?;
         let cannot = |cause: String| {
-            Fault::unavailable(format!("index file '{}' cannot be written: {cause}", path.display()))
+            Fault::unavailable(format!("cannot write index file '{}': {cause}", path.display()))
                 .hint("Check the folder's permissions and the free space.")
         };
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| cannot(error.to_string()))?;
@@ -120,22 +115,22 @@ impl IndexFile {
     }
 }
 
-/// Refuses a path where something other than an index file lies.
+/// Fails if the path exists and is not an index file.
 pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
     match read_bounded(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(bytes) if serde_json::from_slice::<IndexFileProbe>(&bytes).is_ok() => Ok(()),
         _ => Err(Fault::invalid(format!(
-            "'{}' is there and is not an index file; it is left as it is",
+            "'{}' exists and is not an index file; it was not changed",
             path.display()
         ))
-        .hint("Name a new file, for example wiki.index.")),
+        .hint("Choose a new file, for example wiki.index.")),
     }
 }
 
-/// What makes a file an index file, of whatever version.
+/// Fields that identify an index file of any version.
 #[derive(Deserialize)]
-#[allow(dead_code)] // only whether it can be read matters
+#[allow(dead_code)] // only deserialized
 struct IndexFileProbe {
     version: String,
     data_source: String,
@@ -145,10 +140,10 @@ struct IndexFileProbe {
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let about = fs::metadata(path)?;
     if !about.is_file() {
-        return Err(io::Error::other("it is not a file"));
+        return Err(io::Error::other("not a file"));
     }
     if about.len() > MAX_BYTES {
-        return Err(io::Error::other("it is larger than 1 MiB"));
+        return Err(io::Error::other("larger than 1 MiB"));
     }
     fs::read(path)
 }
@@ -196,7 +191,7 @@ mod tests {
         let path = dir.path().join("wiki.index");
         let fault = IndexFile::read(&path).unwrap_err();
         assert!(fault.message.contains("does not exist") && fault.message.contains("wiki.index"));
-        assert!(IndexFile::read(dir.path()).unwrap_err().message.contains("cannot be read"));
+        assert!(IndexFile::read(dir.path()).unwrap_err().message.contains("cannot read"));
         let cases = [
             ("{", "is not JSON"),
             ("[]", "has version 'none'"),

@@ -1,5 +1,5 @@
-//! Where the parts of a page stand: front matter, heading, header table, sections, tags. Offsets only; what they mean
-//! is for `parse` to say, and `edit` uses the same offsets, so that the two cannot disagree.
+//! Byte ranges of the parts of a page: front matter, heading, header table, sections and tags. `parse` and `edit` share
+//! these offsets, so they cannot disagree.
 
 use std::ops::Range;
 
@@ -8,45 +8,39 @@ use super::{
     verbatim::{Verbatim, next_line},
 };
 
-/// A section of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WikiSection {
-    /// What stands between the `=`.
     pub(crate) title: String,
-    /// How many `=`.
     pub(crate) level: usize,
-    /// The line of the heading with its line end.
+    /// Heading line, including its line ending.
     pub(crate) heading: Range<usize>,
-    /// From there to the next heading of any level.
+    /// Text up to the next heading of any level.
     pub(crate) body: Range<usize>,
 }
 
-/// A tag, `[[name::value]]`, outside of quoted text.
+/// A tag `[[name::value]]` outside of quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WikiTag {
-    /// Before the `::`.
     pub(crate) name: String,
-    /// Behind it, trimmed.
     pub(crate) value: String,
-    /// The whole of it, brackets included.
+    /// Whole tag, including the brackets.
     pub(crate) range: Range<usize>,
 }
 
-/// The parts of a page.
 #[derive(Debug)]
 pub(crate) struct PageLayout {
-    /// Text of the heading, none where the page starts without one.
+    /// Text of the heading. `None` if the page does not start with a heading.
     pub(crate) title: Option<String>,
-    /// End of the heading's line, or of the front matter, or of the byte order mark, or 0.
+    /// End of the heading line; else end of the front matter or the byte order mark; else 0.
     pub(crate) heading_end: usize,
-    /// The header table with its last line end.
+    /// Header table, including its last line ending.
     pub(crate) table: Option<Range<usize>>,
     pub(crate) sections: Vec<WikiSection>,
     pub(crate) tags: Vec<WikiTag>,
 }
 
 impl PageLayout {
-    /// Finds the parts of a page. Any text has a layout.
+    /// Finds the parts of a page. Never fails.
     pub(crate) fn parse(text: &str) -> Self {
         let verbatim = Verbatim::find(text);
         let (title, heading_end) = heading(text);
@@ -57,7 +51,6 @@ impl PageLayout {
         Self { title, heading_end, table, sections, tags }
     }
 
-    /// Where the text after the header starts.
     pub(crate) fn body_start(&self) -> usize {
         self.table.as_ref().map_or(self.heading_end, |table| table.end)
     }
@@ -67,7 +60,7 @@ impl PageLayout {
         named("Overview").or_else(|| named("Definition"))
     }
 
-    /// The bytes of a section with everything below it.
+    /// Returns the range of a section's body, including its subsections.
     pub(crate) fn section_with_children(&self, name: &str, end_of_text: usize) -> Option<Range<usize>> {
         let index = self.sections.iter().position(|s| s.title.eq_ignore_ascii_case(name))?;
         let section = &self.sections[index];
@@ -101,7 +94,7 @@ fn heading(text: &str) -> (Option<String>, usize) {
     (None, start)
 }
 
-/// Level and text of a `== heading ==`.
+/// Returns level and text of a `== heading ==`.
 fn section_title(line: &str) -> Option<(usize, &str)> {
     let line = line.trim_end();
     let left = line.len() - line.trim_start_matches('=').len();
@@ -144,7 +137,7 @@ fn tags(text: &str, verbatim: &Verbatim) -> Vec<WikiTag> {
     let mut at = 0;
     while let Some(offset) = text[at..].find("[[") {
         let start = at + offset;
-        // "[[[x::y]]" holds a tag behind its first bracket.
+        // "[[[x::y]]" contains a tag after its first bracket.
         at = start + 1;
         let name_start = start + 2;
         let name_end = bytes[name_start..]
@@ -171,7 +164,7 @@ fn tags(text: &str, verbatim: &Verbatim) -> Vec<WikiTag> {
     found
 }
 
-/// Where a tag's value ends, and whether `]]` stands there: a value keeps to its line and holds no tag.
+/// Returns the end of a tag's value and whether `]]` follows. A value cannot span lines or contain a tag.
 fn value_end(bytes: &[u8], from: usize) -> (usize, bool) {
     let mut at = from;
     while at < bytes.len() {
@@ -184,7 +177,7 @@ fn value_end(bytes: &[u8], from: usize) -> (usize, bool) {
     (at, false)
 }
 
-/// The first table ahead of the sections that looks like a page's header.
+/// Returns the first table before the sections that looks like a page header.
 fn header_table(
     text: &str,
     within: Range<usize>,

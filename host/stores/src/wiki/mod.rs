@@ -1,5 +1,5 @@
-//! The wiki: what a page is, how a folder of pages is read, how a page's file is changed. Engines share
-//! all of it. Knows no database; touches only folders that [`WikiRoots`] lets it touch.
+//! The wiki format: reads directories of pages and edits page files. All engines share it. Accesses only the
+//! directories that [`WikiRoots`] allows.
 
 mod dates;
 pub(crate) mod edges;

@@ -1,26 +1,25 @@
-//! Plain Markdown notes that were named as a wiki: they are documents, and the hint says so.
+//! Hint for users who pass a directory of plain Markdown notes instead of a wiki.
 
 use std::path::Path;
 
 use super::folder::names;
 
-/// Subfolders in which notes are looked for.
 const MAX_SUBFOLDERS: usize = 50;
 
-/// The next step for a directory without wiki pages.
+/// Returns the hint for a directory without wiki pages.
 pub(super) fn hint(root: &Path) -> String {
     if has_notes(root) {
         format!(
-            "For plain Markdown notes use `gatehouse docs add {}`: documents need no wiki folders. For a wiki, name its top \
-             folder.",
+            "For plain Markdown notes, run `gatehouse docs add {}`: documents need no wiki folders. For a wiki, pass \
+            its top folder.",
             root.display()
         )
     } else {
-        "Name the wiki's top folder.".to_owned()
+        "Pass the wiki's top folder.".to_owned()
     }
 }
 
-/// Whether Markdown files are in a directory, or in a directory of it.
+/// Returns `true` if the directory or a direct subdirectory contains Markdown files.
 fn has_notes(root: &Path) -> bool {
     let is_note = |name: &String| name.ends_with(".md");
     let here = names(root).unwrap_or_default();
@@ -41,7 +40,7 @@ mod tests {
     #[test]
     fn notes_are_documents() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(hint(dir.path()), "Name the wiki's top folder.");
+        assert_eq!(hint(dir.path()), "Pass the wiki's top folder.");
         fs::create_dir(dir.path().join("notes")).unwrap();
         fs::write(dir.path().join("notes/ideas.md"), "# Ideas").unwrap();
         assert!(hint(dir.path()).contains("`gatehouse docs add "));

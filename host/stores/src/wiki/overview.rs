@@ -1,4 +1,4 @@
-//! The overview of a page: what it says under a heading of its own, else the first prose that says what it is about.
+//! The overview of a page: the text under its own heading, else the first prose of the description or page.
 
 use std::ops::Range;
 
@@ -9,20 +9,18 @@ use super::{
     verbatim::{Verbatim, next_line},
 };
 
-/// Longest overview that is taken from running text, in characters; one under a heading of its own stays as it is.
+/// Maximum characters of an overview that is taken from prose. Text under an overview heading is not cut.
 const MAX_OVERVIEW_CHARS: usize = 1000;
 
-/// An overview.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Overview {
-    /// Empty where the page has no prose.
+    /// Empty if the page has no prose.
     pub(super) text: String,
-    /// Whether it stands under a heading of its own.
+    /// True if the text is under its own heading.
     pub(super) own: bool,
 }
 
 impl Overview {
-    /// The overview of a page whose parts are known.
     pub(super) fn from_layout(text: &str, layout: &PageLayout) -> Self {
         let own = layout.overview().map(|section| plain(&text[section.body.clone()]));
         if let Some(text) = own.filter(|text| !text.is_empty()) {
@@ -36,10 +34,10 @@ impl Overview {
     }
 }
 
-/// The first paragraph that is neither a list nor a table, heading, code or nothing but tags.
+/// Returns the first paragraph of prose: not a list, table, heading, code, or only tags.
 fn first_prose(text: &str, range: Range<usize>, layout: &PageLayout, verbatim: &Verbatim) -> Option<String> {
     let first = range.end - text[range.clone()].trim_start().len();
-    // Content that a caller wrote has its front matter below the heading.
+    // In content from a caller, front matter follows the generated heading.
     let start = front_matter(text, first).filter(|end| *end <= range.end).unwrap_or(range.start);
     let (mut at, mut tables, mut paragraph) = (start, 0_usize, None::<Range<usize>>);
     while at < range.end {
@@ -62,7 +60,7 @@ fn first_prose(text: &str, range: Range<usize>, layout: &PageLayout, verbatim: &
     paragraph.map(|paragraph| text[paragraph].to_owned())
 }
 
-/// Whether a line does not begin as a heading, list, table or rule does.
+/// Returns `true` if a line does not start like a heading, list, table or rule.
 fn is_prose(line: &str) -> bool {
     let listed = ["- ", "+ ", "---"].iter().any(|mark| line.starts_with(mark));
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -70,7 +68,7 @@ fn is_prose(line: &str) -> bool {
     !line.starts_with(['=', '#', '*', ':', ';', '|', '!', '{', '>']) && !listed && !numbered
 }
 
-/// Whether a line holds a letter outside of code, comments and tags.
+/// Returns `true` if a line contains a letter outside of code, comments and tags.
 fn has_prose(text: &str, line: Range<usize>, layout: &PageLayout, verbatim: &Verbatim) -> bool {
     text[line.clone()].char_indices().any(|(offset, c)| {
         let at = line.start + offset;
@@ -80,7 +78,6 @@ fn has_prose(text: &str, line: Range<usize>, layout: &PageLayout, verbatim: &Ver
     })
 }
 
-/// The text, cut at a word where it is too long.
 fn bounded(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MAX_OVERVIEW_CHARS) else { return text.to_owned() };
     let cut = text[..end].rfind(char::is_whitespace).filter(|space| space * 2 > end).unwrap_or(end);

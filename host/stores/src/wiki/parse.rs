@@ -1,7 +1,6 @@
-//! Reads the text of a page: title, overview, content, domains, sources, date, links.
+//! Parses the text of a page: title, overview, content, domains, sources, date and links.
 //!
-//! Any text is a page; nothing here fails, and nothing here knows files or databases. Values come with
-//! `\n` as line end and without space around them, whatever the file has.
+//! Every text is a valid page. Values are trimmed and use `\n` line endings.
 
 use std::{collections::HashSet, hash::Hash};
 
@@ -13,44 +12,37 @@ use super::{
     overview::Overview,
 };
 
-/// Tags that say something else than a link, whatever their value looks like.
+/// Tags that are never links, regardless of their value.
 const NON_LINK_TAGS: [&str; 4] = ["source", "domain", "last_updated", "github_url"];
 
-/// The edge under which links with an unknown one are kept.
+/// Edge that replaces unknown edges.
 const RELATED: &str = "related";
 
-/// What a page says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedPage {
-    /// The heading without its type; none where there is no heading.
+    /// Heading without the page type. `None` if the page has no heading.
     pub title: Option<String>,
-    /// The type that the heading names.
     pub page_type: Option<PageType>,
-    /// The text under `== Overview ==` or `== Definition ==`, else the first prose of the description, else of the
-    /// page; empty where there is none.
+    /// Text under `== Overview ==` or `== Definition ==`; else the first prose of the description; else the first prose
+    /// of the page. Empty if the page has no prose.
     pub overview: String,
-    /// Whether it stands under a heading of its own.
+    /// True if the overview is under its own heading.
     pub own_overview: bool,
-    /// The text without heading and header table.
     pub content: String,
-    /// Subjects, `_` shown as space, each once, in order.
+    /// Distinct domains in order, with spaces for `_`.
     pub domains: Vec<String>,
-    /// Where the knowledge comes from, each once, in order.
     pub sources: Vec<PageSource>,
-    /// The page's date, as it says it.
     pub last_updated: Option<String>,
-    /// Every link that is declared, in order, repetitions included; those with an unknown edge as `related`.
+    /// Declared links in order, including duplicates. Unknown edges are replaced by `related`.
     pub links: Vec<PageLink>,
-    /// The unknown edges among them, as they are written.
     pub unknown_edges: Vec<String>,
 }
 
-/// Reads a page.
 pub fn parse(text: &str) -> ParsedPage {
     read(text, &PageLayout::parse(text))
 }
 
-/// Reads a page whose parts are known.
+/// Parses a page whose layout is known.
 pub(crate) fn read(text: &str, layout: &PageLayout) -> ParsedPage {
     let (page_type, title) = layout.title.as_deref().map_or((None, None), split_heading);
     let overview = Overview::from_layout(text, layout);
@@ -91,12 +83,12 @@ pub(crate) fn read(text: &str, layout: &PageLayout) -> ParsedPage {
     }
 }
 
-/// The link that a tag declares; none where the tag is something else.
+/// Returns the link that a tag declares. `None` if the tag is not a link.
 pub(crate) fn link(tag: &WikiTag) -> Option<PageLink> {
     if NON_LINK_TAGS.contains(&tag.name.as_str()) {
         return None;
     }
-    // What stands behind a bar is what readers see instead of the target.
+    // Text after `|` is the display text.
     let target = tag.value.split('|').next().unwrap_or_default();
     let (kind, name) = target.split_once(':')?;
     let page_type: PageType = kind.trim().parse().ok()?;
@@ -109,7 +101,7 @@ fn is_edge(name: &str) -> bool {
     EDGES.contains(&name)
 }
 
-/// Text as a value: `\n` for line ends, no space around.
+/// Normalizes a value: `\n` line endings, trimmed.
 pub(crate) fn plain(text: &str) -> String {
     text.replace("\r\n", "\n").trim().to_owned()
 }
@@ -123,7 +115,7 @@ fn split_heading(heading: &str) -> (Option<PageType>, Option<String>) {
     (page_type, (!title.is_empty()).then(|| title.to_owned()))
 }
 
-/// `Kind|Title|URL`; a tag with fewer parts still says something.
+/// Parses `Kind|Title|URL`. Tolerates missing parts.
 fn source(value: &str) -> PageSource {
     let parts: Vec<&str> = value.splitn(3, '|').map(str::trim).collect();
     let (kind, title, url) = match parts.as_slice() {
@@ -137,7 +129,7 @@ fn source(value: &str) -> PageSource {
     PageSource { kind: kind.to_owned(), title: title.to_owned(), url: url.to_owned() }
 }
 
-/// The values, each at its first place only.
+/// Removes duplicates and keeps the first of each.
 fn distinct<T, K: Eq + Hash>(values: impl Iterator<Item = T>, identity: impl Fn(&T) -> K) -> Vec<T> {
     let mut seen = HashSet::new();
     values.filter(|value| seen.insert(identity(value))).collect()

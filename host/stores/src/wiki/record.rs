@@ -1,4 +1,4 @@
-//! A page as engines store it, made from a file or from a caller's draft.
+//! Pages as engines store them, created from files or drafts.
 
 use gatehouse_core::{
     hash::{hex, sha256_hex},
@@ -14,31 +14,29 @@ use super::{
     parse::{self, ParsedPage},
 };
 
-/// Goes into every hash of a file: raise it when the parser reads pages differently, and the next
-/// indexing brings every stored page up to date.
+/// Part of every file hash. Increase the version when the parser changes, so that the next indexing updates every page.
 const PARSER: &str = "gatehouse wiki parser 2\n";
 
-/// The same for files with front matter, which older parsers read otherwise. Other files need no new hash for that.
+/// The same for files with front matter, which versions before 3 parsed differently. Other files retain their hashes.
 const PARSER_OF_FRONT_MATTER: &str = "gatehouse wiki parser 3\n";
 
-/// How the hash of a page begins that no file holds as it is stored.
+/// Hash prefix of pages whose stored content is not in a file.
 const FIELDS: &str = "fields:";
 
-/// Whether a stored page with this hash says what no file says: a caller wrote it or changed it in the store alone.
+/// Returns `true` if the page with this hash was written or changed only in the store.
 pub(crate) fn is_in_store_alone(hash: &str) -> bool {
     hash.starts_with(FIELDS)
 }
 
-/// The file that a page was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageOrigin {
-    /// The wiki folder, canonical.
+    /// Wiki directory, canonical.
     pub(crate) root: String,
-    /// The file in it, with `/` between its parts.
+    /// Path relative to `root`, with `/` separators.
     pub(crate) file: String,
 }
 
-/// A page, whole, with what it declares and where it came from.
+/// A complete page with its declared links and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PageRecord {
     pub(crate) id: String,
@@ -48,31 +46,28 @@ pub(crate) struct PageRecord {
     pub(crate) content: String,
     pub(crate) domains: Vec<String>,
     pub(crate) sources: Vec<PageSource>,
-    /// As declared, repetitions included.
+    /// As declared, including duplicates.
     pub(crate) links: Vec<PageLink>,
     pub(crate) last_updated: Option<String>,
-    /// Of the file's bytes, or of the fields where there is no file.
+    /// Hash of the file, or of the fields if there is no file.
     pub(crate) hash: String,
     pub(crate) origin: Option<PageOrigin>,
 }
 
 impl PageRecord {
-    /// The id in the form in which ids are compared.
     pub(crate) fn key(&self) -> String {
         ids::key(&self.id)
     }
 
-    /// What of it is embedded.
     pub(crate) fn text_to_embed(&self) -> String {
         embedded_text(&self.title, &self.overview, &self.domains, &self.content)
     }
 
-    /// Another one for each other [text](Self::text_to_embed).
+    /// Returns the hash of [the embedded text](Self::text_to_embed).
     pub(crate) fn version_to_embed(&self) -> String {
         sha256_hex(self.text_to_embed())
     }
 
-    /// The page as readers see it, with the pages it is linked to.
     pub(crate) fn into_page(self, neighbours: Vec<PageNeighbor>) -> KnowledgePage {
         KnowledgePage {
             id: self.id,
@@ -87,7 +82,7 @@ impl PageRecord {
         }
     }
 
-    /// The page that a file holds, and the unknown edges that it declares.
+    /// Parses a file. Returns the page and its unknown edges.
     pub(crate) fn from_file(root: &str, file: &PageFile, text: &str) -> (Self, Vec<String>) {
         let page = parse::parse(text);
         let record = Self {
@@ -106,8 +101,8 @@ impl PageRecord {
         (record, page.unknown_edges)
     }
 
-    /// The page that a caller wrote, and the unknown edges in its content; `now` is its date. The content is read as
-    /// that of a file: what it says counts where the caller says nothing beside it.
+    /// Creates a page from a draft, dated `now`. Returns the page and its unknown edges. Empty fields of the draft are
+    /// taken from its content.
     pub(crate) fn from_draft(draft: PageDraft, now: String) -> (Self, Vec<String>) {
         let page = Self {
             id: draft_id(&draft),
@@ -137,17 +132,17 @@ impl PageRecord {
         (page.with_field_hash(), said.unknown_edges)
     }
 
-    /// What the page would say as a file with this content.
+    /// Parses a page file with this title and type and the given content.
     pub(crate) fn with_content(&self, content: &str) -> ParsedPage {
         parse::parse(&format!("# {}: {}\n\n{content}\n", self.page_type, self.title))
     }
 
-    /// The page as a file would say it.
+    /// Returns the page as if parsed from a file.
     pub(crate) fn parsed(&self) -> ParsedPage {
         ParsedPage {
             title: Some(self.title.clone()),
             page_type: Some(self.page_type),
-            // An overview that the content says anyway follows the content.
+            // An overview that equals the one derived from the content is not the page's own.
             own_overview: !self.overview.is_empty() && {
                 let said = self.with_content(&self.content);
                 said.own_overview || said.overview != self.overview
@@ -162,8 +157,7 @@ impl PageRecord {
         }
     }
 
-    /// The same with the hash of its fields. The date is not part of it: writing the same page on another
-    /// day changes nothing.
+    /// Sets the hash of the fields. It excludes the date, so writing the same page later changes nothing.
     pub(crate) fn with_field_hash(mut self) -> Self {
         let mut hasher = Sha256::new();
         let mut part = |text: &str| {
@@ -189,12 +183,10 @@ impl PageRecord {
     }
 }
 
-/// The id that a draft gets.
 pub(crate) fn draft_id(draft: &PageDraft) -> String {
     ids::join(draft.page_type, &draft.title.replace(' ', "_"))
 }
 
-/// The hash under which a file's page is stored.
 pub(crate) fn file_hash(bytes: &[u8]) -> String {
     let parser = if has_front_matter(bytes) { PARSER_OF_FRONT_MATTER } else { PARSER };
     hex(Sha256::new().chain_update(parser).chain_update(bytes).finalize())

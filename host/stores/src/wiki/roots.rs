@@ -1,24 +1,22 @@
-//! Which folders may be touched. A path is made canonical before it is compared, so neither `..` nor a
-//! symbolic link leads out. Knows nothing about what the folders hold.
+//! Access control for directories. Paths are canonicalized before the check, so neither `..` nor a symbolic link can
+//! escape.
 //!
-//! Of a path that may not be touched nothing is told, not even whether it is there: a denial is made of the words of
-//! the caller and of the configuration alone.
+//! A denial does not reveal whether the path exists: it contains only text from the caller and from the configuration.
 
 use std::path::{Component, Path, PathBuf};
 
 use gatehouse_core::outcome::Fault;
 
-/// The folders that the knowledge tools may read and write.
+/// Directories that the knowledge tools can read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WikiRoots {
-    /// Any folder: the operator at the command line.
+    /// Any directory. For operators on the command line.
     Any,
-    /// These folders and what is below them: tools that a client calls. May be empty.
+    /// These directories and their contents. For tools that clients call. Can be empty.
     Only(Vec<PathBuf>),
 }
 
 impl WikiRoots {
-    /// The same, and one folder more.
     #[must_use]
     pub fn with_root(self, root: Option<&Path>) -> Self {
         match (self, root) {
@@ -32,36 +30,39 @@ impl WikiRoots {
         }
     }
 
-    /// The canonical form of an existing path, if it may be touched.
+    /// Returns the canonical form of an existing, allowed path.
     ///
     /// # Errors
-    /// `denied` with the line to add where it may not; `not-found` where it is allowed and does not exist.
+    ///
+    /// Returns `denied` with the required setting if the path is not allowed, and `not-found` if it is allowed but
+    /// missing.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, Fault> {
         match path.canonicalize() {
             Ok(real) if self.contains(&real) => Ok(real),
-            // Whether something exists is told only of places that may be looked at.
+            // Reveal whether something exists only within allowed directories.
             Err(error) if nearest_existing(path).is_some_and(|real| self.contains(&real)) => {
-                Err(Fault::not_found(format!("'{}' cannot be opened: {error}", path.display()))
-                    .hint("Name a folder that exists."))
+                Err(Fault::not_found(format!("cannot open '{}': {error}", path.display()))
+                    .hint("Choose an existing folder."))
             }
             Ok(_) | Err(_) => Err(self.denied(path)),
         }
     }
 
-    /// The canonical form of a file that is to be written, whose folder exists.
+    /// Returns the canonical form of a file to write, whose directory must exist.
     ///
     /// # Errors
-    /// As [`resolve`](Self::resolve) has them for the folder.
+    ///
+    /// Same as [`resolve`](Self::resolve) for the directory.
     pub fn resolve_new(&self, path: &Path) -> Result<PathBuf, Fault> {
         let invalid = || Fault::invalid(format!("'{}' does not name a file", path.display()));
         let name = path.file_name().ok_or_else(invalid)?;
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let target = self.resolve(folder)?.join(name);
-        // A link that lies here may lead elsewhere.
+        // An existing symbolic link can lead elsewhere.
         if target.is_symlink() { self.resolve(&target) } else { Ok(target) }
     }
 
-    /// Whether a canonical path lies in one of the folders.
+    /// Returns `true` if a canonical path is in an allowed directory.
     fn contains(&self, real: &Path) -> bool {
         match self {
             Self::Any => true,
@@ -71,29 +72,28 @@ impl WikiRoots {
         }
     }
 
-    /// The same words whether `asked` exists or not, and wherever its links lead.
+    /// Builds the denial, which must not depend on whether `asked` exists or where its links lead.
     fn denied(&self, asked: &Path) -> Fault {
         let mut allowed: Vec<String> = match self {
             Self::Any => Vec::new(),
             Self::Only(roots) => roots.iter().map(|root| toml_string(root)).collect(),
         };
         allowed.push(toml_string(&normalize(asked)));
-        Fault::denied(format!("'{}' is outside the wiki folders that tools may touch", asked.display())).hint(
+        Fault::denied(format!("'{}' is outside the wiki folders that tools can access", asked.display())).hint(
             format!(
-                "To allow it, write under [knowledge] in presets.toml: wiki_roots = [{}]; or use the command \
-                 line, `gatehouse kg index DIR`.",
+                "To allow it, set wiki_roots = [{}] under [knowledge] in presets.toml, or run `gatehouse kg index \
+                DIR`.",
                 allowed.join(", ")
             ),
         )
     }
 }
 
-/// A path as a string of TOML.
 fn toml_string(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
 }
 
-/// The path from the root on and without `..`, by its words alone: nothing is looked up.
+/// Makes a path absolute and removes `..` lexically, without file system access.
 fn normalize(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
@@ -107,9 +107,9 @@ fn normalize(path: &Path) -> PathBuf {
     out
 }
 
-/// Where the part of the path that exists is; none where that cannot be told.
+/// Returns the canonical form of the longest existing ancestor. `None` if it cannot be determined safely.
 fn nearest_existing(path: &Path) -> Option<PathBuf> {
-    // `..` behind a folder that does not exist means nothing that could be checked.
+    // `..` after a missing directory cannot be resolved.
     if path.components().any(|part| matches!(part, Component::ParentDir)) {
         return None;
     }
@@ -117,7 +117,7 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
     for ancestor in absolute.ancestors() {
         match ancestor.canonicalize() {
             Ok(real) => return Some(real),
-            // A link that leads nowhere may be meant to lead out.
+            // A dangling symbolic link can lead outside.
             Err(_) if ancestor.is_symlink() => return None,
             Err(_) => {}
         }
@@ -166,7 +166,6 @@ mod tests {
         type Resolve = fn(&WikiRoots, &Path) -> Result<PathBuf, Fault>;
         assert_eq!(normalize(Path::new("/a/../../b/./c/..")), Path::new("/b"));
         for resolve in [WikiRoots::resolve as Resolve, WikiRoots::resolve_new] {
-            // The last part of the path is all that may differ.
             let told = |path: &str| {
                 let fault = resolve(&roots, &at(path)).unwrap_err();
                 let name = Path::new(path).file_name().unwrap().to_str().unwrap();

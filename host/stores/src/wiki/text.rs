@@ -1,4 +1,4 @@
-//! Reads the text of one file of a wiki. Refuses what is too large, is no text, or lies outside the wiki.
+//! Reads the text of one wiki file. Rejects files that are too large, not text, or outside the wiki.
 
 use std::{
     fs,
@@ -6,15 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Larger files are left out.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why a file was not read.
+/// Reason that a file was not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadError {
-    /// It lies outside the wiki folder.
     Outside,
-    /// It lies inside, and this is wrong with it.
+    /// The file is inside, but invalid. Contains the reason.
     Invalid(String),
 }
 
@@ -24,21 +22,21 @@ pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, ReadError> {
     if !real.starts_with(root) {
         return Err(ReadError::Outside);
     }
-    // Asked before it is opened: opening a named pipe would wait for a writer.
+    // Check before opening: opening a named pipe would block.
     let about = fs::metadata(&real).map_err(because)?;
     if !about.is_file() {
         return Err(ReadError::Invalid("not a file".into()));
     }
     let file = fs::File::open(&real).map_err(because)?;
     let mut bytes = Vec::new();
-    // One byte more than allowed, so that a file that grows meanwhile is noticed too.
+    // Read one extra byte to detect a file that is growing.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(because)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let mib = MAX_FILE_BYTES / 1024 / 1024;
         return Err(ReadError::Invalid(format!("larger than {mib} MiB ({} bytes)", about.len())));
     }
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(ReadError::Invalid(format!("not text: a NUL at byte {at}")));
+        return Err(ReadError::Invalid(format!("not text: NUL at byte {at}")));
     }
     String::from_utf8(bytes).map_err(|error| {
         ReadError::Invalid(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to()))

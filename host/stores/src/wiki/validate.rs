@@ -1,5 +1,4 @@
-//! Checks what a caller wants written, before anything is touched, and brings it into the form in which
-//! it is stored. Refuses values that would break the markup of a page.
+//! Validates and normalizes the input of a write. Rejects values that would break the page markup.
 
 use gatehouse_core::{
     outcome::Fault,
@@ -8,7 +7,6 @@ use gatehouse_core::{
 
 use super::{ids, parse::plain, text::MAX_FILE_BYTES};
 
-/// Longest domain, and longest part of a source, in characters.
 const MAX_FIELD: usize = 500;
 
 const MAX_LIST: usize = 1000;
@@ -39,27 +37,25 @@ fn title(text: &str) -> Result<String, Fault> {
     let text = text.trim();
     let refuse = |why: &str| Err(Fault::invalid(format!("page_title '{}' {why}", ids::shorten(text))));
     if text.is_empty() {
-        return Err(
-            Fault::invalid("page_title is empty").hint("Give the page a title, for example Model Loading.")
-        );
+        return Err(Fault::invalid("page_title is empty").hint("Set a title, for example Model Loading."));
     }
     if text.chars().count() > ids::MAX_NAME {
         return refuse("is longer than 200 characters");
     }
     if text.contains(['/', '\\', '[', ']', '|']) || text.contains("..") || text.chars().any(char::is_control)
     {
-        return refuse("holds a character that no title may have: / \\ [ ] | .. or a control character");
+        return refuse("must not contain / \\ [ ] | .. or a control character");
     }
     Ok(text.to_owned())
 }
 
 fn long_text(field: &str, text: &str) -> Result<String, Fault> {
     if text.contains('\0') {
-        return Err(Fault::invalid(format!("{field} holds a NUL character")).hint("Send text only."));
+        return Err(Fault::invalid(format!("{field} contains a NUL character")).hint("Send text only."));
     }
     if text.len() as u64 > MAX_FILE_BYTES / 2 {
         return Err(Fault::invalid(format!(
-            "{field} has {} bytes, at most {} are kept",
+            "{field} has {} bytes; the limit is {}",
             text.len(),
             MAX_FILE_BYTES / 2
         ))
@@ -68,7 +64,7 @@ fn long_text(field: &str, text: &str) -> Result<String, Fault> {
     Ok(plain(text))
 }
 
-/// A value that stands inside a tag.
+/// Validates a value for use inside a tag.
 fn tag_text(field: &str, text: &str) -> Result<String, Fault> {
     let text = text.trim();
     if text.contains(['[', ']', '|']) || text.chars().any(char::is_control) {
@@ -76,7 +72,7 @@ fn tag_text(field: &str, text: &str) -> Result<String, Fault> {
             "{field} '{}' would break the page's markup",
             ids::shorten(text)
         ))
-        .hint("Leave out [ ] | and line ends."));
+        .hint("Remove [ ] | and line breaks."));
     }
     if text.chars().count() > MAX_FIELD {
         return Err(Fault::invalid(format!(
@@ -87,7 +83,7 @@ fn tag_text(field: &str, text: &str) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-/// The values of a list as they are stored, each once.
+/// Normalizes the values of a list and removes duplicates.
 fn list<T: PartialEq, U>(
     field: &str,
     values: &[U],
@@ -95,7 +91,7 @@ fn list<T: PartialEq, U>(
 ) -> Result<Vec<T>, Fault> {
     if values.len() > MAX_LIST {
         let count = values.len();
-        return Err(Fault::invalid(format!("{field} has {count} entries, a page has at most {MAX_LIST}"))
+        return Err(Fault::invalid(format!("{field} has {count} entries; the limit is {MAX_LIST}"))
             .hint("Split the page."));
     }
     let mut kept = Vec::new();
@@ -112,7 +108,7 @@ fn domains(values: &[String]) -> Result<Vec<String>, Fault> {
     list("domains", values, |value| {
         let domain = ids::key(&tag_text("domain", value)?);
         if domain.trim().is_empty() {
-            return Err(Fault::invalid("a domain is empty").hint("Leave it out of the list."));
+            return Err(Fault::invalid("a domain is empty").hint("Remove it from the list."));
         }
         Ok(domain)
     })
@@ -127,7 +123,7 @@ fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
         };
         if source.title.is_empty() && source.url.is_empty() {
             return Err(
-                Fault::invalid("a source has neither title nor url").hint("Give at least one of them.")
+                Fault::invalid("a source has neither title nor url").hint("Set at least one of them.")
             );
         }
         Ok(source)
@@ -137,8 +133,8 @@ fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
 fn links(values: &[PageLink]) -> Result<Vec<PageLink>, Fault> {
     list("links", values, |value| {
         if !EDGES.contains(&value.edge.as_str()) {
-            return Err(Fault::invalid(format!("'{}' is not an edge", ids::shorten(&value.edge)))
-                .hint(format!("Edges are {}.", EDGES.join(", "))));
+            return Err(Fault::invalid(format!("unknown edge '{}'", ids::shorten(&value.edge)))
+                .hint(format!("Use one of {}.", EDGES.join(", "))));
         }
         let (page_type, name) = ids::split_strict(&value.target).map_err(|fault| {
             Fault::invalid(format!("link target: {}", fault.message))

@@ -1,17 +1,16 @@
-//! Finds the parts of a page that are quoted and mean nothing: fenced code, `<syntaxhighlight>` and its
-//! kin, comments. What never closes is not quoted, so that one stray fence cannot hide a page's links.
+//! Finds quoted parts of a page that have no meaning as markup: fenced code, elements such as `<syntaxhighlight>`, and
+//! comments. An unclosed part is not quoted, so that a stray fence cannot hide links.
 //!
-//! Every text is read in time linear in its length.
+//! Runs in linear time.
 
 use std::ops::Range;
 
-/// Elements whose inside is shown as it stands.
 const ELEMENTS: [&str; 5] = ["syntaxhighlight", "source", "nowiki", "pre", "code"];
 
-/// Longer fences count as this long, which bounds how often one text is searched for a closing fence.
+/// Longer fences are treated as this long, which bounds the number of searches for a closing fence.
 const MAX_FENCE: usize = 8;
 
-/// The quoted parts of a text, sorted, apart from each other.
+/// Quoted ranges, sorted and disjoint.
 #[derive(Debug, Default)]
 pub(crate) struct Verbatim(Vec<Range<usize>>);
 
@@ -28,11 +27,11 @@ impl Verbatim {
 
 struct VerbatimScanner<'a> {
     text: &'a str,
-    /// The same in lower case, byte for byte as long.
+    /// ASCII-lowercase copy of `text`, with the same byte offsets.
     lower: String,
-    /// Elements (and, last, the comment) that have no end behind the present position.
+    /// Elements, and last the comment, without an end after the current position.
     endless: [bool; ELEMENTS.len() + 1],
-    /// By fence character and length: no closing fence behind the present position.
+    /// Fences without an end after the current position, by character and length.
     endless_fence: [[bool; MAX_FENCE + 1]; 2],
 }
 
@@ -74,7 +73,7 @@ impl<'a> VerbatimScanner<'a> {
         Verbatim(found)
     }
 
-    /// The end of the fenced block that opens on the line at `line`.
+    /// Returns the end of the fenced block that opens at `line`.
     fn fence(&mut self, line: usize) -> Option<usize> {
         let end = next_line(self.text, line);
         let (mark, length, rest) = fence_of(&self.text[line..end])?;
@@ -102,7 +101,7 @@ impl<'a> VerbatimScanner<'a> {
         None
     }
 
-    /// The end of the element or comment that opens at `start`, where a `<` stands.
+    /// Returns the end of the element or comment that opens at `start`, which must be a `<`.
     fn element(&mut self, start: usize) -> Option<usize> {
         let rest = &self.lower[start + 1..];
         if rest.starts_with("!--") {
@@ -113,7 +112,7 @@ impl<'a> VerbatimScanner<'a> {
         if !attributes.starts_with(|c: char| c == '>' || c.is_ascii_whitespace()) {
             return None;
         }
-        // An opening tag ends on its own line and ahead of the next tag: a lone '<pre ' does not search the page.
+        // An opening tag must end on its line and before the next tag, so that `<pre ` alone does not search the page.
         let head = attributes.find(['>', '\n', '<']).filter(|at| attributes[*at..].starts_with('>'))?;
         if attributes[..head].ends_with('/') {
             return None;
@@ -131,7 +130,7 @@ impl<'a> VerbatimScanner<'a> {
     }
 }
 
-/// The character, the length and the rest of a line that starts with a fence.
+/// Returns character, length and rest of a line that starts with a fence.
 fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     let line = line.trim_start_matches([' ', '\t']);
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -140,7 +139,6 @@ fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3).then_some((mark, length, rest))
 }
 
-/// Where the line after the one at `at` starts.
 pub(crate) fn next_line(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |offset| at + offset + 1)
 }

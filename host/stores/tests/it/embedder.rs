@@ -1,4 +1,4 @@
-//! A model for tests: a number for each word, words that mean the same have the same, and ways to misbehave.
+//! An embedding model for tests. Each word has a number, synonyms share one, and failures can be simulated.
 
 use std::sync::{
     Arc, Mutex,
@@ -11,7 +11,7 @@ use gatehouse_core::{
     ports::embed::{Embedder, EmbeddingPurpose, EmbeddingVector},
 };
 
-/// Words that mean the same; the first of each line stands for all of them.
+/// Synonyms. The first word of each line represents the others.
 const SAME: [&[&str]; 4] = [
     &["bread", "loaf", "loaves"],
     &["rest", "pause", "wait", "waiting"],
@@ -19,19 +19,15 @@ const SAME: [&[&str]; 4] = [
     &["yeast", "leaven"],
 ];
 
-/// How it misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vice {
     None,
-    /// Cannot be reached.
     Down,
-    /// Never answers.
     Silent,
-    /// Gives one vector too few.
+    /// Returns one vector too few.
     Short,
-    /// Gives something that is not a number.
     Nan,
-    /// Takes offence at texts that hold the word `poison`.
+    /// Rejects texts that contain `poison`.
     Picky,
 }
 
@@ -39,9 +35,8 @@ pub(crate) struct TestEmbedder {
     model: &'static str,
     dimension: AtomicUsize,
     vice: Mutex<Vice>,
-    /// Documents that were embedded.
     documents: AtomicUsize,
-    /// Whether questions are answered whatever else happens.
+    /// True if questions are embedded despite a failure.
     questions: AtomicBool,
 }
 
@@ -64,7 +59,7 @@ impl TestEmbedder {
         self.dimension.store(dimension, Ordering::SeqCst);
     }
 
-    /// From now on questions are answered whatever else happens.
+    /// Embeds questions from now on despite a failure.
     pub(crate) fn answer_questions(&self) {
         self.questions.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! The store of the gates: kept, counted, private, and gone when its time is up.
+//! Key-value store of gates: values, counters, isolation, quotas and expiry.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -74,7 +74,7 @@ async fn what_is_past_its_time_is_gone_for_every_read() {
     assert_eq!(kv.get("a", "short").await, Ok(None));
     assert_eq!(kv.keys("a", "").await, Ok(vec!["for good".to_owned()]));
     assert_eq!(kv.delete("a", "short").await, Ok(false));
-    // Set anew without a time, it stays.
+    // Setting it without a time to live makes it permanent.
     set(&kv, "a", "short", b"y", None).await;
     clock.advance(1 << 40);
     assert_eq!(kv.get("a", "short").await, Ok(Some(b"y".to_vec())));
@@ -88,14 +88,13 @@ async fn the_quota_counts_keys_and_values_and_what_is_gone_does_not_count() {
     put("five5", 45, None).await.unwrap();
     let fault = put("x", 0, None).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Exhausted);
-    assert_eq!(fault.message, "Gate 'a' would keep 101 bytes; its quota is 100.");
+    assert_eq!(fault.message, "gate 'a' would store 101 bytes; its quota is 100");
     assert!(fault.hint.unwrap().contains("limits.kv under [gates.a]"));
-    // Nothing changed, and the place of the old value counts as free for the new one.
+    // The failed write changed nothing, and the space of the old value counts as free.
     assert!(put("five5", 46, None).await.is_err());
     assert_eq!(kv.get("a", "five5").await, Ok(Some(vec![1; 45])));
     put("five5", 44, None).await.unwrap();
     put("x", 0, None).await.unwrap();
-    // Another gate has a quota of its own.
     kv.set("b", "x", vec![1; 99], None, 100).await.unwrap();
     clock.advance(10);
     put("again", 44, None).await.unwrap();
@@ -112,7 +111,7 @@ async fn numbers_are_added_up_in_one_step() {
     assert_eq!(add(0, Some(1_000)).await, Ok(-2));
     clock.advance(1_000);
     assert_eq!(add(1, None).await, Ok(1));
-    // Two stores on one file, as two hosts have them: nothing is lost between reading and writing.
+    // Two stores on one file, like two hosts: additions are atomic.
     let other = SqliteKv::new(path, clock);
     for _ in 0..20 {
         let (one, two, three) = tokio::join!(
@@ -133,11 +132,11 @@ async fn what_cannot_be_added_changes_nothing() {
         set(&kv, "a", "n", value, None).await;
         let fault = kv.add("a", "n", 1, None, QUOTA).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::InvalidArguments);
-        assert_eq!(fault.message, "The value for 'n' is not a number in decimal digits.");
+        assert_eq!(fault.message, "value for 'n' is not a decimal integer");
         assert_eq!(kv.get("a", "n").await, Ok(Some(value.to_vec())));
     }
     set(&kv, "a", "n", i64::MAX.to_string().as_bytes(), None).await;
-    assert!(kv.add("a", "n", 1, None, QUOTA).await.unwrap_err().message.contains("more than 64 bits"));
+    assert!(kv.add("a", "n", 1, None, QUOTA).await.unwrap_err().message.contains("does not fit in 64 bits"));
     assert_eq!(kv.add("a", "n", i64::MIN, None, QUOTA).await, Ok(-1));
     assert_eq!(kv.add("a", "long name", 1, None, 10).await.unwrap_err().kind, FaultKind::Exhausted);
     assert_eq!(kv.get("a", "long name").await, Ok(None));
@@ -148,7 +147,7 @@ async fn what_cannot_be_added_changes_nothing() {
 async fn the_number_of_keys_is_bounded() {
     let Store { kv, path, _dir, .. } = store();
     set(&kv, "a", "one", b"", None).await;
-    // Ten thousand writes that reach the disk take long; the rows are what counts.
+    // Insert rows directly, because ten thousand durable writes are slow.
     fill(&path, MAX_KEYS - 1);
     let fault = kv.set("a", "one more", vec![], None, QUOTA).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.contains("10000 keys")), (FaultKind::Exhausted, true));
@@ -184,7 +183,7 @@ async fn keys_and_values_have_sizes() {
     for bad in ["", &longer, "a\0b"] {
         assert_eq!(kv.get("a", bad).await.unwrap_err().kind, FaultKind::InvalidArguments);
         let fault = kv.set("a", bad, vec![], None, QUOTA).await.unwrap_err();
-        assert!(fault.message.starts_with("The key '") && fault.message.len() < 200, "{}", fault.message);
+        assert!(fault.message.starts_with("key '") && fault.message.len() < 200, "{}", fault.message);
         assert!(kv.delete("a", bad).await.is_err());
     }
     kv.set("a", &longest, vec![1; MAX_VALUE], None, QUOTA).await.unwrap();
@@ -206,7 +205,6 @@ async fn two_hosts_share_one_file() {
     }
     assert_eq!(kv.keys("g", "").await.unwrap().len(), 40);
     assert_eq!(other.get("g", "a19").await, Ok(Some(vec![1; 1000])));
-    // Together they cannot pass the quota either.
     let (one, two) =
         tokio::join!(kv.set("h", "a", vec![1; 60], None, 100), other.set("h", "b", vec![1; 60], None, 100));
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");

@@ -1,4 +1,4 @@
-//! The ledger: nothing is lost, nothing is counted twice, and no call waits for it.
+//! The ledger: calls are neither lost nor counted twice, and do not wait for it.
 
 mod killed;
 mod related;
@@ -112,7 +112,7 @@ async fn the_text_of_the_last_failure_is_kept_for_a_week_and_its_kind_for_ever()
     assert_eq!((last(&ledger).await, place.rows("failure")), ("second".into(), 1));
     place.clock.advance(MINUTE);
     ledger.record(place.call("read", SampleEnding::ToolError));
-    assert_eq!(last(&ledger).await, "tool-error", "a failure without a text is not told with an older one");
+    assert_eq!(last(&ledger).await, "tool-error", "a failure without a text does not show an older text");
     place.clock.advance(MINUTE);
     ledger.record(failed("third"));
     assert_eq!(last(&ledger).await, "third");
@@ -181,7 +181,7 @@ async fn a_clean_up_that_runs_again_changes_nothing() {
     ledger.flush().await.unwrap();
     let told = (all(&ledger).await, place.rows("call"));
     assert_eq!((told.0[0].calls, told.1), (21, 8));
-    // A host that starts cleans up with its first call, whoever did so that day.
+    // A host cleans up at its first call, even if another host did so that day.
     for _ in 0..3 {
         let again = place.ledger();
         again.record(CallSample { tool: id("other"), ..place.call("", SampleEnding::Replied) });
@@ -206,7 +206,7 @@ async fn percentiles_of_days_are_those_of_the_calls() {
         ledger.record(CallSample { took_us: *took_us, ..place.call("read", SampleEnding::Replied) });
     }
     ledger.flush().await.unwrap();
-    assert!(place.rows("call") < 5_000, "most single calls are gone");
+    assert!(place.rows("call") < 5_000, "most single calls are deleted");
     took.sort_unstable();
     let [read] = &all(&ledger).await[..] else { panic!() };
     for (told, share) in [(read.p50_ms, 0.5), (read.p95_ms, 0.95)] {

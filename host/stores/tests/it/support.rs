@@ -1,4 +1,4 @@
-//! Copies of wiki folders to break, a clock, and what tests ask of a graph again and again.
+//! Copies of wiki folders, a clock, and helpers.
 
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod proxy;
@@ -27,7 +27,7 @@ use crate::{
     engines::{Fixture, Setup},
 };
 
-/// A clock that stands still until it is set.
+/// A clock that advances only on request.
 pub(crate) struct TestClock(AtomicU64);
 
 impl TestClock {
@@ -42,14 +42,13 @@ impl Clock for TestClock {
     }
 }
 
-/// What the clock shows at first, as pages write it.
 pub(crate) const NOW: &str = "2026-01-09 12:00 GMT";
 
 pub(crate) fn clock() -> Arc<TestClock> {
     Arc::new(TestClock(AtomicU64::new(1_767_960_000_000)))
 }
 
-/// A folder of its own with a copy of a wiki in `wiki/`.
+/// A temporary directory with a copy of a wiki in `wiki/`.
 pub(crate) struct Wiki {
     pub(crate) dir: TempDir,
 }
@@ -78,7 +77,6 @@ impl Wiki {
     }
 }
 
-/// A wiki and the engine that keeps it.
 pub(crate) struct House<F> {
     pub(crate) engine: F,
     wiki: Wiki,
@@ -93,7 +91,6 @@ impl<F: Fixture> House<F> {
         Self::with(engine, &fixture("wiki"))
     }
 
-    /// The graph for tools, which may touch the wiki.
     pub(crate) fn open(&self) -> WikiKnowledge {
         self.open_with(WikiRoots::Only(vec![self.wiki()]))
     }
@@ -102,7 +99,6 @@ impl<F: Fixture> House<F> {
         self.engine.open(Setup::of(roots))
     }
 
-    /// The same with a model.
     pub(crate) fn open_by_meaning(&self, embedder: &Arc<TestEmbedder>) -> WikiKnowledge {
         let roots = WikiRoots::Only(vec![self.wiki()]);
         self.engine.open(Setup { embedder: Some(Arc::clone(embedder) as _), ..Setup::of(roots) })
@@ -153,13 +149,13 @@ pub(crate) fn source(title: &str) -> PageSource {
     PageSource { kind: "Doc".into(), title: title.into(), url: "https://example.org".into() }
 }
 
-/// (added, updated, unchanged, removed)
+/// Returns (added, updated, unchanged, removed).
 pub(crate) fn counts(report: &IndexReport) -> (u32, u32, u32, u32) {
     (report.added, report.updated, report.unchanged, report.removed)
 }
 
-/// Says loudly that a service is not here and how to get it; fails where services are required.
-#[allow(clippy::print_stderr)] // a skipped test has to be seen
+/// Reports a missing service and how to get it. Fails if services are required.
+#[allow(clippy::print_stderr)] // makes a skipped test visible
 #[cfg(any(feature = "chroma", feature = "postgres", feature = "weaviate-neo4j"))]
 pub(crate) fn missing_service(variable: &str) {
     assert!(

@@ -1,5 +1,4 @@
-//! The index of servers' tools: only what changed is written, what is hidden leaves no trace, and a definition that changed can
-//! be held back.
+//! The index of tools: writes only changes, removes hidden tools completely, and can quarantine changed definitions.
 
 mod review;
 
@@ -75,7 +74,6 @@ async fn search(
     book.search(&question, &may_find).await.unwrap()
 }
 
-/// What was approved; empty if nothing was.
 fn before(held: &PendingChange) -> &str {
     held.before.as_deref().unwrap_or_default()
 }
@@ -149,7 +147,7 @@ async fn a_definition_that_changed_is_held_back_until_it_is_approved_by_its_dige
     assert!(book.approve("files", "read_file", &held[0].digest).await.unwrap());
     assert!(book.pending_changes().await.unwrap().is_empty());
     assert_eq!(names(&search(&book, "read_file", |_| true).await)[0], "read_file");
-    // Changed again and back: there is nothing to look at any more.
+    // A change that is reverted needs no review.
     book.put(listing("files", files(), ChangePolicy::Quarantine), false).await.unwrap();
     assert_eq!(book.pending_changes().await.unwrap().len(), 1);
     book.put(listing("files", changed, ChangePolicy::Quarantine), false).await.unwrap();
@@ -186,12 +184,12 @@ async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_
     let effect = async || book.known("files").await.unwrap().unwrap().listing.tools[0].effect;
     assert_eq!(effect().await, Effect::Mutating);
     let hits = search(&book, "read_file", |_| true).await.hits;
-    assert_eq!(hits[0].spec.effect, Effect::Mutating, "what is found counts as what is called");
+    assert_eq!(hits[0].spec.effect, Effect::Mutating, "search results have the same effect as calls");
     let held = book.pending_changes().await.unwrap();
     assert!(
         !held[0].held_back && held[0].counts_as.is_some_and(|promise| promise.effect == Effect::Mutating)
     );
-    // Leaving the list for a while takes no promise back.
+    // A temporary removal does not weaken the recorded effect.
     let others = files().split_off(1);
     book.put(listing("files", others, ChangePolicy::Warn), false).await.unwrap();
     book.put(with(Effect::ReadOnly), false).await.unwrap();
@@ -201,6 +199,6 @@ async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_
     assert!(book.pending_changes().await.unwrap().is_empty());
     assert!(!book.approve("files", "read_file", &held[0].digest).await.unwrap(), "nothing waits any more");
     book.put(with(Effect::ExternalExec), false).await.unwrap();
-    assert_eq!(effect().await, Effect::ExternalExec, "stricter counts at once");
+    assert_eq!(effect().await, Effect::ExternalExec, "a stricter effect counts immediately");
     book.forget("files").await.unwrap();
 }

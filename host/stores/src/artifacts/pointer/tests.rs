@@ -1,4 +1,4 @@
-//! Values at pointers, and what is said where there is none.
+//! Tests of JSON pointers.
 
 use gatehouse_core::outcome::FaultKind;
 use proptest::prelude::*;
@@ -27,22 +27,22 @@ fn values_are_given_as_they_stand() {
 #[test]
 fn what_is_not_there_is_told_with_how_far_the_pointer_leads() {
     for (pointer, told) in [
-        ("/nope/x", "the whole is an object with the keys 'items', 'a/b', 'k', 'k'."),
-        ("/items/4", "'/items' is an array of 4 values, numbers 0 to 3."),
-        ("/items/00", "'/items' is an array of 4 values, numbers 0 to 3."),
-        ("/items/-", "'/items' is an array of 4 values, numbers 0 to 3."),
-        ("/items/1/0", "'/items/1' is an empty array."),
-        ("/items/2/x", "'/items/2' is an empty object."),
-        ("/items/3/x", "'/items/3' is a text."),
-        ("/a~1b/m~0n/x", "'/a~1b/m~0n' is a number."),
-        ("/k/gone", "'/k' is an object with the keys 'b', 'a'."),
+        ("/nope/x", "the whole value is an object with the keys 'items', 'a/b', 'k', 'k'"),
+        ("/items/4", "'/items' is an array of 4 values, indexes 0 to 3"),
+        ("/items/00", "'/items' is an array of 4 values, indexes 0 to 3"),
+        ("/items/-", "'/items' is an array of 4 values, indexes 0 to 3"),
+        ("/items/1/0", "'/items/1' is an empty array"),
+        ("/items/2/x", "'/items/2' is an empty object"),
+        ("/items/3/x", "'/items/3' is a string"),
+        ("/a~1b/m~0n/x", "'/a~1b/m~0n' is a number"),
+        ("/k/gone", "'/k' is an object with the keys 'b', 'a'"),
     ] {
         let message = at(pointer).expect_err(pointer);
-        assert_eq!(message, format!("There is no '{}' in it: {told}", pointer));
+        assert_eq!(message, format!("'{pointer}' not found: {told}"));
     }
     let many: String = (0..30).map(|n| format!(r#""k{n}":1,"#)).collect();
     let fault = find(&format!("{{{}}}", many.trim_end_matches(',')), "/x").expect_err("missing");
-    assert!(fault.message.ends_with("'k19' and 10 more."), "{fault}");
+    assert!(fault.message.ends_with("'k19' and 10 more"), "{fault}");
     assert_eq!(fault.kind, FaultKind::NotFound);
 }
 
@@ -81,7 +81,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every value with the pointer to it.
+/// Collects every value with its pointer.
 fn all<'v>(value: &'v Value, pointer: String, into: &mut Vec<(String, &'v Value)>) {
     match value {
         Value::Array(values) => {

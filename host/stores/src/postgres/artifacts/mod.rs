@@ -1,5 +1,5 @@
-//! The store of artifacts on a PostgreSQL server: several hosts share what they keep. Bytes, words and, where the server has
-//! pgvector, vectors are in its tables.
+//! Artifact engine on PostgreSQL, shared by several hosts. Texts, search terms and vectors (with pgvector) are in its
+//! tables.
 
 mod read;
 mod search;
@@ -29,23 +29,19 @@ use crate::{
     embedding::{VectorModel, VectorStore},
 };
 
-/// The engine's name in configuration and faults.
 const NAME: &str = "postgres";
 
-/// Whose server it is, for faults.
 const SUBJECT: &str = "artifact store 'postgres'";
 
-/// Artifacts that one sweep removes: other hosts that write wait for it.
+/// Maximum artifacts per sweep. Writers on other hosts wait for it.
 const MAX_SWEPT: i64 = 500;
 
-/// The engine.
 pub(crate) struct PostgresArtifacts {
     server: Arc<PostgresServer>,
     vectors: Arc<PostgresVectors>,
 }
 
 impl PostgresArtifacts {
-    /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresConfig) -> Self {
         let server = Arc::new(PostgresServer::new(SUBJECT, config, ServerTables::Own(migrations::ARTIFACTS)));
         let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), ARTIFACTS));
@@ -75,7 +71,7 @@ impl PostgresArtifacts {
         }
     }
 
-    /// Outside of a transaction: nothing here may make a table.
+    /// Runs outside a transaction, because it must not create tables.
     async fn inspect(
         &self,
         db: &PostgresSession,
@@ -171,7 +167,7 @@ impl ArtifactEngine for PostgresArtifacts {
     async fn sweep(&self, now: i64) -> Result<u64, Fault> {
         let db = self.server.session().await?;
         let version = migrations::ARTIFACTS.version(&db).await;
-        // Sweeping makes no table.
+        // A sweep must not create tables.
         if db.finish(version).await?.is_none() {
             return Ok(0);
         }

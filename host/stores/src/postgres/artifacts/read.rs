@@ -15,20 +15,18 @@ use crate::artifacts::{
     row::ArtifactRow,
 };
 
-/// The artifacts `a` and their texts `t`, with the columns of [`StoredArtifact`].
+/// Selects artifacts `a` and their texts `t` with the columns of [`StoredArtifact`].
 pub(super) const SELECT_ARTIFACT: &str =
     "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
         a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
      FROM gatehouse.artifact a JOIN gatehouse.artifact_text t ON t.number = a.text";
 
-/// Those of the owner `$1` that are not past their time at `$2`.
+/// Condition: owned by `$1` and not expired at `$2`.
 pub(super) const NOT_EXPIRED: &str = "a.owner = $1 AND (a.expires IS NULL OR a.expires > $2)";
 
-/// A stored artifact.
 pub(super) struct StoredArtifact {
     pub(super) number: i64,
     pub(super) owner: String,
-    /// The number of its text.
     pub(super) text: i64,
     size: i64,
     lines: i64,
@@ -59,18 +57,15 @@ impl StoredArtifact {
         })
     }
 
-    /// As callers see it.
     pub(super) fn artifact(self) -> Artifact {
         self.row.artifact(self.size, self.lines)
     }
 
-    /// Whether it is past its time.
     pub(super) fn is_expired(&self, now: i64) -> bool {
         self.row.expires.is_some_and(|expires| expires <= now)
     }
 }
 
-/// The artifact that a condition names, past its time or not.
 pub(super) async fn one(
     db: &PostgresSession,
     condition: &str,
@@ -83,7 +78,6 @@ pub(super) async fn one(
         .transpose()
 }
 
-/// An artifact that is not past its time.
 pub(super) async fn find_live(
     db: &PostgresSession,
     asker: &OwnerScope,
@@ -93,7 +87,7 @@ pub(super) async fn find_live(
     one(db, &format!("{NOT_EXPIRED} AND a.id = $3"), &[&asker.owner, &asker.now, &id]).await
 }
 
-/// PostgreSQL knows no NUL; no id holds one.
+/// Replaces NUL, which PostgreSQL cannot store and no id contains.
 fn storable(text: &str) -> String {
     text.replace('\0', "\u{1A}")
 }
@@ -114,7 +108,7 @@ pub(super) async fn info(
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }
 
-/// Those of an owner that match, newest first.
+/// Lists the matching artifacts of an owner, newest first.
 pub(super) async fn recent(
     db: &PostgresSession,
     asker: &OwnerScope,
@@ -133,7 +127,6 @@ pub(super) async fn recent(
     rows.iter().map(|row| Ok(StoredArtifact::from_row(row)?.artifact())).collect()
 }
 
-/// The blocks of a text that hold a span.
 pub(super) async fn text(
     db: &PostgresSession,
     asker: &OwnerScope,
@@ -161,7 +154,6 @@ pub(super) async fn text(
     Ok(Some(StoredText { digest, size: found.size, lines: found.lines, characters, blocks }))
 }
 
-/// What is embedded of the artifacts with these items.
 pub(super) async fn texts_to_embed(
     db: &PostgresSession,
     keys: &[String],
@@ -184,7 +176,7 @@ pub(super) async fn count_all(db: &PostgresSession) -> Result<u32, StoreError> {
     count(&db.one("SELECT count(*) FROM gatehouse.artifact", &[]).await?, 0)
 }
 
-/// Bytes that all artifacts take: their texts as they are packed, and about what the rest of them needs.
+/// Returns the approximate bytes of all artifacts: packed texts plus metadata.
 pub(super) async fn bytes(db: &PostgresSession) -> Result<u64, StoreError> {
     let sql = "SELECT ((SELECT coalesce(sum(packed), 0) FROM gatehouse.artifact_text)
             + (SELECT coalesce(sum(weight), 0) FROM gatehouse.artifact))::bigint";

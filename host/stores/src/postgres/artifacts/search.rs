@@ -1,5 +1,5 @@
-//! Finds artifacts of one owner that may answer: by their words and by the vectors of their summaries; then what is known
-//! of each of them. How rare a word is counts among the artifacts of that owner alone.
+//! Finds artifacts of one owner by words and by summary vectors, then scores the candidates. Word frequencies count
+//! only the artifacts of that owner.
 
 use std::collections::HashMap;
 
@@ -16,15 +16,14 @@ use super::{
 };
 use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix};
 
-/// What of a question occurs among the artifacts of an owner, and how much finding it says.
+/// Matching query forms and their weights.
 struct ArtifactQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
-    /// How many words an artifact has, on average.
     length: f64,
 }
 
-/// What may answer a question; `near` is there where it has a vector.
+/// Finds candidates for a question. `near` is `None` if the question has no vector.
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &ArtifactQuestion,
@@ -66,19 +65,19 @@ pub(super) async fn candidates(
     Ok(ArtifactCandidates { candidates, without_vector, words_alone: None })
 }
 
-/// The numbers with the lowest places, ties by number.
+/// Returns the numbers with the lowest `place`, ties by number.
 fn best(all: &HashMap<i64, f64>, limit: usize, place: impl Fn(&f64) -> f64) -> Vec<i64> {
     let mut placed: Vec<(f64, i64)> = all.iter().map(|(number, value)| (place(value), *number)).collect();
     placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     placed.into_iter().take(limit).map(|(_, number)| number).collect()
 }
 
-/// The term of the owner, as a query: no word of a question can be it.
+/// Returns the query for the owner's term, which no word of a question can match.
 fn scope(owner: &str) -> String {
     format!("'{}'", item_prefix(owner))
 }
 
-/// In how many artifacts each word occurs decides how much it says; what occurs in none is left out.
+/// Weighs query forms by how many artifacts contain them. Drops forms without a match.
 async fn weigh_terms(
     db: &PostgresSession,
     question: &ArtifactQuestion,
@@ -114,7 +113,6 @@ async fn weigh_terms(
     Ok(weighed)
 }
 
-/// The scores of the best by words.
 async fn by_words(
     db: &PostgresSession,
     question: &ArtifactQuestion,
@@ -142,13 +140,12 @@ async fn by_words(
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// How far the summaries are from the question.
 async fn by_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
     near: &PgvectorQuery<'_>,
 ) -> Result<HashMap<i64, f64>, StoreError> {
-    // What is past its time is looked up as a set: joined row by row, it would cost the square of them.
+    // Expired artifacts are excluded as a set: a join per row would take quadratic time.
     let sql = format!(
         "SELECT number, distance FROM (
             SELECT substr(near.key, $9)::bigint AS number, near.distance
@@ -168,7 +165,6 @@ async fn by_vector(
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// How many summaries of the owner have no vector of the model.
 async fn without_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
@@ -182,7 +178,7 @@ async fn without_vector(
     Ok(count(&db.one(sql, &[&corpus, &from, &to, &model, &dimension]).await?, 0)? as usize)
 }
 
-/// The first key that an item of an owner may have, and the first after all of them.
+/// Returns the key range of an owner's items: first key and exclusive end.
 fn item_range(owner: &str) -> (String, String) {
     let from = item_prefix(owner);
     let to = format!("{}0", from.trim_end_matches('/'));

@@ -1,4 +1,4 @@
-//! Writes artifacts. Everything here runs inside a transaction that no other writes beside.
+//! Writes artifacts. Every function requires a transaction that holds the writer lock.
 
 use gatehouse_core::ports::artifacts::Artifact;
 
@@ -16,13 +16,13 @@ use crate::artifacts::{
     row::ArtifactRow,
 };
 
-/// Bytes that the row of an artifact takes beside its summary: columns, indexes, and a vector of some hundred numbers.
+/// Estimated bytes of an artifact's row without its summary: columns, indexes and a vector of a few hundred numbers.
 const ROW_BYTES: i64 = 4_096;
 
-/// How often the letters of a summary are stored: as they are, in lower case, as terms, and in the index of these.
+/// Stored copies of a summary: original, lowercase, terms and index.
 const SUMMARY_COPIES: i64 = 4;
 
-/// Keeps a text. Where it does not fit, what is past its time goes first.
+/// Stores an artifact. If the storage limit is exceeded, deletes expired artifacts first.
 pub(super) async fn put(
     db: &PostgresSession,
     new: NewArtifact,
@@ -33,7 +33,7 @@ pub(super) async fn put(
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&asker.owner, &number];
     let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &values).await?;
     if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
-        // Its text is needed.
+        // Keep the text, which the new artifact uses.
         remove(db, &[over]).await?;
     }
     let artifact = match stored {
@@ -45,7 +45,7 @@ pub(super) async fn put(
         None => insert(db, &asker, number, &text.digest, row).await?,
     };
     let found = read::one(db, "a.number = $1", &[&artifact]).await?;
-    let found = found.ok_or_else(|| StoreError::Damaged("an artifact went".into()))?;
+    let found = found.ok_or_else(|| StoreError::Damaged("the artifact vanished during the write".into()))?;
     if cap.check(read::bytes(db).await?).is_err() {
         sweep(db, asker.now, i64::MAX).await?;
         cap.check(read::bytes(db).await?)?;
@@ -53,7 +53,6 @@ pub(super) async fn put(
     Ok(found.artifact())
 }
 
-/// Changes what is known of an artifact.
 pub(super) async fn change(
     db: &PostgresSession,
     asker: &OwnerScope,
@@ -66,7 +65,6 @@ pub(super) async fn change(
     Ok(Some(found.artifact()))
 }
 
-/// Deletes an artifact.
 pub(super) async fn delete(db: &PostgresSession, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
     let Some(found) = read::find_live(db, asker, id).await? else { return Ok(false) };
     let text = found.text;
@@ -75,7 +73,7 @@ pub(super) async fn delete(db: &PostgresSession, asker: &OwnerScope, id: &str) -
     Ok(true)
 }
 
-/// Deletes some of what is past its time, of every owner; gives how many.
+/// Deletes up to `limit` expired artifacts of all owners and returns how many.
 pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<u64, StoreError> {
     let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::SELECT_ARTIFACT);
     let rows = db.rows(&sql, &[&now, &limit]).await?;
@@ -86,7 +84,7 @@ pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<
     Ok(over.len() as u64)
 }
 
-/// The number of a text; a new one is stored.
+/// Stores a text unless it exists, and returns its number.
 async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreError> {
     let known = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
     if let Some(row) = db.query_opt(known, &[&text.digest]).await? {
@@ -108,7 +106,7 @@ async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreE
     Ok(number)
 }
 
-/// Stores an artifact that its owner does not have yet; gives its number. Its id is the shortest that no other has.
+/// Inserts an artifact with the shortest unused id and returns its number.
 async fn insert(
     db: &PostgresSession,
     asker: &OwnerScope,
@@ -140,7 +138,7 @@ async fn insert(
     Ok(number)
 }
 
-/// Stores the row of an artifact as it is now, with what it is found by.
+/// Stores the metadata, search terms and embedding item of an artifact.
 async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<(), StoreError> {
     let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
     let mut budget = TermBudget::new();
@@ -177,7 +175,7 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
     }
 }
 
-/// Removes artifacts; their texts stay.
+/// Deletes artifacts but not their texts.
 async fn remove(db: &PostgresSession, found: &[StoredArtifact]) -> Result<(), StoreError> {
     let keys: Vec<String> = found.iter().map(|found| item_key(&found.owner, found.number)).collect();
     vectors::remove_items(db, ARTIFACTS, &keys).await?;
@@ -186,7 +184,7 @@ async fn remove(db: &PostgresSession, found: &[StoredArtifact]) -> Result<(), St
     Ok(())
 }
 
-/// Removes those of these texts that nobody has any more.
+/// Deletes those of the texts that no artifact uses.
 async fn forget_texts(db: &PostgresSession, texts: &[i64]) -> Result<(), StoreError> {
     let sql = "DELETE FROM gatehouse.artifact_text t WHERE t.number = ANY($1)
             AND NOT EXISTS (SELECT 1 FROM gatehouse.artifact a WHERE a.text = t.number)";

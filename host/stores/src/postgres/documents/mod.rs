@@ -1,4 +1,4 @@
-//! Documents on a PostgreSQL server: in tables of our own, or in those that another program keeps, which are only read.
+//! Documents on a PostgreSQL server, in tables of gatehouse or, read-only, in those of another program.
 
 mod existing;
 mod own;
@@ -26,51 +26,44 @@ use crate::{
     embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
 };
 
-/// The engine's name in configuration and faults.
 pub(crate) const NAME: &str = "postgres";
 
-/// Whose server it is, for faults.
 const SUBJECT: &str = "document store 'postgres'";
 
-/// Which tables documents are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DocumentTables {
-    /// Those that are there: ours, else another program's `repositories` and `repository_files`, else new ones of ours.
+    /// Existing tables of gatehouse; else another program's `repositories` and `repository_files`; else new tables of
+    /// gatehouse.
     #[default]
     Detect,
-    /// Ours, in the schema `gatehouse`.
+    /// Tables of gatehouse, in the schema `gatehouse`.
     Own,
-    /// `repositories` and `repository_files` of another program, which are never changed.
+    /// Another program's `repositories` and `repository_files`, read-only.
     Existing,
 }
 
-/// Where documents are on a PostgreSQL server.
 #[derive(Clone)]
 pub struct PostgresDocumentsConfig {
-    /// The server and the database there.
     pub server: PostgresConfig,
-    /// The tables.
     pub tables: DocumentTables,
-    /// Counts the tokens of documents in tables that do not say them.
+    /// Counts the tokens of documents in existing tables, which do not store them.
     pub tokens: Arc<dyn TokenCounter>,
 }
 
-/// The engine: whichever tables are used.
 pub(crate) struct PostgresDocuments {
     tables: Arc<ChosenTables>,
 }
 
-/// The tables, and which of them are used once that is known.
+/// The configured choice of tables and its resolution.
 struct ChosenTables {
     configured: DocumentTables,
     own: Arc<OwnTables>,
     existing: Arc<ExistingTables>,
-    /// Ours, or the existing ones, once one of both was found.
+    /// True for tables of gatehouse. `None` until detected.
     found: Mutex<Option<bool>>,
 }
 
 impl PostgresDocuments {
-    /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresDocumentsConfig) -> Self {
         let PostgresDocumentsConfig { server, tables: configured, tokens } = config;
         let own = PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(migrations::DOCUMENTS));
@@ -167,7 +160,7 @@ impl DocumentEngine for PostgresDocuments {
     }
 }
 
-/// Nothing waits for a vector that another program makes.
+/// The other program makes the vectors of existing tables, so these never wait.
 #[async_trait]
 impl VectorStore for ChosenTables {
     async fn waiting(

@@ -1,5 +1,4 @@
-//! The knowledge engine on PostgreSQL: full-text search with the server's own stems and ranks, links as rows,
-//! vectors with pgvector where the server has it.
+//! Knowledge engine on PostgreSQL: full-text search, links as rows, and vectors with pgvector.
 
 mod put;
 mod read;
@@ -33,17 +32,14 @@ use crate::{
     wiki::{ids, record::PageRecord},
 };
 
-/// The engine's name in configuration, faults and index files.
 pub(crate) const NAME: &str = "postgres";
 
-/// The engine.
 pub(crate) struct PostgresEngine {
     server: Arc<PostgresServer>,
     vectors: Arc<PostgresVectors>,
 }
 
 impl PostgresEngine {
-    /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresConfig) -> Self {
         let server = Arc::new(PostgresServer::new(
             "knowledge engine 'postgres'",
@@ -54,7 +50,7 @@ impl PostgresEngine {
         Self { server, vectors }
     }
 
-    /// Outside of a transaction: nothing here may make a table.
+    /// Runs outside a transaction, because it must not create tables.
     async fn inspect(
         &self,
         db: &PostgresSession,
@@ -106,12 +102,12 @@ impl PostgresEngine {
     }
 }
 
-/// The form in which a text is stored and asked for: PostgreSQL has no NUL in texts.
+/// Replaces NUL, which PostgreSQL cannot store in text.
 fn storable(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{FFFD}").into() } else { text.into() }
 }
 
-/// The form in which ids and titles are compared.
+/// Returns the comparison key of an id or a title.
 fn key(text: &str) -> String {
     ids::key(&storable(text))
 }

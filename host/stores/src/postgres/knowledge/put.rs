@@ -1,4 +1,4 @@
-//! Writes one page: its row, and what is found by it.
+//! Writes one page with its links, names and search terms.
 
 use gatehouse_core::search::name::name_key;
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::wiki::{edges, ids, record::PageRecord};
 
-/// Letters of a name; an index has no room for much longer ones.
+/// Characters of a name. Index rows cannot be much longer.
 const MAX_NAME: usize = 200;
 
-/// The links of a page, a list for each column.
+/// Links of a page, one list per column.
 struct LinkColumns<'a> {
     edges: Vec<&'a str>,
     targets: Vec<&'a str>,
@@ -37,11 +37,11 @@ fn sources(page: &PageRecord) -> Result<String, StoreError> {
     serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// Stores one page that is not there.
+/// Inserts a page that does not exist yet.
 pub(super) async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> {
     let terms = PageTerms::from_record(page);
     if terms.cut {
-        tracing::warn!(page = page.id, "a page is too long to be found by all of its words");
+        tracing::warn!(page = page.id, "page is too long; not all of its words are indexed");
     }
     let (sources, links) = (sources(page)?, LinkColumns::from_record(page));
     let origin = page.origin.as_ref();
@@ -103,7 +103,7 @@ pub(super) async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), S
     Ok(())
 }
 
-/// What a page is called, in the form in which names are compared.
+/// Returns the comparison keys of the page's names: title, id, and id without type.
 fn names(page: &PageRecord) -> Vec<String> {
     let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
     let keys = [page.title.as_str(), &page.id, stem].into_iter().map(name_key);

@@ -1,4 +1,4 @@
-//! Reads stored pages, their links and the counts. Changes nothing.
+//! Reads stored pages, their links and statistics.
 
 use std::collections::HashMap;
 
@@ -18,14 +18,12 @@ use crate::{
     wiki::record::{PageOrigin, PageRecord},
 };
 
-/// The columns that [`record`] reads, in its order.
+/// Columns that [`record`] reads, in its order.
 const COLUMNS: &str = "p.number, p.id, p.type, p.title, b.overview, b.content, p.domains, p.sources,
     p.last_updated, p.hash, p.root, p.file";
 
-/// The tables that they stand in.
 const PAGES: &str = "gatehouse.page p JOIN gatehouse.page_body b ON b.page = p.number";
 
-/// The stored pages with these ids, with the links that they declare.
 pub(super) async fn records(db: &PostgresSession, ids: &[String]) -> Result<Vec<PageRecord>, StoreError> {
     let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
     let sql = format!(
@@ -43,7 +41,7 @@ pub(super) async fn records(db: &PostgresSession, ids: &[String]) -> Result<Vec<
     db.rows(&sql, &[&keys]).await?.iter().map(whole).collect()
 }
 
-/// Everything of a page but its links.
+/// Decodes a page without its links.
 fn record(row: &Row) -> Result<(i64, PageRecord), StoreError> {
     let root: Option<String> = column(row, 10)?;
     let file: Option<String> = column(row, 11)?;
@@ -71,7 +69,7 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// The pages with these ids, in this order.
+/// Returns the pages in the order of `ids`.
 pub(super) async fn pages(
     db: &PostgresSession,
     ids: &[String],
@@ -88,13 +86,13 @@ pub(super) async fn pages(
     Ok(keys.iter().map(|key| found.remove(key)).collect())
 }
 
-/// The pages one link away from each of these that exist, each edge once however often and from whichever end
-/// it is declared.
+/// Returns existing pages one link away from each page. An edge declared several times, or from both ends, appears
+/// once.
 async fn neighbors(
     db: &PostgresSession,
     numbers: &[i64],
 ) -> Result<HashMap<i64, Vec<PageNeighbor>>, StoreError> {
-    // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
+    // A link declared here is outgoing unless it is inverse; a link declared there is incoming unless it is.
     let sql = "SELECT l.page, l.kept, NOT l.inverse, p.id, p.title
             FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key WHERE l.page = ANY($1)
          UNION
@@ -114,7 +112,7 @@ async fn neighbors(
     Ok(near.into_iter().map(|(number, near)| (number, PageNeighbor::deduplicate(near))).collect())
 }
 
-/// What is known of these pages, by id.
+/// Returns the heads of the pages in scope, by id.
 pub(super) async fn heads(db: &PostgresSession, scope: &PageScope) -> Result<Vec<PageHead>, StoreError> {
     let of = |condition: &str| {
         format!("SELECT id, title, hash, root, file FROM gatehouse.page{condition} ORDER BY id")
@@ -138,13 +136,12 @@ pub(super) async fn heads(db: &PostgresSession, scope: &PageScope) -> Result<Vec
     rows.iter().map(head).collect()
 }
 
-/// The ids of the pages with this title, sorted.
 pub(super) async fn ids_by_title(db: &PostgresSession, title_key: &str) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT id FROM gatehouse.page WHERE title_key = $1 ORDER BY id";
     db.rows(sql, &[&title_key]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
-/// The domains that pages have, sorted; of these only, where some are given.
+/// Returns the existing domains, sorted. `asked` restricts them if it is `Some`.
 pub(super) async fn domains(
     db: &PostgresSession,
     asked: Option<Vec<String>>,
@@ -154,7 +151,6 @@ pub(super) async fn domains(
     db.rows(sql, &[&asked]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
-/// Counts.
 pub(super) async fn statistics(db: &PostgresSession) -> Result<EngineStatistics, StoreError> {
     let mut counted: HashMap<String, u32> = HashMap::new();
     for row in db.rows("SELECT type, count(*) FROM gatehouse.page GROUP BY type", &[]).await? {

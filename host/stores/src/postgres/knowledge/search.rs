@@ -1,6 +1,4 @@
-//! Finds candidates: by the words of a question, by name and by vector; then what is known of each of them.
-//!
-//! Filters count before the limit, in each of the three.
+//! Finds candidate pages by words, name and vector, then scores them. Each search applies filters before its limit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,13 +14,13 @@ use super::super::{
 };
 use crate::engine::{PageCandidates, PageQuestion, name_matches};
 
-/// A form of [`QUESTION_FORMS`] as the index is asked for it.
+/// Query of one row of [`QUESTION_FORMS`].
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
 
-/// The length of a page `p`, as a share of the average, `$3`.
+/// Length of a page `p` relative to the average, `$3`.
 const LENGTH: &str = "p.length / $3::float8";
 
-/// A question as the server is asked.
+/// A question in the form of SQL parameters.
 struct SqlQuestion<'a> {
     question: &'a PageQuestion,
     forms: Vec<QueryForm>,
@@ -46,19 +44,17 @@ impl<'a> SqlQuestion<'a> {
     }
 }
 
-/// What of a question occurs, and how much finding it says.
+/// Matching query forms and their weights.
 struct PageQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
-    /// How many words a page has, on average.
     length: f64,
-    /// What occurs in no page.
     unmatched: Vec<String>,
-    /// How many pages there are.
     total: usize,
 }
 
-/// What may answer a question. `near` is there where it has a vector, and is none where no page has one yet.
+/// Finds candidates for a question. `near` is `None` if the question has no vector, and `Some(None)` if no page has one
+/// yet.
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &PageQuestion,
@@ -85,7 +81,7 @@ pub(super) async fn candidates(
     })
 }
 
-/// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.
+/// Weighs query forms by how many pages contain them. Forms without a match are dropped and reported.
 async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<PageQueryTerms, StoreError> {
     let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
@@ -117,7 +113,7 @@ async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<Pa
     Ok(words)
 }
 
-/// The condition that the filters are, on a page `p`, with the numbers of their two values.
+/// Returns the filter condition on a page `p`. The arguments are the numbers of the SQL parameters.
 fn filtered(types: usize, domains: usize) -> String {
     format!(
         "(${types}::text[] IS NULL OR p.type = ANY(${types}))
@@ -125,7 +121,7 @@ fn filtered(types: usize, domains: usize) -> String {
     )
 }
 
-/// The best by words, ties by id.
+/// Returns the best pages by words, ties by id.
 async fn by_words(
     db: &PostgresSession,
     asked: &SqlQuestion<'_>,
@@ -134,8 +130,8 @@ async fn by_words(
     if words.forms.is_empty() {
         return Ok(Vec::new());
     }
-    // The index is asked for each form; one that a page does not hold costs nothing there. OFFSET 0 has the shares
-    // made before anything is sorted: terms are long.
+    // Query the index once per form, so a form without matches costs little. OFFSET 0 forces the scores to be computed
+    // before the sort, because terms are long.
     let sql = format!(
         "SELECT number FROM (
             SELECT p.number, p.id, a.place, {} AS share FROM {QUESTION_FORMS}
@@ -152,7 +148,7 @@ async fn by_words(
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
-/// Those that the question names, and those whose name begins with it.
+/// Returns pages whose name equals the question or begins with it.
 async fn by_name(
     db: &PostgresSession,
     asked: &SqlQuestion<'_>,
@@ -163,23 +159,23 @@ async fn by_name(
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
         filtered(3, 4)
     );
-    // Where nothing but the exact name counts, the end of the range is not a text that the server knows.
+    // The end of an exact-name range contains NUL, which PostgreSQL rejects.
     let to = to.replace('\0', "\u{1}");
-    // Each page has three names at most.
+    // Each page has at most three names.
     let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
     Ok(name_matches(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
 }
 
-/// Those nearest to the question, ties by id. Every vector is looked at, so with filters this is exact too.
+/// Returns the nearest pages, ties by id. Scans every vector, so it is exact even with filters.
 async fn by_vector(
     db: &PostgresSession,
     asked: &SqlQuestion<'_>,
     near: Option<&PgvectorQuery<'_>>,
 ) -> Result<Vec<i64>, StoreError> {
     let Some(near) = near else { return Ok(Vec::new()) };
-    // Pages are looked at where filters or ties need them, not for every vector.
+    // Look up pages only for filters and ties, not for every vector.
     let wanted = if asked.types.is_none() && asked.domains.is_none() {
         "$5::text[] IS NULL AND $6::text[] IS NULL".to_owned()
     } else {
@@ -196,7 +192,6 @@ async fn by_vector(
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
-/// What is known of each candidate.
 async fn score_candidates(
     db: &PostgresSession,
     words: &PageQueryTerms,

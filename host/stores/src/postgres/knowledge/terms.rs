@@ -1,18 +1,16 @@
-//! What the index holds of a page.
+//! Index terms of a page.
 
 use super::super::terms::{TermBudget, with_variants};
 use crate::wiki::record::PageRecord;
 
-/// What is indexed of a page, most telling part first.
+/// Terms of a page by label, most significant first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageTerms {
     pub(super) title: String,
     pub(super) overview: String,
     pub(super) domains: String,
     pub(super) content: String,
-    /// How many words these are.
     pub(super) length: i32,
-    /// Whether the page has more than is indexed.
     pub(super) cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Writes pages: a plan is one transaction.
+//! Applies a write plan in one transaction.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::{
     wiki::ids,
 };
 
-/// Pages that are on their way to the server at the same time.
+/// Page inserts that are sent concurrently.
 const MAX_IN_FLIGHT: usize = 16;
 
-/// Applies a plan, where it still holds.
+/// Applies a plan if it is still valid; returns a conflict otherwise.
 pub(super) async fn apply(server: &PostgresServer, plan: &Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
     let db = server.write().await?;
     match write(&db, plan).await {

@@ -1,15 +1,14 @@
-//! The tables of artifacts.
+//! Artifact tables.
 
-/// 1: texts in blocks, and what each owner knows of them. Times are milliseconds since 1970. The vectors of summaries are
-/// those of the items with the keys that stand in `item`.
+/// 1: texts in blocks, and artifacts by owner. Times are Unix milliseconds. Summary vectors belong to rows of `item`.
 pub(super) const ARTIFACTS: &str = "
-    -- A name that no other store has.
+    -- A unique name of the store.
     CREATE TABLE gatehouse.artifact_store (
         name text NOT NULL
     );
     INSERT INTO gatehouse.artifact_store VALUES (gen_random_uuid());
 
-    -- A text is here once, whoever keeps it. packed: bytes that its blocks take.
+    -- Each text is stored once for all owners. packed: bytes of its blocks.
     CREATE TABLE gatehouse.artifact_text (
         number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         digest     bytea NOT NULL UNIQUE,
@@ -29,12 +28,11 @@ pub(super) const ARTIFACTS: &str = "
         packed            bytea NOT NULL,
         PRIMARY KEY (text, position)
     );
-    -- It is packed already.
+    -- Already compressed.
     ALTER TABLE gatehouse.artifact_block ALTER COLUMN packed SET STORAGE EXTERNAL;
 
-    -- tags: each between line feeds. words: in lower case, what a list is narrowed by. expires: null where it is pinned.
-    -- terms: the words it is found by, and one that names the owner; length is how many these are. weight: bytes that all
-    -- of it takes, about.
+    -- tags: each between line feeds. words: lowercase text to filter lists by. expires: null if pinned.
+    -- terms: search terms, and one for the owner. length: number of terms. weight: approximate bytes of the artifact.
     CREATE TABLE gatehouse.artifact (
         number    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         owner     text COLLATE \"C\" NOT NULL,

@@ -1,8 +1,8 @@
-//! The tables of repositories of documents.
+//! Document tables.
 
-/// 1: repositories, their files, the words and names these are found by, and their chunks, whose vectors are those of the
-/// items with the same keys. Columns named `key` are what indexes can hold of a text of any length. What a search reads of
-/// many files stands apart from the long texts.
+/// 1: repositories, files, search terms, names and chunks. Chunk vectors belong to the items with the same keys.
+/// Columns named `key` hold indexable forms of texts of any length. Data that a search reads for many files is separate
+/// from long texts.
 pub(super) const REPOSITORIES: &str = "
     CREATE TABLE gatehouse.repository (
         number              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,7 +16,7 @@ pub(super) const REPOSITORIES: &str = "
         updated_at          text,
         guide               text,
         changed_since_guide bigint NOT NULL,
-        -- Counted when files change: documents, their words, and items of their chunks.
+        -- Updated when files change: numbers of documents, words and chunk items.
         files               bigint NOT NULL DEFAULT 0,
         words               bigint NOT NULL DEFAULT 0,
         items               bigint NOT NULL DEFAULT 0
@@ -41,14 +41,14 @@ pub(super) const REPOSITORIES: &str = "
         content  text NOT NULL
     );
 
-    -- Among the terms is one that names the repository: a search reads of the index what belongs to it.
+    -- The terms include one for the repository, so that a search reads only its part of the index.
     CREATE TABLE gatehouse.file_terms (
         file  bigint PRIMARY KEY REFERENCES gatehouse.file ON DELETE CASCADE,
         terms tsvector NOT NULL
     );
     CREATE INDEX file_terms_terms ON gatehouse.file_terms USING gin (terms);
 
-    -- The path, the file's name, and that without its ending.
+    -- The path, the file name, and the name without extension.
     CREATE TABLE gatehouse.file_name (
         repository bigint NOT NULL,
         key        text COLLATE \"C\" NOT NULL,
@@ -57,7 +57,7 @@ pub(super) const REPOSITORIES: &str = "
     );
     CREATE INDEX file_name_file ON gatehouse.file_name (file);
 
-    -- start, stop: bytes of the content.
+    -- start, stop: byte offsets in the content.
     CREATE TABLE gatehouse.chunk (
         file       bigint NOT NULL REFERENCES gatehouse.file ON DELETE CASCADE,
         position   integer NOT NULL,
@@ -70,6 +70,6 @@ pub(super) const REPOSITORIES: &str = "
         PRIMARY KEY (file, position)
     );
 
-    -- A text that was moved to another file finds its vector.
+    -- Finds the vector of a text that was moved to another file.
     CREATE INDEX item_version ON gatehouse.item USING hash (version);
 ";

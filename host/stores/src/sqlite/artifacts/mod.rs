@@ -1,5 +1,5 @@
-//! The store of artifacts on SQLite: a file of its own, for what is temporary must neither hold up nor swell what is
-//! precious, and its cap is that of the file.
+//! Artifact engine on SQLite. It has its own file, because temporary data must not delay or bloat permanent data, and
+//! because the cap applies to the file.
 
 mod read;
 mod search;
@@ -30,20 +30,18 @@ use crate::{
     embedding::{VectorModel, VectorStore},
 };
 
-/// The engine.
 pub(crate) struct SqliteArtifacts {
     db: Arc<Database>,
     cache: Arc<VectorCache>,
 }
 
 impl SqliteArtifacts {
-    /// An engine on this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
         let db = Database::temporary(DataFile::Artifacts.subject(), path, migrations::ARTIFACTS);
         Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(ARTIFACTS)) }
     }
 
-    /// Asking and sweeping make no database.
+    /// Returns true if the file exists. Health checks and sweeps must not create it.
     async fn exists(&self) -> bool {
         tokio::fs::try_exists(self.db.path()).await.unwrap_or(true)
     }
@@ -139,7 +137,7 @@ impl ArtifactEngine for SqliteArtifacts {
             let db = open_reader(&path, migrations::ARTIFACTS)?;
             let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::ARTIFACTS));
             health.schema = Some((schema, latest));
-            // The first who uses an older one brings it up to date.
+            // The first write or read migrates an older schema.
             if schema == latest {
                 health.artifacts = db.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
                 health.bytes = read::bytes(&db)?;

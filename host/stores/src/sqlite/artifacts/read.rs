@@ -12,19 +12,15 @@ use crate::{
     sqlite::{error::StoreError, query::list},
 };
 
-/// The columns of [`StoredArtifact`].
 const ARTIFACT_COLUMNS: &str =
     "a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool, a.source, a.preset,
     a.summary, a.tags, a.created, a.expires, a.ttl";
 
-/// What is not past its time at `?2`.
 const NOT_EXPIRED: &str = "(a.expires IS NULL OR a.expires > ?2)";
 
-/// A stored artifact.
 pub(super) struct StoredArtifact {
     pub(super) number: i64,
     pub(super) owner: i64,
-    /// The number of its text.
     pub(super) text: i64,
     size: i64,
     lines: i64,
@@ -55,24 +51,21 @@ impl StoredArtifact {
         })
     }
 
-    /// As callers see it.
     pub(super) fn artifact(self) -> Artifact {
         self.row.artifact(self.size, self.lines)
     }
 
-    /// Whether it is past its time.
     pub(super) fn is_expired(&self, now: i64) -> bool {
         self.row.expires.is_some_and(|expires| expires <= now)
     }
 }
 
-/// The number of an owner; none where nothing was ever kept for it.
+/// Returns the number of an owner. `None` if nothing was ever stored for it.
 pub(super) fn owner(db: &Connection, name: &str) -> Result<Option<i64>, StoreError> {
     let mut statement = db.prepare_cached("SELECT number FROM owner WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// An artifact of an owner that is not past its time.
 pub(super) fn by_id(
     db: &Connection,
     owner: i64,
@@ -85,13 +78,12 @@ pub(super) fn by_id(
     Ok(db.prepare_cached(&sql)?.query_row(params![owner, now, id], StoredArtifact::from_row).optional()?)
 }
 
-/// The name of an owner.
 pub(super) fn owner_name(db: &Connection, owner: i64) -> Result<String, StoreError> {
     let mut statement = db.prepare_cached("SELECT name FROM owner WHERE number = ?1")?;
     Ok(statement.query_row([owner], |row| row.get(0))?)
 }
 
-/// The artifact of an owner with this text, past its time or not.
+/// Returns an owner's artifact with this text, expired or not.
 pub(super) fn by_text(db: &Connection, owner: i64, text: i64) -> Result<Option<StoredArtifact>, StoreError> {
     let sql = format!(
         "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.text = ?2"
@@ -99,7 +91,6 @@ pub(super) fn by_text(db: &Connection, owner: i64, text: i64) -> Result<Option<S
     Ok(db.prepare_cached(&sql)?.query_row([owner, text], StoredArtifact::from_row).optional()?)
 }
 
-/// An artifact by its number.
 pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<StoredArtifact>, StoreError> {
     let sql = format!(
         "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.number = ?1"
@@ -107,7 +98,6 @@ pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<StoredArt
     Ok(db.prepare_cached(&sql)?.query_row([number], StoredArtifact::from_row).optional()?)
 }
 
-/// The numbers of an owner's artifacts that are not past their time, in order.
 pub(super) fn live_numbers(db: &Connection, owner: i64, now: i64) -> Result<Vec<i64>, StoreError> {
     let sql = format!("SELECT number FROM artifact a WHERE owner = ?1 AND {NOT_EXPIRED} ORDER BY number");
     let mut statement = db.prepare_cached(&sql)?;
@@ -115,7 +105,6 @@ pub(super) fn live_numbers(db: &Connection, owner: i64, now: i64) -> Result<Vec<
     Ok(numbers.collect::<Result<_, _>>()?)
 }
 
-/// Those of an owner that match, newest first.
 pub(super) fn recent(
     db: &Connection,
     asker: &OwnerScope,
@@ -123,7 +112,7 @@ pub(super) fn recent(
     limit: usize,
 ) -> Result<Vec<Artifact>, StoreError> {
     let Some(owner) = owner(db, &asker.owner)? else { return Ok(Vec::new()) };
-    // Each of the words, and each of the tags with the line feeds around it.
+    // Every word must occur. Every tag must occur between line feeds.
     let sql = format!(
         "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND {NOT_EXPIRED}
             AND NOT EXISTS (SELECT 1 FROM json_each(?3) tag WHERE instr(a.tags, tag.value) = 0)
@@ -138,7 +127,6 @@ pub(super) fn recent(
     Ok(found.map(|found| found.map(StoredArtifact::artifact)).collect::<Result<_, _>>()?)
 }
 
-/// The blocks of a text that hold a span.
 pub(super) fn text(
     db: &Connection,
     asker: &OwnerScope,
@@ -169,12 +157,11 @@ pub(super) fn text(
     Ok(Some(StoredText { digest, size: found.size, lines: found.lines, characters, blocks }))
 }
 
-/// What is embedded of the artifact with this number.
 pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     Ok(by_number(db, item_number(key))?.and_then(|found| found.row.text_to_embed()))
 }
 
-/// Bytes of the file that are in use, as they will be when what is written now is in it.
+/// Returns the used bytes of the file, including uncommitted changes.
 pub(super) fn bytes(db: &Connection) -> Result<u64, StoreError> {
     let number = |of: &str| db.query_row(&format!("PRAGMA {of}"), [], |row| row.get::<_, i64>(0));
     let pages = number("page_count")? - number("freelist_count")?;

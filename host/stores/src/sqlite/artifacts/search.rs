@@ -1,5 +1,4 @@
-//! Finds artifacts of one owner that may answer: by the words of what names them and of their summaries, and by vector. The
-//! best of each way are looked at closely, and scored in both.
+//! Finds candidate artifacts of one owner by words and by vector. The best of each are scored in both ways.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +17,6 @@ use crate::{
     },
 };
 
-/// What may answer a question.
 pub(super) fn candidates(
     db: &Connection,
     cache: &VectorCache,
@@ -27,7 +25,7 @@ pub(super) fn candidates(
     let mut found = ArtifactCandidates::default();
     let Some(owner) = read::owner(db, &question.asker.owner)? else { return Ok(found) };
     let live = read::live_numbers(db, owner, question.asker.now)?;
-    // The plus has the words looked up once, and not for each artifact.
+    // The plus makes SQLite look up the words once instead of once per artifact.
     let condition = " AND +rowid IN (SELECT value FROM json_each(?))".to_owned();
     let narrowed = RowFilter { condition, value: Some(list(live.iter().copied())) };
     let words =
@@ -40,7 +38,7 @@ pub(super) fn candidates(
         found.without_vector = without_vector(db, owner, &vector.model)?;
     }
     if let Some((held, values)) = &held {
-        // What is too far by its bytes, give or take their error, is not looked at closely.
+        // Skip vectors that are too far away even with the error of quantization.
         let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
         let near = held.nearest(values, Some(&live), question.pool).into_iter();
         numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
@@ -64,7 +62,6 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// How many summaries of an owner have no vector of a model.
 fn without_vector(db: &Connection, owner: i64, model: &str) -> Result<usize, StoreError> {
     let mut count = db.prepare_cached(
         "SELECT count(*) FROM artifact a JOIN item i ON i.number = a.number WHERE a.owner = ?1

@@ -1,5 +1,5 @@
-//! The indexes of words, two tables for each owner: how rare a word is among the artifacts of one owner must not tell what
-//! another one keeps, and what is asked of one costs nothing for the others.
+//! Word indexes, two tables per owner, so that word frequencies do not reveal other owners' artifacts, and a search
+//! does not depend on how many others have.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,8 @@ use crate::{
     sqlite::{error::StoreError, functions::with_variants, words::WordIndex},
 };
 
-/// How much a word counts in what names the artifact, and in its summary.
 const WEIGHTS: &str = "3.0, 1.0";
 
-/// The tables of an owner.
 pub(super) fn index(owner: i64) -> WordIndex {
     WordIndex {
         words: Cow::Owned(format!("words_{owner}")),
@@ -23,7 +21,6 @@ pub(super) fn index(owner: i64) -> WordIndex {
     }
 }
 
-/// Makes them.
 pub(super) fn create(db: &Connection, owner: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
     let columns = "heading, summary, content = '', contentless_delete = 1";
@@ -34,14 +31,12 @@ pub(super) fn create(db: &Connection, owner: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Drops them.
 pub(super) fn drop(db: &Connection, owner: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
     db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
     Ok(())
 }
 
-/// Writes what an artifact is found by.
 pub(super) fn put(db: &Connection, owner: i64, number: i64, row: &ArtifactRow) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
     let (heading, summary) = (row.heading(), row.summary.as_deref().unwrap_or_default());
@@ -59,7 +54,6 @@ pub(super) fn put(db: &Connection, owner: i64, number: i64, row: &ArtifactRow) -
     Ok(())
 }
 
-/// Removes it.
 pub(super) fn remove(db: &Connection, owner: i64, number: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
     for index in [words, pieces] {
@@ -68,7 +62,7 @@ pub(super) fn remove(db: &Connection, owner: i64, number: i64) -> Result<(), Sto
     Ok(())
 }
 
-/// Has the indexes forget the words of what was removed: until then they stand there, marked.
+/// Merges the indexes, which removes the words of deleted rows. FTS5 only marks them until then.
 pub(super) fn optimize(db: &rusqlite::Transaction<'_>) -> Result<(), StoreError> {
     let mut owners = db.prepare_cached("SELECT number FROM owner")?;
     let owners: Vec<i64> = owners.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

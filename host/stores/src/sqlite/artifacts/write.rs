@@ -1,4 +1,4 @@
-//! Writes artifacts. Everything here runs inside a transaction that the caller opened and will keep or drop as a whole.
+//! Writes artifacts. Every function here runs inside a transaction of the caller.
 
 use gatehouse_core::ports::artifacts::Artifact;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -15,17 +15,17 @@ use crate::{
     sqlite::error::StoreError,
 };
 
-/// Artifacts that one sweep removes: others that write wait for it.
+/// Limited because other writers wait for a sweep.
 pub(super) const MAX_SWEPT: usize = 500;
 
-/// Keeps a text. Where it does not fit, what is past its time goes first.
+/// Stores a text. If the cap is exceeded, deletes expired artifacts first.
 pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, StoreError> {
     let NewArtifact { asker, text, row } = new;
     let owner = put_owner(db, &asker.owner)?;
     let number = put_text(db, &text)?;
     let mut stored = read::by_text(db, owner, number)?;
     if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
-        // Its text is needed.
+        // Keeps the text for the new artifact.
         remove(db, &over)?;
     }
     let artifact = match stored {
@@ -36,8 +36,8 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Resu
         }
         None => insert(db, owner, number, &text.digest, row, asker.now)?,
     };
-    let found =
-        read::by_number(db, artifact)?.ok_or_else(|| StoreError::Damaged("an artifact went".into()))?;
+    let found = read::by_number(db, artifact)?
+        .ok_or_else(|| StoreError::Damaged("artifact row is missing".into()))?;
     if cap.check(read::bytes(db)?).is_err() {
         while sweep(db, asker.now, MAX_SWEPT)? > 0 {}
         cap.check(read::bytes(db)?)?;
@@ -45,7 +45,6 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Resu
     Ok(found.artifact())
 }
 
-/// Changes what is known of an artifact.
 pub(super) fn change(
     db: &Connection,
     asker: &OwnerScope,
@@ -58,7 +57,6 @@ pub(super) fn change(
     Ok(Some(found.artifact()))
 }
 
-/// Deletes an artifact.
 pub(super) fn delete(db: &Connection, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
     let Some(found) = find_live(db, asker, id)? else { return Ok(false) };
     remove(db, &found)?;
@@ -66,7 +64,6 @@ pub(super) fn delete(db: &Connection, asker: &OwnerScope, id: &str) -> Result<bo
     Ok(true)
 }
 
-/// Deletes some of what is past its time, of every owner; gives how many.
 pub(super) fn sweep(db: &Connection, now: i64, limit: usize) -> Result<u64, StoreError> {
     let mut over = db
         .prepare_cached("SELECT number FROM artifact WHERE expires IS NOT NULL AND expires <= ?1 LIMIT ?2")?;
@@ -87,7 +84,7 @@ fn find_live(db: &Connection, asker: &OwnerScope, id: &str) -> Result<Option<Sto
     }
 }
 
-/// The number of an owner; a new one gets its indexes.
+/// Returns the number of an owner. Creates a new owner with its indexes.
 fn put_owner(db: &Connection, name: &str) -> Result<i64, StoreError> {
     if let Some(owner) = read::owner(db, name)? {
         return Ok(owner);
@@ -98,7 +95,6 @@ fn put_owner(db: &Connection, name: &str) -> Result<i64, StoreError> {
     Ok(owner)
 }
 
-/// The number of a text; a new one is stored.
 fn put_text(db: &Connection, text: &PackedText) -> Result<i64, StoreError> {
     let mut known = db.prepare_cached("SELECT number FROM text WHERE digest = ?1")?;
     if let Some(number) = known.query_row([&text.digest], |row| row.get(0)).optional()? {
@@ -126,7 +122,7 @@ fn put_text(db: &Connection, text: &PackedText) -> Result<i64, StoreError> {
     Ok(number)
 }
 
-/// Stores an artifact that its owner does not have yet; gives its number. Its id is the shortest that no other has.
+/// Inserts an artifact under its shortest free id and returns its number.
 fn insert(
     db: &Connection,
     owner: i64,
@@ -159,7 +155,6 @@ fn insert(
     Ok(number)
 }
 
-/// Stores the row of an artifact as it is now, with what it is found by.
 fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<(), StoreError> {
     let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
     db.prepare_cached(
@@ -170,7 +165,7 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
     words::remove(db, owner, number)?;
     words::put(db, owner, number, row)?;
     let version = row.version_to_embed();
-    // Another text has other vectors.
+    // Drop the vectors of a changed text.
     db.prepare_cached("DELETE FROM item WHERE number = ?1 AND version IS NOT ?2")?
         .execute(params![number, version])?;
     if let Some(version) = version {
@@ -183,7 +178,7 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
     Ok(())
 }
 
-/// Removes an artifact; its text stays.
+/// Removes an artifact, but not its text.
 fn remove(db: &Connection, found: &StoredArtifact) -> Result<(), StoreError> {
     words::remove(db, found.owner, found.number)?;
     for sql in ["DELETE FROM item WHERE number = ?1", "DELETE FROM artifact WHERE number = ?1"] {
@@ -192,7 +187,6 @@ fn remove(db: &Connection, found: &StoredArtifact) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes a text that nobody has any more.
 fn forget_text(db: &Connection, text: i64) -> Result<(), StoreError> {
     db.prepare_cached(
         "DELETE FROM text WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE text = ?1)",
@@ -201,7 +195,6 @@ fn forget_text(db: &Connection, text: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes an owner who has nothing any more, with its indexes.
 fn forget_owner(db: &Connection, owner: i64) -> Result<(), StoreError> {
     let mut gone = db.prepare_cached(
         "DELETE FROM owner WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE owner = ?1)",

@@ -1,5 +1,4 @@
-//! Creation of a database file. It gets its name when it is a whole database, so an empty file of that name is a
-//! damaged one and not a new one.
+//! Creates database files. A file gets its name only once it is complete, so an empty file with that name is damaged.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,26 +11,26 @@ use gatehouse_files::{ScratchFolder, make_private};
 use super::writer::{Options, open_writer};
 use crate::sqlite::{error::StoreError, migrations::MigrationSteps};
 
-/// Creates the database and its folder where they are missing, for this user alone. SQLite gives the files next to
-/// the database the mode that the database has.
+/// Creates the database and its directory if missing, for this user only. SQLite gives the files next to the database
+/// the same mode.
 pub(super) fn ensure(path: &Path, steps: MigrationSteps, options: Options) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private(folder).map_err(StoreError::Folder)?;
     match fs::metadata(path) {
         Ok(_) => return not_empty(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // SQLite says why in its own words.
+        // Opening the file will return SQLite's own error.
         Err(_) => return Ok(()),
     }
     let scratch = ScratchFolder::new_in(folder).map_err(StoreError::File)?;
     let new = scratch.path().join(path.file_name().unwrap_or_default());
     private_file(&new).map_err(StoreError::File)?;
     open_writer(&new, steps, options)?.close().map_err(|(_, error)| error)?;
-    // Where another process was faster, its database counts.
+    // If another process created the file first, that file wins.
     scratch.place(&new, path).map(drop).map_err(StoreError::File)
 }
 
-/// Refuses an empty file: it was cut off, and a database in its place would hide what was lost.
+/// Refuses an empty file. It was truncated, and a new database would hide the loss.
 pub(in crate::sqlite) fn not_empty(path: &Path) -> Result<(), StoreError> {
     let is_empty = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() == 0);
     if is_empty { Err(StoreError::Empty) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Reading connections.
+//! Reader connections.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl OpenDatabase {
     }
 }
 
-/// A connection that cannot write. The file exists: the writer was opened before.
+/// Opens a connection that cannot write. The file must exist.
 pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection, StoreError> {
     create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! The promises of a database file, without any engine on it.
+//! Tests of a database file without an engine.
 
 use super::{writer::open_writer, *};
 use crate::sqlite::migrations;
@@ -150,7 +150,7 @@ async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_wh
     let db = database(path.clone());
     db.write(insert(1)).await.unwrap();
     let fault = DatabaseLock::lock_exclusive(DataFile::Knowledge, &path).map(|_| ()).unwrap_err();
-    assert!(fault.message.ends_with("knowledge.db: it is in use"), "{}", fault.message);
+    assert!(fault.message.ends_with("knowledge.db: the file is in use"), "{}", fault.message);
     db.close().await;
     let alone = DatabaseLock::lock_exclusive(DataFile::Knowledge, &path).unwrap();
     let other = database(path.clone());

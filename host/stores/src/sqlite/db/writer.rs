@@ -1,4 +1,4 @@
-//! The one connection of a database that writes, and the thread that owns it.
+//! The writer connection of a database, and the thread that owns it.
 
 use std::{
     path::Path,
@@ -16,28 +16,23 @@ use crate::sqlite::{
     migrations::{self, MigrationSteps},
 };
 
-/// Bytes that the `-wal` file keeps when what was in it is in the database.
+/// Maximum bytes of the `-wal` file after a checkpoint.
 const MAX_WAL_BYTES: i64 = 16 * 1024 * 1024;
 
-/// The pause before a file is opened again that others were opening.
+/// Pause before reopening a file that other processes are opening.
 const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
-/// Work for the writer.
 pub(super) type WriteJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// KiB that the writing connection to counts keeps in memory at most.
 const COUNTS_CACHE: i64 = 512;
 
-/// How the connection that writes is set up.
 #[derive(Clone, Copy)]
 pub(in crate::sqlite) struct Options {
-    /// How long it waits for another process that writes.
     pub(super) busy: Duration,
-    /// Whether what was deleted is overwritten, and its place can be given back to the disk.
+    /// True if deleted content is overwritten, and free pages can be returned to the file system.
     pub(super) temporary: bool,
-    /// Whether little memory and little waiting for the disk count for more than the last second before a power cut.
+    /// True if low memory and few syncs matter more than the last second before a power failure.
     pub(super) counts: bool,
-    /// Whether it is in memory.
     pub(super) memory: bool,
 }
 
@@ -47,13 +42,12 @@ impl Options {
     }
 }
 
-/// The thread that owns the connection that writes; it ends when this is dropped.
+/// The thread that owns the writer connection. It ends when this is dropped.
 pub(super) struct WriterThread {
     jobs: Option<mpsc::Sender<WriteJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Runs work in a transaction, which is kept when the work succeeds, and only then.
 pub(super) fn in_transaction<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -65,7 +59,6 @@ pub(super) fn in_transaction<T>(
 }
 
 impl WriterThread {
-    /// Opens the database and starts the thread.
     pub(super) fn start(path: &Path, steps: MigrationSteps, options: Options) -> Result<Self, StoreError> {
         let mut connection = open_writer(path, steps, options)?;
         let (jobs, queue) = mpsc::channel::<WriteJob>();
@@ -79,7 +72,6 @@ impl WriterThread {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Takes work on, which is done after all that was taken on before.
     pub(super) fn send(&self, job: WriteJob) -> Result<(), ()> {
         self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(())
     }
@@ -88,16 +80,16 @@ impl WriterThread {
 impl Drop for WriterThread {
     fn drop(&mut self) {
         self.jobs = None;
-        // What was accepted is written before the database counts as closed.
+        // Complete all accepted jobs before the database counts as closed.
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread that writes to a database panicked");
+            tracing::error!("database writer thread panicked");
         }
     }
 }
 
-/// Opens the database to write, and brings it up to date; waits for others that do the same.
+/// Opens the database for writing and migrates it.
 pub(in crate::sqlite) fn open_writer(
     path: &Path,
     steps: MigrationSteps,
@@ -105,7 +97,7 @@ pub(in crate::sqlite) fn open_writer(
 ) -> Result<Connection, StoreError> {
     let begin = Instant::now();
     loop {
-        // Two that make the same file at once can meet where SQLite does not wait by itself.
+        // Two processes that create the same file can collide at a point without a busy timeout.
         match try_open(path, steps, options) {
             Err(error) if error.is_busy() && begin.elapsed() < options.busy => {
                 std::thread::sleep(REOPEN_PAUSE)
@@ -120,17 +112,16 @@ fn try_open(path: &Path, steps: MigrationSteps, options: Options) -> Result<Conn
     connection.busy_timeout(options.busy)?;
     migrations::check(&connection, steps)?;
     if options.temporary {
-        // Only a file without a page yet takes the first; what it deletes later is overwritten where that costs no more
-        // writing.
+        // `auto_vacuum` needs a file without pages. `fast` overwrites deleted content unless that needs an extra write.
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         let _set: i64 =
             connection.pragma_update_and_check(None, "secure_delete", "fast", |row| row.get(0))?;
     }
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
-    // stays at FULL: what was acknowledged survives a power cut too.
+    // Readers do not wait for the writer, and a killed process leaves no partial write. `synchronous` stays FULL, so
+    // committed transactions survive a power failure.
     let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    // A long transaction makes a long `-wal`, which would stay so long.
+    // Without a limit, the `-wal` file keeps the size of the longest transaction.
     let _limit: i64 =
         connection.pragma_update_and_check(None, "journal_size_limit", MAX_WAL_BYTES, |row| row.get(0))?;
     if options.counts {

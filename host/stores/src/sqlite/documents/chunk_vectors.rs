@@ -1,8 +1,6 @@
-//! The vectors of a repository's chunks, held in memory for the scan: bytes only, some 290 a chunk at 256 dimensions
-//! (58 MB for 200,000). The floats stay in the database, where the best of a scan are read again.
-//!
-//! Read when the first search needs them. Vectors that come are read as they come; when files change, what was held of
-//! the others is taken over.
+//! Chunk vectors of a repository in memory, quantized to bytes for scanning: about 290 bytes per chunk at 256
+//! dimensions (58 MB for 200,000 chunks). The database rescores the best results with its floats. If files change,
+//! unchanged chunks reuse the loaded vectors.
 
 use std::{
     collections::HashMap,
@@ -16,39 +14,37 @@ use rusqlite::{Connection, OptionalExtension as _, params, types::ValueRef};
 use super::read::RepositoryKey;
 use crate::sqlite::{error::StoreError, vectors};
 
-/// Bytes of vectors that are held at most; what was not asked for the longest goes first. What the last search needed
-/// is held whatever it takes.
+/// The least recently searched repositories are evicted first, but never the one just searched.
 const MAX_CACHED_BYTES: usize = 256 * 1024 * 1024;
 
-/// The chunks of a repository. CROSS keeps the order of the tables: the other one would go through all repositories.
+/// CROSS fixes the join order, because the other one would scan all repositories.
 pub(super) const CHUNKS_OF: &str =
     "SELECT chunk.file, chunk.position, chunk.item FROM file CROSS JOIN chunk ON chunk.file = file.number
      WHERE file.repository = ?1";
 
-/// What is held of repositories, the last that was asked for at the end.
+/// Cached vectors by repository, most recently used last.
 #[derive(Default)]
 pub(super) struct ChunkVectorCache(Mutex<Vec<(i64, Arc<CacheSlot>)>>);
 
-/// Locked while it is read: searches that begin together read it once, and those of other repositories do not wait.
+/// Locked during loading, so that concurrent searches of a repository load once.
 type CacheSlot = Mutex<Option<Arc<ChunkVectors>>>;
 
-/// The chunks of a repository as they were at one revision, with their vectors as they were at one generation.
+/// Chunks of a repository at one revision, and their vectors at one generation.
 #[derive(Clone)]
 pub(super) struct ChunkVectors {
     model: CachedModel,
     revision: i64,
     generation: i64,
-    /// A row for each item; zeros where it has no vector.
+    /// One row per item, zeros if it has no vector.
     block: VectorBlock,
     items: Vec<ChunkItem>,
     rows: HashMap<i64, usize>,
-    /// Row and position of each chunk, those of a file together.
+    /// Row and position of each chunk, grouped by file.
     chunks: Vec<(u32, u32)>,
-    /// Files with their chunks, in the order of numbers.
+    /// File numbers, sorted, with the range of their chunks.
     files: Vec<(i64, Range<usize>)>,
 }
 
-/// Whose vectors are held.
 #[derive(Clone, PartialEq, Eq)]
 struct CachedModel {
     name: String,
@@ -65,24 +61,22 @@ struct ChunkItem {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum VectorState {
     Present,
-    /// The model has nothing to say about it.
+    /// The model returned no vector.
     Empty,
     Waiting,
 }
 
-/// The chunk of a file that is nearest to a question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NearestChunk {
     pub(super) file: i64,
     pub(super) position: u32,
     pub(super) item: i64,
-    /// By bytes.
+    /// Computed from the quantized vectors.
     pub(super) cosine: f32,
 }
 
 impl ChunkVectorCache {
-    /// What is held of a repository, as new as the state of the database that `db` sees; none where the model has not
-    /// been stored yet.
+    /// Returns the vectors of a repository, as current as the snapshot of `db`. `None` if the model has no vectors yet.
     pub(super) fn held(
         &self,
         db: &Connection,
@@ -120,7 +114,7 @@ impl ChunkVectorCache {
 
     fn make_room(&self, keep: i64) {
         let mut slots = lock(&self.0);
-        // One that is being read counts when it is there.
+        // A slot that is still loading counts the next time.
         let size =
             |slot: &CacheSlot| slot.try_lock().map_or(0, |held| held.as_ref().map_or(0, |h| h.bytes()));
         let mut free = MAX_CACHED_BYTES;
@@ -200,7 +194,6 @@ impl ChunkVectors {
         Ok(())
     }
 
-    /// Reads the vectors that were stored since its generation.
     fn read_new(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
         let mut statement =
             db.prepare_cached("SELECT item, value FROM vector WHERE model = ?1 AND changed > ?2")?;
@@ -214,7 +207,7 @@ impl ChunkVectors {
         Ok(())
     }
 
-    /// A vector of another dimension waits to be made anew.
+    /// Sets the vector of a row. A vector of another dimension is waiting to be recomputed.
     fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<(), StoreError> {
         let bytes = value.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))?;
         self.items[row].vector = match bytes {
@@ -225,7 +218,7 @@ impl ChunkVectors {
         Ok(())
     }
 
-    /// The row of an item that does not wait.
+    /// Returns the row of an item that does not wait for a vector.
     fn row_of_item(&self, item: i64) -> Option<usize> {
         let row = *self.rows.get(&item)?;
         (self.items[row].vector != VectorState::Waiting).then_some(row)
@@ -235,12 +228,10 @@ impl ChunkVectors {
         self.block.len() * (self.block.dimension() + 24) + self.chunks.len() * 16
     }
 
-    /// The model's number.
     pub(super) fn model(&self) -> i64 {
         self.model.number
     }
 
-    /// How many files have a chunk without a vector.
     pub(super) fn waiting(&self) -> usize {
         if self.items.iter().all(|item| item.vector != VectorState::Waiting) {
             return 0;
@@ -249,7 +240,7 @@ impl ChunkVectors {
         self.files.iter().filter(|(_, chunks)| self.chunks[chunks.clone()].iter().any(waits)).count()
     }
 
-    /// The nearest chunk of every file that has one with a vector, in the order of the files' numbers.
+    /// Returns the nearest chunk of every file with a vector, sorted by file number.
     pub(super) fn nearest_chunks(&self, query: &[f32]) -> Vec<NearestChunk> {
         let cosines = self.block.cosines(query);
         let mut near = Vec::with_capacity(self.files.len());
@@ -265,14 +256,13 @@ impl ChunkVectors {
                 };
                 (item.vector == VectorState::Present).then_some(chunk)
             });
-            // Of several that are equally near the first.
+            // In a tie, the first chunk wins.
             near.extend(there.reduce(|best, next| if next.cosine > best.cosine { next } else { best }));
         }
         near
     }
 }
 
-/// How many files of a repository have chunks, which all wait where the model has not been stored yet.
 pub(super) fn with_chunks(db: &Connection, repository: i64) -> Result<usize, StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT count(*) FROM file WHERE repository = ?1 AND EXISTS (SELECT 1 FROM chunk WHERE file = number)",

@@ -1,5 +1,5 @@
-//! The store of documents on SQLite: search by name, by words with FTS5 indexes and by meaning with the vectors of
-//! chunks. It has a file of its own, so that indexing a large folder never holds up an edit of the knowledge graph.
+//! Document engine on SQLite, with FTS5 and chunk vectors. It has its own file, so that indexing never delays edits of
+//! the knowledge graph.
 
 mod chunk_vectors;
 mod read;
@@ -29,17 +29,15 @@ use crate::{
     embedding::{VectorModel, VectorStore},
 };
 
-/// How long indexing waits for another process that indexes into the same file: as long as a few of its batches take.
+/// Long enough for several batches of another process that indexes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The engine.
 pub(crate) struct SqliteDocuments {
     db: Arc<Database>,
     cache: Arc<ChunkVectorCache>,
 }
 
 impl SqliteDocuments {
-    /// An engine on this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
         let (subject, steps) = (DataFile::Documents.subject(), migrations::DOCUMENTS);
         let db = Database::with_busy_timeout(subject, path, steps, BUSY_TIMEOUT);
@@ -106,7 +104,7 @@ impl DocumentEngine for SqliteDocuments {
         let path = self.db.path().to_owned();
         let mut health =
             DocumentHealth { engine: "sqlite", address: path.display().to_string(), ..Default::default() };
-        // Asking after its health does not make a database.
+        // A health check must not create the database.
         if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
             return Ok(health);
         }
@@ -115,7 +113,7 @@ impl DocumentEngine for SqliteDocuments {
             let db = open_reader(&path, migrations::DOCUMENTS)?;
             let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::DOCUMENTS));
             health.schema = Some((schema, latest));
-            // The first who uses an older one brings it up to date.
+            // The first write or read migrates an older schema.
             if schema == latest {
                 (health.repositories, health.files) = read::counts(&db)?;
                 if let Some(model) = model {

@@ -1,4 +1,4 @@
-//! Reads what is stored of repositories and their files. Changes nothing.
+//! Reads repositories and their files.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,17 @@ use crate::{
     sqlite::error::StoreError,
 };
 
-/// The columns that [`repository`] reads, in its order; the guide, which is long, stands last.
+/// Columns that [`repository`] reads, in order. The guide follows last, because it is long.
 const COLUMNS: &str = "number, name, url, version, kind, files, created_at, updated_at";
 
-/// The files of a repository.
 pub(super) const HEADS: &str = "SELECT path, hash FROM file WHERE repository = (SELECT number FROM repository WHERE name = ?1) ORDER BY path";
 
-/// What the others look for in a repository by its number.
 pub(super) struct RepositoryKey {
     pub(super) number: i64,
     pub(super) revision: i64,
-    /// Documents in it.
     pub(super) files: i64,
 }
 
-/// A repository by its exact name.
 pub(super) fn key(db: &Connection, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
     let mut statement =
         db.prepare_cached("SELECT number, revision, files FROM repository WHERE name = ?1")?;
@@ -36,14 +32,12 @@ pub(super) fn key(db: &Connection, name: &str) -> Result<Option<RepositoryKey>, 
     Ok(statement.query_row([name], key).optional()?)
 }
 
-/// How a name is spelled here: exactly so, or without regard to case.
 pub(super) fn stored_name(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT name FROM repository ORDER BY name")?;
     let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
     Ok(match_name(name, names.into_iter()))
 }
 
-/// Every repository by name.
 pub(super) fn repositories(db: &Connection, guides: bool) -> Result<Vec<Repository>, StoreError> {
     let guide = if guides { "guide" } else { "NULL" };
     let mut statement =
@@ -52,7 +46,6 @@ pub(super) fn repositories(db: &Connection, guides: bool) -> Result<Vec<Reposito
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// One with what indexing knows of it.
 pub(super) fn state(db: &Connection, name: &str) -> Result<Option<RepositoryState>, StoreError> {
     let sql = format!("SELECT {COLUMNS}, guide, root, changed_since_guide FROM repository WHERE name = ?1");
     let state = |row: &Row<'_>| {
@@ -79,26 +72,22 @@ fn repository(row: &Row<'_>) -> Result<Repository, rusqlite::Error> {
     })
 }
 
-/// Every file of a repository, by path.
 pub(super) fn heads(db: &Connection, name: &str) -> Result<Vec<FileHead>, StoreError> {
     let mut statement = db.prepare_cached(HEADS)?;
     let found = statement.query_map([name], |row| Ok(FileHead { path: row.get(0)?, hash: row.get(1)? }))?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// The number of a file.
 pub(super) fn number(db: &Connection, repository: i64, path: &str) -> Result<Option<i64>, StoreError> {
     let mut statement = db.prepare_cached("SELECT number FROM file WHERE repository = ?1 AND path = ?2")?;
     Ok(statement.query_row(params![repository, path], |row| row.get(0)).optional()?)
 }
 
-/// The path of a file.
 pub(super) fn path(db: &Connection, file: i64) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT path FROM file WHERE number = ?1")?;
     Ok(statement.query_row([file], |row| row.get(0)).optional()?)
 }
 
-/// A document by its exact path.
 pub(super) fn file(db: &Connection, name: &str, path: &str) -> Result<Option<StoredFile>, StoreError> {
     let Some(repository) = key(db, name)? else { return Ok(None) };
     let mut statement = db.prepare_cached(
@@ -111,14 +100,13 @@ pub(super) fn file(db: &Connection, name: &str, path: &str) -> Result<Option<Sto
     Ok(statement.query_row(params![repository.number, path], file).optional()?)
 }
 
-/// What is embedded of chunks, by the keys of their items.
 pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT chunk.file, start, stop, heading FROM item JOIN chunk ON chunk.file = ?1 AND chunk.item = item.number
          WHERE corpus = ?2 AND key = ?3 LIMIT 1",
     )?;
     let mut whole = db.prepare_cached("SELECT text FROM file_text WHERE file = ?1")?;
-    // Items of one file follow each other.
+    // Caches one file's text, because items of a file are consecutive.
     let mut texts: HashMap<i64, String> = HashMap::new();
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
@@ -140,7 +128,7 @@ pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option
     Ok(found)
 }
 
-/// The key of a chunk's item: the file first, so that those of one file follow each other.
+/// Returns the key of a chunk's item. It starts with the file, so that items of a file sort together.
 pub(super) fn item_key(file: i64, version: &str) -> String {
     format!("{file:012x}/{version}")
 }
@@ -149,7 +137,6 @@ fn file_of(key: &str) -> Option<i64> {
     i64::from_str_radix(key.split_once('/')?.0, 16).ok()
 }
 
-/// How many repositories and files there are.
 pub(super) fn counts(db: &Connection) -> Result<(u32, u32), StoreError> {
     Ok(db.query_row("SELECT count(*), coalesce(sum(files), 0) FROM repository", [], |row| {
         Ok((row.get(0)?, row.get(1)?))

@@ -1,5 +1,4 @@
-//! Finds documents that may answer: by name, by words and by the vectors of their chunks. The best of each way are
-//! looked at closely, and scored in every way.
+//! Finds candidate documents by name, by words and by vector. The best of each are scored in all three ways.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,22 +26,18 @@ use crate::{
     },
 };
 
-/// Rows of names that are looked at: three of each file that a name may have.
+/// A file has up to three names.
 const MAX_NAME_ROWS: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
 
-/// Files by their names.
 const FILES_BY_NAME: &str =
     "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
 
-/// The nearest chunks of the files, and with what they are compared.
 struct ChunkMatches<'a> {
     held: Arc<ChunkVectors>,
     question: &'a [f32],
-    /// In the order of the files' numbers.
     near: Vec<NearestChunk>,
 }
 
-/// What may answer a question.
 pub(super) fn candidates(
     db: &Connection,
     cache: &ChunkVectorCache,
@@ -71,7 +66,7 @@ pub(super) fn candidates(
         }
     }
     if let Some(meaning) = &by_meaning {
-        // What is too far by its bytes, give or take their error, is not looked at closely.
+        // Skip vectors that are too far away even with the error of quantization.
         let close = |near: &&NearestChunk| near_enough(near.cosine + 0.01, !words.scores.is_empty());
         for near in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
             files.entry(near.file).or_insert(NameMatch::No);
@@ -89,7 +84,7 @@ pub(super) fn candidates(
     Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
 
-/// The files that the question names, or whose names begin with it. A name that very many share tells nothing.
+/// Returns the files whose names match the question. Empty if too many match.
 fn by_name(
     db: &Connection,
     repository: i64,
@@ -103,7 +98,6 @@ fn by_name(
     Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
-/// The nearest of these, ties by number.
 fn nearest(mut near: Vec<NearestChunk>, limit: usize) -> Vec<NearestChunk> {
     let order = |a: &NearestChunk, b: &NearestChunk| b.cosine.total_cmp(&a.cosine).then(a.file.cmp(&b.file));
     if limit < near.len() {
@@ -114,7 +108,6 @@ fn nearest(mut near: Vec<NearestChunk>, limit: usize) -> Vec<NearestChunk> {
 }
 
 impl ChunkMatches<'_> {
-    /// How near a file is, and its nearest lines.
     fn cosine_and_lines(
         &self,
         db: &Connection,
@@ -162,7 +155,7 @@ mod tests {
         let mut db = Connection::open_in_memory().unwrap();
         functions::register(&db).unwrap();
         migrations::migrate(&mut db, migrations::DOCUMENTS).unwrap();
-        // With statistics, and without.
+        // The plan must not depend on statistics.
         for analysed in [false, true] {
             for sql in [FILES_BY_NAME, chunk_vectors::CHUNKS_OF, read::HEADS] {
                 let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

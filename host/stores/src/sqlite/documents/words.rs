@@ -1,5 +1,5 @@
-//! The indexes of words, two tables for each repository: what is asked of one costs nothing for the others, a word
-//! counts by how rare it is in this repository, and removing one drops its tables.
+//! Word indexes, two tables per repository. A search does not depend on other repositories, and removing a repository
+//! only drops its tables.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,12 @@ use rusqlite::{Connection, params};
 
 use crate::sqlite::{error::StoreError, functions::with_variants, words::WordIndex};
 
-/// How much a word counts in path, headings and body.
 const WEIGHTS: &str = "6.0, 3.0, 1.0";
 
-/// Bytes of an index that are gathered in memory before they are written, one segment at a time: merging few large
-/// segments is less work than many small ones. SQLite's own choice is 1 MiB.
+/// Bytes to buffer before writing a segment. Merging a few large segments is cheaper than merging many small ones.
+/// SQLite's default is 1 MiB.
 const INDEX_BUFFER_BYTES: i64 = 16 * 1024 * 1024;
 
-/// The tables of a repository.
 pub(super) fn index(repository: i64) -> WordIndex {
     WordIndex {
         words: Cow::Owned(format!("words_{repository}")),
@@ -27,7 +25,6 @@ pub(super) fn index(repository: i64) -> WordIndex {
     }
 }
 
-/// Makes them.
 pub(super) fn create(db: &Connection, repository: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(repository);
     db.execute_batch(&format!(
@@ -43,14 +40,13 @@ pub(super) fn create(db: &Connection, repository: i64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Drops them.
 pub(super) fn drop(db: &Connection, repository: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(repository);
     db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
     Ok(())
 }
 
-/// Writes what a file is found by: its names, its words, and pieces of its words in other scripts.
+/// Indexes a file by its names, its words and the n-grams of words in other scripts.
 pub(super) fn put(db: &Connection, repository: i64, file: i64, new: &NewFile) -> Result<(), StoreError> {
     let path = &new.head.path;
     let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
@@ -80,7 +76,6 @@ pub(super) fn put(db: &Connection, repository: i64, file: i64, new: &NewFile) ->
     Ok(())
 }
 
-/// Removes what a file is found by.
 pub(super) fn remove(db: &Connection, repository: i64, file: i64) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(repository);
     db.prepare_cached("DELETE FROM file_name WHERE file = ?1")?.execute([file])?;

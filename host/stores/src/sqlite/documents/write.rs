@@ -1,5 +1,4 @@
-//! Writes repositories and their files. Everything here runs inside a transaction that the caller opened and will keep
-//! or drop as a whole.
+//! Writes repositories and their files. Every function here runs inside a transaction of the caller.
 
 use std::collections::HashSet;
 
@@ -19,7 +18,6 @@ use crate::{
     sqlite::{error::StoreError, vectors},
 };
 
-/// Stores what is known of a repository; a new one gets its indexes.
 pub(super) fn put_state(db: &Connection, state: &RepositoryState) -> Result<(), StoreError> {
     let RepositoryState { repository, root, changed_since_guide } = state;
     let is_new = read::key(db, &repository.name)?.is_none();
@@ -50,16 +48,15 @@ pub(super) fn put_state(db: &Connection, state: &RepositoryState) -> Result<(), 
     if is_new { words::create(db, number) } else { Ok(()) }
 }
 
-/// Stores files in the place of their older selves, and removes others.
 pub(super) fn change(
     db: &Connection,
     name: &str,
     put: &[NewFile],
     remove: &[String],
 ) -> Result<(), StoreError> {
-    // Removed since the caller looked: another process may have done so.
+    // Another process may have removed it since the caller looked it up.
     let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?.number;
-    // What comes, comes before what goes: a file that was moved finds the vectors of its chunks.
+    // Put before remove, so that a moved file finds the vectors of its old chunks.
     for file in put {
         put_file(db, repository, file)?;
     }
@@ -79,7 +76,6 @@ pub(super) fn change(
     Ok(())
 }
 
-/// Removes a repository with all that is kept of it.
 pub(super) fn remove(db: &Connection, name: &str) -> Result<bool, StoreError> {
     let Some(repository) = read::key(db, name)? else { return Ok(false) };
     words::drop(db, repository.number)?;
@@ -112,7 +108,7 @@ fn put_file(db: &Connection, repository: i64, new: &NewFile) -> Result<(), Store
     put_chunks(db, file, new, old)
 }
 
-/// Writes the chunks of a file that has none. Of the `old` items those go that are of no use any more.
+/// Inserts the chunks of a file without chunks, and deletes those `old` items that no chunk uses.
 fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) -> Result<(), StoreError> {
     let mut known: HashSet<i64> = old.clone();
     let mut insert = db.prepare_cached(
@@ -120,9 +116,10 @@ fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) 
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for (position, chunk) in (0_i64..).zip(&new.chunks) {
-        let text = new.text.get(chunk.start..chunk.end).ok_or_else(|| {
-            Fault::internal(format!("a chunk of '{}' does not lie within its text", new.head.path))
-        })?;
+        let text = new
+            .text
+            .get(chunk.start..chunk.end)
+            .ok_or_else(|| Fault::internal(format!("a chunk of '{}' is outside its text", new.head.path)))?;
         let version = version(&chunk.heading, text);
         let item = vectors::put_item(db, CHUNKS, &read::item_key(file, &version), &version)?;
         // Chunks with the same text share an item, which is new only once.
@@ -144,7 +141,6 @@ fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) 
     forget_items(db, old)
 }
 
-/// Removes the chunks of a file; gives their items.
 fn take_items(db: &Connection, file: i64) -> Result<HashSet<i64>, StoreError> {
     let mut statement = db.prepare_cached("DELETE FROM chunk WHERE file = ?1 RETURNING item")?;
     let items = statement.query_map([file], |row| row.get(0))?;

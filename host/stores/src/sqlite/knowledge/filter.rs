@@ -1,17 +1,16 @@
-//! What a search is narrowed to. Which pages pass is asked once, because every statement of a search wants to know.
+//! Filters of a page search. The matching pages are computed once, because every statement of a search uses them.
 
 use gatehouse_core::ports::knowledge::PageType;
 use rusqlite::{Connection, types::Value};
 
 use crate::sqlite::{error::StoreError, query::list, words::RowFilter};
 
-/// The pages that pass the filters; none where there is no filter.
+/// Pages that match the filters. `None` if there are no filters.
 pub(super) struct PageFilter(Option<FilteredPages>);
 
 struct FilteredPages {
-    /// Numbers of pages, in order.
+    /// Sorted page numbers.
     pages: Vec<i64>,
-    /// The same as one value of a statement.
     list: Value,
 }
 
@@ -33,12 +32,10 @@ impl PageFilter {
         Ok(Self(Some(FilteredPages { pages, list })))
     }
 
-    /// A condition with an AND before it, where there is any; `column` holds a page's number.
+    /// Returns a condition on `column`, a page number, that starts with AND. Empty if there are no filters.
     ///
-    /// The plus keeps the column from driving the plan. Without it SQLite takes the pages that pass one by one and asks
-    /// the full-text index about each, and each time that index goes through all pages that hold the words: the time
-    /// grows with the square of the pages. With it the words are looked up once, and each page that holds them is looked
-    /// up in the list of those that pass.
+    /// The plus keeps SQLite from using the column in the plan. Without it, SQLite queries the full-text index once per
+    /// matching page, and each query goes through all pages that contain the words, so the time grows quadratically.
     pub(super) fn condition(&self, column: &str) -> String {
         match self.0 {
             Some(_) => format!(" AND +{column} IN (SELECT value FROM json_each(?))"),
@@ -46,23 +43,20 @@ impl PageFilter {
         }
     }
 
-    /// The same for the rows of an index of words.
     pub(super) fn rows(&self) -> RowFilter {
         RowFilter { condition: self.condition("rowid"), value: self.value() }
     }
 
-    /// The value of the condition.
     pub(super) fn value(&self) -> Option<Value> {
         self.0.as_ref().map(|passing| passing.list.clone())
     }
 
-    /// The pages that pass; none where all do.
     pub(super) fn pages(&self) -> Option<&[i64]> {
         self.0.as_ref().map(|passing| &*passing.pages)
     }
 }
 
-/// The pages with one of these values, in order and each once; none where no value is asked for.
+/// Returns the sorted pages with any of these values. `None` if there are no values.
 fn pages_with_any(
     db: &Connection,
     of: &str,
@@ -71,7 +65,6 @@ fn pages_with_any(
     if values.len() == 0 {
         return Ok(None);
     }
-    // Lists travel as JSON: they have any length, and the statement stays the same.
     let mut statement = db.prepare_cached(&format!("{of} IN (SELECT value FROM json_each(?))"))?;
     let pages = statement.query_map([list(values)], |row| row.get(0))?;
     let mut pages: Vec<i64> = pages.collect::<Result<_, _>>()?;

@@ -1,5 +1,4 @@
-//! The knowledge engine on SQLite: search by name, by words with the FTS5 index and by meaning with stored
-//! vectors; links as rows.
+//! Knowledge engine on SQLite, with FTS5 and stored vectors.
 
 mod filter;
 mod read;
@@ -31,17 +30,14 @@ use crate::{
     wiki::{ids, record::PageRecord},
 };
 
-/// The engine's name in configuration, faults and index files.
 pub(crate) const NAME: &str = "sqlite";
 
-/// The engine.
 pub(crate) struct SqliteEngine {
     db: Arc<Database>,
     cache: Arc<VectorCache>,
 }
 
 impl SqliteEngine {
-    /// An engine on this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
         let db = Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE);
         Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(PAGES)) }
@@ -110,7 +106,7 @@ impl PageEngine for SqliteEngine {
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
         let path = self.db.path().to_owned();
         let mut health = EngineHealth { address: path.display().to_string(), ..EngineHealth::default() };
-        // Asking after its health does not make a database.
+        // A health check must not create the database.
         if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
             return Ok(health);
         }
@@ -122,7 +118,7 @@ impl PageEngine for SqliteEngine {
             health.pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
             health.without_vector = match model {
                 Some(model) if schema == latest => vectors::count_waiting(&db, PAGES, &model)?,
-                // The first who uses it brings it up to date.
+                // The first write or read migrates an older schema.
                 _ => health.pages,
             };
             Ok::<_, StoreError>(health)

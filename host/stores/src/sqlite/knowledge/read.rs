@@ -1,4 +1,4 @@
-//! Reads stored pages, their links and the counts. Changes nothing.
+//! Reads stored pages, their links and counts.
 
 use gatehouse_core::ports::knowledge::{EngineStatistics, KnowledgePage, PageNeighbor, PageType};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -14,14 +14,13 @@ use crate::{
     },
 };
 
-/// The columns that [`record`] reads, in its order.
+/// Columns that [`record`] reads, in order.
 const COLUMNS: &str =
     "id, type, title, overview, content, domains, sources, last_updated, hash, root, file, number";
 
-/// The tables that they stand in.
 const PAGES: &str = "page JOIN page_body ON page_body.page = page.number";
 
-/// The stored page with this id (compared as ids are), and its number.
+/// Returns the page with this id key, and its number.
 pub(super) fn find_record(db: &Connection, key: &str) -> Result<Option<(i64, PageRecord)>, StoreError> {
     let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM {PAGES} WHERE key = ?1"))?;
     let found = statement.query_row([key], |row| Ok((row.get(11)?, record(row)))).optional()?;
@@ -31,13 +30,11 @@ pub(super) fn find_record(db: &Connection, key: &str) -> Result<Option<(i64, Pag
     Ok(Some((number, record)))
 }
 
-/// The number of the page with this id.
 pub(super) fn number(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
     let mut statement = db.prepare_cached("SELECT number FROM page WHERE key = ?1")?;
     Ok(statement.query_row([key], |row| row.get(0)).optional()?)
 }
 
-/// The id of the page with this number.
 pub(super) fn id(db: &Connection, number: i64) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT id FROM page WHERE number = ?1")?;
     Ok(statement.query_row([number], |row| row.get(0)).optional()?)
@@ -81,15 +78,14 @@ fn declared_links(
     Ok(links.collect::<Result<_, _>>()?)
 }
 
-/// The page with this id, as readers see it.
 pub(super) fn page(db: &Connection, id: &str) -> Result<Option<KnowledgePage>, StoreError> {
     let Some((number, record)) = find_record(db, &ids::key(id))? else { return Ok(None) };
     Ok(Some(record.into_page(neighbors(db, number)?)))
 }
 
-/// The pages one link away that exist, each edge once however often and from whichever end it is declared.
+/// Returns the existing pages one link away. Each edge counts once, even if both pages declare it.
 fn neighbors(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreError> {
-    // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
+    // A link is outgoing if this page declares it or the other page declares it inverse.
     let mut statement = db.prepare_cached(
         "SELECT l.kept, l.inverse = 0, p.id, p.title FROM link l JOIN page p ON p.key = l.target_key WHERE l.page = ?1
          UNION
@@ -102,12 +98,10 @@ fn neighbors(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>, StoreErr
     Ok(PageNeighbor::deduplicate(found.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// What is known of these pages, by id.
 pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>, StoreError> {
     let (condition, values) = match scope {
         PageScope::All => ("", Vec::new()),
         PageScope::Matching { ids, root } => {
-            // Lists travel as JSON: they have any length, and the statement stays the same.
             let keys: Value = ids.iter().map(|id| ids::key(id)).collect();
             let condition = " WHERE key IN (SELECT value FROM json_each(?1)) OR root = ?2";
             (condition, vec![Some(keys.to_string()), root.clone()])
@@ -127,14 +121,13 @@ pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>,
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// The ids of the pages with this title, sorted.
 pub(super) fn ids_by_title(db: &Connection, title_key: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT id FROM page WHERE title_key = ?1 ORDER BY id")?;
     let found = statement.query_map([title_key], |row| row.get(0))?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// The domains that pages have, sorted; of these only, where some are given.
+/// Returns the sorted domains in use, or those of `asked` that are in use.
 pub(super) fn domains(db: &Connection, asked: Option<&[String]>) -> Result<Vec<String>, StoreError> {
     let Some(asked) = asked else {
         let mut statement = db.prepare_cached("SELECT DISTINCT key FROM domain ORDER BY key")?;
@@ -151,7 +144,6 @@ pub(super) fn domains(db: &Connection, asked: Option<&[String]>) -> Result<Vec<S
     Ok(found)
 }
 
-/// Counts.
 pub(super) fn statistics(db: &Connection) -> Result<EngineStatistics, StoreError> {
     let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0));
     let mut by_type = Vec::new();

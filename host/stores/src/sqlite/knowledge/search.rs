@@ -1,5 +1,4 @@
-//! Finds candidates: by name, by words and by vector. The best by words and the best by vector are looked at closely;
-//! each of them is scored in both ways.
+//! Finds candidate pages by name, by words and by vector. The best of each are scored in all ways.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,14 +16,13 @@ use crate::{
     },
 };
 
-/// How much a word counts in title, overview, domains and content.
+/// Weights of title, overview, domains and content.
 const INDEX: WordIndex = WordIndex {
     words: Cow::Borrowed("page_text"),
     pieces: Cow::Borrowed("page_grams"),
     weights: "6.0, 3.0, 2.0, 1.0",
 };
 
-/// What may answer a question.
 pub(super) fn candidates(
     db: &Connection,
     cache: &VectorCache,
@@ -45,7 +43,7 @@ pub(super) fn candidates(
         without_vector = usize::try_from(total).unwrap_or(0).saturating_sub(known);
     }
     if let Some((held, values)) = &held {
-        // What is too far by its bytes, give or take their error, is not looked at closely.
+        // Skip vectors that are too far away even with the error of quantization.
         let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
         let near = held.nearest(values, narrowed.pages(), pool).into_iter();
         for (page, _) in near.filter(|(_, cosine)| close(*cosine)) {
@@ -54,7 +52,7 @@ pub(super) fn candidates(
     }
     let mut scored = Vec::with_capacity(pages.len());
     for (page, name) in pages {
-        // A page that has gone since the vectors were read has no id any more.
+        // Skip a page that was removed after the vectors were loaded.
         let Some(key) = read::id(db, page)? else { continue };
         let bm25 = words.scores.get(&page).copied().unwrap_or(0.0);
         let cosine = match &held {
@@ -68,7 +66,8 @@ pub(super) fn candidates(
     Ok(PageCandidates { scored, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
 
-/// The pages that the question names, or whose names begin with it: title, id, and id without its type.
+/// Returns the pages with a name that starts with the question. Names are the title, the id, and the id without its
+/// type.
 fn by_name(
     db: &Connection,
     query: &NameQuery,
@@ -81,7 +80,7 @@ fn by_name(
     );
     let mut values: Vec<Value> = vec![from.to_owned().into(), to.into()];
     values.extend(narrowed.value());
-    // Each page has three names at most.
+    // A page has up to three names.
     values.push((3 * MIN_CANDIDATE_POOL as i64 + 1).into());
     let mut statement = db.prepare_cached(&sql)?;
     let rows =
@@ -96,7 +95,6 @@ mod tests {
     use super::*;
     use crate::sqlite::{functions, migrations};
 
-    /// How SQLite goes through an index.
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
         let narrowed = PageFilter::new(db, types, domains).unwrap().rows();
         let sql = format!("EXPLAIN QUERY PLAN {}", words::statement(index, INDEX.weights, &narrowed));
@@ -113,7 +111,7 @@ mod tests {
         let mut db = Connection::open_in_memory().unwrap();
         functions::register(&db).unwrap();
         migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
-        // With statistics, and without.
+        // The plan must not depend on statistics.
         for analysed in [false, true] {
             for index in ["page_text", "page_grams"] {
                 let plain = plan(&db, index, &[], &[]);

@@ -1,5 +1,4 @@
-//! Writes pages. Everything here runs inside a transaction that the caller opened and will keep or drop
-//! as a whole.
+//! Writes pages. Every function here runs inside a transaction of the caller.
 
 use gatehouse_core::search::{name::name_key, script};
 use rusqlite::{Connection, params};
@@ -15,7 +14,6 @@ use crate::{
     wiki::{edges, ids, record::PageRecord},
 };
 
-/// Applies a plan, where it still holds.
 pub(super) fn apply(db: &Connection, plan: &dyn WritePlan) -> Result<WriteOutcome, StoreError> {
     let found = read::heads(db, &plan.scope()?)?;
     let Some(PageWrites { remove: gone, put: pages }) = plan.writes(&found)? else {
@@ -41,7 +39,6 @@ fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes one page, anew or over a stored one.
 fn put(db: &Connection, record: &PageRecord) -> Result<(), StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| StoreError::Damaged(error.to_string()))
@@ -97,7 +94,7 @@ fn put_links(db: &Connection, number: i64, record: &PageRecord) -> Result<(), St
     Ok(())
 }
 
-/// Writes what the page is found by: its names, its words, and pieces of its words in other scripts.
+/// Indexes a page by its names, its words and the n-grams of words in other scripts.
 fn put_text(db: &Connection, number: i64, record: &PageRecord) -> Result<(), StoreError> {
     let stem = record.id.split_once('/').map_or("", |(_, stem)| stem);
     for name in [&record.title, &record.id, stem] {

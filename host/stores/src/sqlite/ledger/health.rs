@@ -1,5 +1,4 @@
-//! What is told of calls that cannot be written down: once in the log when that begins and once when it is over, and at any
-//! time to whoever asks how the ledger does.
+//! Reports calls that cannot be recorded: in the log when the problem starts and ends, and in the ledger's health.
 
 use std::sync::Mutex;
 
@@ -7,20 +6,18 @@ use gatehouse_core::{lock, outcome::Fault};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-/// How the ledger of one host does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerHealth {
-    /// Calls since the start of the host that are missing in the ledger.
+    /// Number of calls since the host started that are missing from the ledger.
     pub lost: u64,
-    /// Why calls cannot be written down now, where they cannot.
+    /// Reason that calls cannot be recorded now. `None` if they can.
     pub trouble: Option<String>,
 }
 
-/// Counts what is lost.
 #[derive(Default)]
 pub(super) struct LossCounter {
     health: watch::Sender<LedgerHealth>,
-    /// Lost calls that the log has not told of.
+    /// Lost calls that the log has not reported yet.
     unlogged: Mutex<u64>,
 }
 
@@ -29,36 +26,36 @@ impl LossCounter {
         self.health.subscribe()
     }
 
-    /// Writing failed, and so many calls more are lost.
+    /// Records a failed write, and the calls lost since the last one.
     pub(super) fn record_write_failure(&self, fault: &Fault, lost: u64) {
         let why = fault.in_one_line();
         if self.set(lost, Some(&why)) {
-            tracing::warn!("calls are not written down, and go on: {why}");
+            tracing::warn!("cannot record calls in the ledger; calls continue: {why}");
         }
         *lock(&self.unlogged) += lost;
     }
 
-    /// Writing went well; before it, so many calls more were lost.
+    /// Records a successful write, and the calls lost before it.
     pub(super) fn record_write(&self, lost: u64) {
         self.set(lost, None);
-        self.log_losses(lost, "they could not be written in time");
+        self.log_losses(lost, "could not be written in time");
     }
 
-    /// Nothing is written any more.
+    /// Records the calls that were never written.
     pub(super) fn record_shutdown(&self, lost: u64) {
         let trouble = self.health.borrow().trouble.clone();
         self.set(lost, trouble.as_deref());
-        self.log_losses(lost, "they could not be written before the end");
+        self.log_losses(lost, "could not be written before shutdown");
     }
 
     fn log_losses(&self, lost: u64, why: &str) {
         let lost = std::mem::take(&mut *lock(&self.unlogged)) + lost;
         if lost > 0 {
-            tracing::warn!(lost, "calls are missing in the ledger: {why}");
+            tracing::warn!(lost, "calls are missing from the ledger: {why}");
         }
     }
 
-    /// Whether this trouble is news.
+    /// Updates the health. Returns true if the trouble has just begun.
     fn set(&self, lost: u64, trouble: Option<&str>) -> bool {
         let mut news = false;
         self.health.send_if_modified(|health| {

@@ -1,15 +1,15 @@
-//! Latencies as counts in buckets whose bounds grow by the same factor: counts of several days add up, and percentiles
-//! stay when the single calls are gone. Eight buckets for each doubling, so what is told is at most 4.4 % off.
+//! Latency histograms, whose daily counts can be added. With eight buckets per doubling, a percentile is off by 4.4 %
+//! at most.
 
-/// Buckets for each doubling.
 const PER_DOUBLING: f64 = 8.0;
 
-/// The bucket of a latency in microseconds; everything up to one is in the first.
+/// Returns the bucket of a latency in microseconds. Everything up to 1 µs is in the first bucket.
 pub(super) fn bucket(took_us: i64) -> i64 {
     ((took_us.max(1) as f64).log2() * PER_DOUBLING).floor() as i64
 }
 
-/// The percentile `share`, 0 to 1, of calls in buckets, which are in order; in milliseconds. None where there is no call.
+/// Returns a percentile in milliseconds. `buckets` are sorted, and `share` is from 0 to 1. `None` if there are no
+/// calls.
 pub(super) fn percentile(buckets: &[(i64, u64)], share: f64) -> Option<f64> {
     let calls: u64 = buckets.iter().map(|(_, calls)| calls).sum();
     let rank = ((calls as f64 * share).ceil() as u64).max(1);

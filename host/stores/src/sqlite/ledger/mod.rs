@@ -1,9 +1,9 @@
-//! The ledger, in a database of its own that all hosts of a machine share.
+//! The call ledger: a database that all hosts of a machine share.
 //!
-//! Recording adds a call to what waits and returns. What waits is written together, in one transaction, by a task that the
-//! first call starts and that ends when nothing waits; nothing is opened before, and nothing runs in between. Every call is
-//! counted; of a rush only the first are kept singly, for a row costs more than many a call. What cannot be written waits as
-//! long as there is room, and is said once; what is lost is counted.
+//! Recording queues a call. The first call starts a task that writes the queue in one transaction and ends when it is
+//! empty, so an idle host opens nothing. Every call is counted, but in a burst only the first [`MAX_ROWS`] get rows of
+//! their own, because a row costs more than many calls do. If writing fails, calls wait as long as there is room, and
+//! the log reports it once.
 
 mod health;
 mod latency;
@@ -36,19 +36,16 @@ pub use self::health::LedgerHealth;
 use self::{health::LossCounter, sums::CallSums};
 use super::{db::Database, error::StoreError, migrations};
 
-/// Milliseconds of a day; days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
 
-/// Calls that are written singly at once, at most: what is usually called next shows in fewer.
+/// Maximum number of calls that one transaction writes as rows. Fewer suffice to find related tools.
 const MAX_ROWS: usize = 1_000;
 
-/// How long calls are gathered before they are written.
 const GATHER_TIME: Duration = Duration::from_secs(1);
 
-/// How long whoever asks waits for what is not written yet: a call may stand behind the question.
+/// A tool call may wait for the query.
 const MAX_FLUSH_WAIT: Duration = Duration::from_secs(1);
 
-/// The ledger on SQLite.
 pub struct SqliteLedger {
     inner: Arc<Inner>,
 }
@@ -56,24 +53,23 @@ pub struct SqliteLedger {
 struct Inner {
     db: Database,
     clock: Arc<dyn Clock>,
-    /// How long single calls are kept, in milliseconds.
+    /// Retention of individual calls in milliseconds.
     kept_ms: i64,
     queue: Mutex<LedgerQueue>,
     losses: LossCounter,
-    /// Held by whoever writes; the day on which old calls were last deleted.
+    /// Locked by the writing task. Contains the day on which old calls were last deleted.
     writing: tokio::sync::Mutex<Option<i64>>,
 }
 
 #[derive(Default)]
 struct LedgerQueue {
     waiting: LedgerBatch,
-    /// Calls that were dropped, and of which nobody was told yet.
+    /// Dropped calls that have not been reported yet.
     dropped: u64,
-    /// Whether a task is going to write what waits.
+    /// True if a task will write the queue.
     at_work: bool,
 }
 
-/// What one transaction writes.
 #[derive(Default)]
 struct LedgerBatch {
     sums: CallSums,
@@ -81,8 +77,8 @@ struct LedgerBatch {
 }
 
 impl SqliteLedger {
-    /// A ledger in this file, which is made with the first call; beside it lies the key that callers are told apart with.
-    /// Single calls are kept for so many days, at least one; what they add up to, for ever.
+    /// Creates a ledger in a file that the first call creates, with a key file next to it. Individual calls are deleted
+    /// after `retention_days`, at least one; daily totals stay.
     pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
             db: Database::for_counters("the ledger", path, migrations::LEDGER),
@@ -95,19 +91,17 @@ impl SqliteLedger {
         Self { inner: Arc::new(inner) }
     }
 
-    /// How it does, now and whenever that changes.
     pub fn health(&self) -> watch::Receiver<LedgerHealth> {
         self.inner.losses.subscribe()
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         self.inner.db.path()
     }
 
-    /// Writes what waits, and closes the ledger for good.
+    /// Writes queued calls and closes the ledger permanently.
     pub async fn close(&self) {
-        // Nothing waits where nothing was ever recorded: then no file is made to be closed.
+        // If nothing was ever recorded, this does not create the file.
         let _said = self.inner.write_all().await;
         self.inner.db.close().await;
         let left = {
@@ -127,7 +121,6 @@ impl Inner {
         filter.days.map_or(0, |days| self.now() / DAY_MS - i64::from(days.max(1)) + 1)
     }
 
-    /// Writes everything that waits.
     async fn write_all(&self) -> Result<(), Fault> {
         let mut cleaned = self.writing.lock().await;
         loop {
@@ -154,14 +147,14 @@ impl Inner {
         }
     }
 
-    /// The same on a task of its own: a caller that waits for it and gives up loses nothing.
+    /// Writes all queued calls in a separate task, so that a canceled caller loses nothing.
     async fn write_detached(self: &Arc<Self>) -> Result<(), Fault> {
         let inner = Arc::clone(self);
         let write = tokio::spawn(async move { inner.write_all().await });
-        write.await.unwrap_or_else(|_| Err(Fault::internal("the ledger: the work ended without an answer")))
+        write.await.unwrap_or_else(|_| Err(Fault::internal("ledger task ended unexpectedly")))
     }
 
-    /// Puts calls back that could not be written, where that may go better later; how many are lost since this was asked last.
+    /// Puts unwritten calls back into the queue if a retry may succeed. Returns the number of lost calls.
     fn requeue(&self, unwritten: &LedgerBatch, fault: &Fault) -> u64 {
         let mut queue = lock(&self.queue);
         if fault.retryable {
@@ -198,8 +191,8 @@ impl LedgerQueue {
     }
 }
 
-/// The key that callers are told apart with, which is made here where there is none. Only one process at a time is inside a
-/// transaction that writes, so two never make one each.
+/// Returns the key that pseudonymizes callers, and creates it if missing. Runs in a write transaction, so only one
+/// process creates it.
 fn caller_key(db: &Connection, path: &Path) -> Result<String, StoreError> {
     if let Ok(key) = std::fs::read_to_string(path)
         && key.len() == 64
@@ -211,7 +204,6 @@ fn caller_key(db: &Connection, path: &Path) -> Result<String, StoreError> {
     Ok(key)
 }
 
-/// Kind and name of the source that a filter names.
 fn source(filter: &MetricsFilter) -> (Option<&'static str>, Option<&str>) {
     filter.source.as_ref().map(|source| (source.kind(), &**source.name())).unzip()
 }
@@ -224,7 +216,7 @@ impl CallLedger for SqliteLedger {
         if queue.at_work {
             return;
         }
-        // Outside of the runtime it waits for the next flush.
+        // Without a runtime, the call waits for the next flush.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             queue.at_work = true;
             let inner = Arc::clone(&self.inner);
@@ -233,7 +225,7 @@ impl CallLedger for SqliteLedger {
     }
 
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
-        // What cannot be written was said in the log, and what is there can be read all the same.
+        // Ignore a failed write: the log reports it, and stored calls are still readable.
         let _said = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
         let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
         let today = self.inner.now() / DAY_MS;

@@ -1,4 +1,4 @@
-//! How calls went, told from the days alone: a month costs thirty rows a tool, whatever was called how often.
+//! Metrics, computed from daily totals, so a month costs thirty rows per tool regardless of the number of calls.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,21 +11,20 @@ use rusqlite::{Connection, Row, params};
 use super::{latency::percentile, source, write::ending_name};
 use crate::sqlite::error::StoreError;
 
-/// Days of the sparkline where the question names none, and at most.
+/// Default length of the sparkline in days.
 const DEFAULT_SPARKLINE_DAYS: u32 = 14;
 const MAX_SPARKLINE_DAYS: u32 = 90;
 
-/// Which rows count: `?1` to `?4` are the first day, kind and name of the source, and the tool.
+/// Condition of a filter. `?1` to `?4` are the first day, the kind and name of the source, and the tool.
 const FILTER_CONDITION: &str =
     "day >= ?1 AND (?2 IS NULL OR kind = ?2 AND source = ?3) AND (?4 IS NULL OR name = ?4)";
 
-/// A source as it is stored.
 pub(super) fn source_id(kind: &str, name: &str) -> SourceId {
     let name: Arc<str> = name.into();
     if kind == "gate" { SourceId::Gate(name) } else { SourceId::Server(name) }
 }
 
-/// The tools that the filter chooses and that were called, by source and name.
+/// Returns the matching tools that were called, sorted by source and name.
 pub(super) fn metrics(
     db: &Connection,
     filter: &MetricsFilter,
@@ -97,7 +96,7 @@ fn total(row: &Row<'_>) -> rusqlite::Result<ToolMetrics> {
     })
 }
 
-/// The text of the last failure, or its kind if the text is of another one, or not stored any more.
+/// Returns the text of the last failure, or its kind if no text of that failure is stored.
 fn last_error(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
     let last: i64 = row.get(12)?;
     let stored = row.get::<_, Option<i64>>(13)?;

@@ -1,8 +1,7 @@
-//! What belongs to a tool: what the same caller calls soon after it, and what its callers call too. Where little was seen,
-//! chance looks like habit, so little is told.
+//! Related tools: those that a caller often calls soon after a tool, and those that its callers also use.
 //!
-//! The work is bounded whatever the ledger holds: the last calls and callers of the one tool are looked at, each with a
-//! few rows of an index.
+//! The cost does not depend on the ledger's size: it reads the last calls and callers of one tool, with a few index
+//! rows for each.
 
 use gatehouse_core::ports::ledger::RelatedTool;
 use gatehouse_core::tool::ToolId;
@@ -11,25 +10,25 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::read::source_id;
 use crate::sqlite::error::StoreError;
 
-/// What comes within ten minutes counts as called after, and no more than so many calls of it. They are looked for among
-/// the next few: a server's tool that is called through a gate stands between calls of that gate.
+/// A call counts as a follow-up within ten minutes, up to four per call, in the next 16 calls: those of servers through
+/// a gate are interleaved with those of the gate.
 const WINDOW_MS: i64 = 10 * 60 * 1_000;
 const MAX_FOLLOWING: i64 = 4;
 const LOOKAHEAD: i64 = 16;
 
-/// The last calls, and the last callers, that are looked at.
+/// Maximum numbers of recent calls and callers to read.
 const MAX_CALLS: i64 = 2_000;
 const MAX_CALLERS: i64 = 500;
 
-/// What has to be seen before anything is told: fewer calls than these are one afternoon of one agent, and five common
-/// ones at less than one and a half times what chance gives come about by themselves in a hundred tools.
+/// Chance looks like habit in little data. Among a hundred tools, five common calls at a lift below 1.5 occur by
+/// chance.
 const MIN_CALLS: i64 = 10;
 const MIN_TOGETHER: i64 = 5;
 const MIN_CALLERS: i64 = 5;
 const MIN_SHARED: i64 = 3;
 const MIN_LIFT: f64 = 1.5;
 
-/// Tools of gates belong to tools of gates, and those of servers to those of servers. The most telling first; those that follow and those of the same callers are told apart.
+/// Returns related tools of the same kind (gate or server), the most significant first.
 pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, StoreError> {
     let mut number =
         db.prepare_cached("SELECT number FROM tool WHERE kind = ?1 AND source = ?2 AND name = ?3")?;
@@ -40,7 +39,7 @@ pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Ve
     let mut found = called_next(db, number)?;
     found.extend(shared_by_callers(db, number)?);
     found.retain(|one| one.lift >= MIN_LIFT);
-    // Rare pairs have the highest lift by chance, so how often they were seen counts too.
+    // Rare pairs have the highest lift by chance, so the count matters too.
     let telling = |one: &RelatedTool| one.lift.ln() * (one.together as f64).sqrt();
     found.sort_by(|a, b| {
         let order = telling(b).total_cmp(&telling(a)).then_with(|| b.follows.cmp(&a.follows));
@@ -50,7 +49,7 @@ pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Ve
     Ok(found)
 }
 
-/// Chance is the share that a tool has of all calls of its kind that are kept in days.
+/// Returns the tools called next. The baseline is a tool's share of all calls of its kind in the daily totals.
 fn called_next(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
     let mut pairs = db.prepare_cached(
         "WITH alike AS MATERIALIZED (
@@ -78,7 +77,7 @@ fn called_next(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreErro
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Chance is the share of all callers that call a tool.
+/// Returns the tools with common callers. The baseline is the share of all callers that call a tool.
 fn shared_by_callers(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>, StoreError> {
     let mut shared = db.prepare_cached(
         "WITH mine AS MATERIALIZED (

@@ -1,5 +1,4 @@
-//! What calls add up to while they wait to be written. However many there are, they take no more room than their tools do,
-//! and no more writing.
+//! Totals of calls that wait to be written. Their size depends on the number of tools and callers, not of calls.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,16 +9,15 @@ use gatehouse_core::{ports::ledger::CallSample, tool::ToolId};
 
 use super::{DAY_MS, latency::bucket, write::ending_code};
 
-/// Tools with calls of one day that may wait.
 pub(super) const MAX_TOOL_DAYS: usize = 4_096;
 
-/// Callers of one tool that may wait; what is told of callers needs no more.
+/// Enough for [`related`](super::related).
 const MAX_CALLERS: usize = 1_024;
 
-/// The most of anything that one call is counted with: a year of microseconds.
+/// A year in microseconds.
 const MAX_CALL_VALUE: u64 = 31_536_000_000_000;
 
-/// What calls of one tool on one day add up to; times are microseconds, moments milliseconds since 1970.
+/// Totals of one tool on one day. Durations are in microseconds, times in Unix milliseconds.
 #[derive(Default)]
 pub(super) struct ToolDay {
     pub(super) calls: i64,
@@ -30,21 +28,18 @@ pub(super) struct ToolDay {
     pub(super) tokens_in: i64,
     pub(super) tokens_out: i64,
     pub(super) last_called: i64,
-    /// The moment times 16, and how it ended.
+    /// Time × 16 + ending code. 0 if no call failed.
     pub(super) last_failed: i64,
-    /// The moment and the text of the last failure that has one.
+    /// Time and text of the last failure that has a text.
     pub(super) failure: Option<(i64, Arc<str>)>,
-    /// Calls by bucket.
     pub(super) latencies: BTreeMap<i64, i64>,
-    /// When each caller called last.
     pub(super) callers: HashMap<u64, i64>,
 }
 
-/// Calls that are not written yet, by tool and day.
+/// Unwritten calls by tool and day.
 #[derive(Default)]
 pub(super) struct CallSums {
     pub(super) days: HashMap<(ToolId, i64), ToolDay>,
-    /// All of them.
     pub(super) calls: u64,
 }
 
@@ -53,7 +48,7 @@ pub(super) fn bounded(value: u64) -> i64 {
 }
 
 impl CallSums {
-    /// The day that a call belongs to; none where there is no room for another one.
+    /// Returns the totals of a day. `None` if there is no room for another day.
     fn day(&mut self, tool: &ToolId, day: i64) -> Option<&mut ToolDay> {
         let key = (tool.clone(), day);
         if self.days.len() >= MAX_TOOL_DAYS && !self.days.contains_key(&key) {
@@ -62,7 +57,7 @@ impl CallSums {
         Some(self.days.entry(key).or_default())
     }
 
-    /// Adds a call; false where there is no room.
+    /// Adds a call. Returns false if there is no room.
     pub(super) fn add(&mut self, sample: &CallSample) -> bool {
         let at = bounded(sample.at);
         let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
@@ -84,7 +79,7 @@ impl CallSums {
         true
     }
 
-    /// Adds what could not be written; how many calls there was no room for.
+    /// Adds the calls of a failed write. Returns the number of calls that did not fit.
     pub(super) fn merge_back(&mut self, unwritten: &Self) -> u64 {
         let mut lost = 0;
         for ((tool, number), one) in &unwritten.days {
@@ -115,7 +110,7 @@ impl CallSums {
 }
 
 impl ToolDay {
-    /// Notes the text of a failure, if it is the last one.
+    /// Stores the text of a failure if it is the latest.
     fn record_failure(&mut self, failure: Option<(i64, &Arc<str>)>) {
         if let Some((at, text)) = failure
             && self.failure.as_ref().is_none_or(|(last, _)| at >= *last)

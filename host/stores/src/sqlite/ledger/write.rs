@@ -1,6 +1,5 @@
-//! Writing calls down, and forgetting them. A call counts in its day in one transaction, with its row where it has one, so
-//! there is no moment at which it is counted twice or not at all, whatever process ends when; what is older than the days that single
-//! calls are kept is deleted, and nothing has to be added up then.
+//! Writes and deletes calls. One transaction adds a call to its day and inserts its row, so a crash can neither lose
+//! nor double a count.
 
 use std::collections::HashMap;
 
@@ -14,10 +13,10 @@ use rusqlite::{Connection, params};
 use super::sums::{CallSums, ToolDay, bounded};
 use crate::sqlite::error::StoreError;
 
-/// Rows that one transaction deletes at most: others write in between.
+/// Maximum number of rows that one transaction deletes, because other writers wait for it.
 const MAX_DELETED_ROWS: i64 = 10_000;
 
-/// The kinds of faults, by their number less two; a new one comes last.
+/// Kinds of faults by ending code minus 2. Append new ones.
 const FAULTS: [FaultKind; 8] = [
     FaultKind::UnknownTool,
     FaultKind::InvalidArguments,
@@ -29,7 +28,6 @@ const FAULTS: [FaultKind; 8] = [
     FaultKind::Internal,
 ];
 
-/// An ending as it is stored.
 pub(super) fn ending_code(ending: SampleEnding) -> i64 {
     match ending {
         SampleEnding::Replied => 0,
@@ -40,7 +38,7 @@ pub(super) fn ending_code(ending: SampleEnding) -> i64 {
     }
 }
 
-/// A stored ending in a word; none for a reply.
+/// Returns the name of a stored ending. `None` for a reply.
 pub(super) fn ending_name(number: i64) -> Option<&'static str> {
     match number {
         0 => None,
@@ -49,8 +47,7 @@ pub(super) fn ending_name(number: i64) -> Option<&'static str> {
     }
 }
 
-/// Writes down what calls add up to, and those of them that are kept singly. Callers are told apart with this key, and
-/// cannot be guessed without it.
+/// Writes totals and rows. Callers are hashed with `key`, so they cannot be guessed without it.
 pub(super) fn insert(
     db: &Connection,
     sums: &CallSums,
@@ -118,7 +115,7 @@ pub(super) fn insert(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
     for sample in rows {
-        // One whose tool had no room is counted as lost.
+        // No totals exist for this tool, so the call is already counted as lost.
         let Some(tool) = tools.get(&sample.tool) else { continue };
         into_calls.execute(params![
             bounded(sample.at),
@@ -135,7 +132,6 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// The number of a tool, which it gets here where it has none.
 fn tool(db: &Connection, source: &SourceId, name: &str) -> Result<i64, StoreError> {
     let (kind, source) = (source.kind(), &**source.name());
     db.prepare_cached("INSERT OR IGNORE INTO tool (kind, source, name) VALUES (?1, ?2, ?3)")?
@@ -150,7 +146,7 @@ fn caller(key: &str, caller: u64) -> i64 {
     u64::from_str_radix(&digest[..16], 16).unwrap_or_default() as i64
 }
 
-/// Deletes single calls that are older than this; whether there may be more.
+/// Deletes calls older than `before`. Returns true if there may be more.
 pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreError> {
     let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
     let gone = db.prepare_cached(old)?.execute([before, MAX_DELETED_ROWS])?;
@@ -159,7 +155,7 @@ pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreEr
     Ok(gone as i64 == MAX_DELETED_ROWS)
 }
 
-/// Forgets what the filter chooses, from this day on; the number of calls that are gone.
+/// Deletes the matching calls from `first_day` on and returns their number.
 pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> Result<u64, StoreError> {
     let (kind, source) = super::source(filter);
     let chosen = "SELECT number FROM tool WHERE (?2 IS NULL OR kind = ?2 AND source = ?3)

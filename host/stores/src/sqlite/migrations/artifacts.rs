@@ -1,27 +1,26 @@
-//! The schema of artifacts.
+//! Schema of the artifact store.
 
 use super::MigrationSteps;
 
-/// Artifacts.
 pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
-    // 1: texts in blocks, what each owner knows of them, and their vectors. The indexes of words are made with each owner
-    // (`artifacts/words.rs`). Times are milliseconds since 1970.
+    // 1: texts in blocks, metadata by owner, and vectors. Word indexes are created with each owner. Times are in Unix
+    // milliseconds.
     concat!(
         "
-    -- A name that no other store has.
+    -- Unique id of the store.
     CREATE TABLE store (
         one  INTEGER PRIMARY KEY CHECK (one = 1),
         name TEXT NOT NULL
     ) STRICT;
     INSERT INTO store VALUES (1, lower(hex(randomblob(16))));
 
-    -- An owner's number is never used again: its indexes are named by it.
+    -- Owner numbers are never reused, because they name the word indexes.
     CREATE TABLE owner (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         name   TEXT NOT NULL UNIQUE
     ) STRICT;
 
-    -- A text is here once, whoever keeps it.
+    -- One row per text, for all owners.
     CREATE TABLE text (
         number     INTEGER PRIMARY KEY AUTOINCREMENT,
         digest     BLOB NOT NULL UNIQUE,
@@ -30,7 +29,7 @@ pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
         characters INTEGER NOT NULL
     ) STRICT;
 
-    -- The long column comes last, so that looking at the others does not read it.
+    -- The long column is last, so that reading the others skips it.
     CREATE TABLE text_block (
         text              INTEGER NOT NULL REFERENCES text ON DELETE CASCADE,
         position          INTEGER NOT NULL,
@@ -42,7 +41,7 @@ pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
         PRIMARY KEY (text, position)
     ) STRICT;
 
-    -- tags: each between line feeds. words: in lower case, what a list is narrowed by. expires: null where it is pinned.
+    -- tags: each between line feeds. words: lowercase text for list filters. expires: null if pinned.
     CREATE TABLE artifact (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
         owner     INTEGER NOT NULL REFERENCES owner,
@@ -65,7 +64,7 @@ pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
     CREATE INDEX artifact_expires ON artifact (expires) WHERE expires IS NOT NULL;
     CREATE INDEX artifact_text ON artifact (text);
 
-    -- As in the other databases. The number of an item is that of its artifact.
+    -- As in the other databases. An item has the number of its artifact.
     CREATE TABLE item (
         number  INTEGER PRIMARY KEY,
         corpus  TEXT NOT NULL,

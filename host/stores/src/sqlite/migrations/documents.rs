@@ -1,15 +1,13 @@
-//! The schema of repositories of documents.
+//! Schema of the document store.
 
 use super::MigrationSteps;
 
-/// Repositories of documents.
 pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
-    // 1: repositories, their documents, the chunks of these and their vectors. The indexes of words are made with each
-    // repository (`documents/words.rs`).
+    // 1: repositories, documents, chunks and vectors. Word indexes are created with each repository.
     concat!(
         "
-    -- revision: raised by every change of what is in it. Numbers are never used again: by number and revision a
-    -- process knows whether what it holds of a repository is what is stored.
+    -- revision: incremented by every change of the files. Numbers are never reused, so number and revision show
+    -- whether a cached repository is current.
     CREATE TABLE repository (
         number              INTEGER PRIMARY KEY AUTOINCREMENT,
         name                TEXT NOT NULL UNIQUE,
@@ -36,15 +34,14 @@ pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
         UNIQUE (repository, path)
     ) STRICT;
 
-    -- The long texts stand apart, so that looking at many files does not read them. abstract: headings and how the text
-    -- begins.
+    -- Long texts are separate, so that reading many files skips them. abstract: headings and beginning of the text.
     CREATE TABLE file_text (
         file     INTEGER PRIMARY KEY REFERENCES file ON DELETE CASCADE,
         abstract TEXT NOT NULL,
         text     TEXT NOT NULL
     ) STRICT;
 
-    -- Path, file name and the name without its ending, in the form in which names are compared.
+    -- Keys of the path, the file name and the file name without its extension.
     CREATE TABLE file_name (
         repository INTEGER NOT NULL,
         key        TEXT NOT NULL,
@@ -53,7 +50,7 @@ pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX file_name_file ON file_name (file);
 
-    -- start, stop: bytes of the text. Chunks of one file with the same text share an item.
+    -- start, stop: byte offsets in the text. Chunks of a file with the same text share an item.
     CREATE TABLE chunk (
         file       INTEGER NOT NULL REFERENCES file ON DELETE CASCADE,
         position   INTEGER NOT NULL,
@@ -66,8 +63,7 @@ pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
         PRIMARY KEY (file, position)
     ) STRICT, WITHOUT ROWID;
 
-    -- As in the database of the knowledge graph, but for the numbers, which are never used again, and for the index, by
-    -- which a text that was moved finds its vector.
+    -- As in the knowledge graph, but numbers are never reused, and the index finds the vector of a moved text.
     CREATE TABLE item (
         number  INTEGER PRIMARY KEY AUTOINCREMENT,
         corpus  TEXT NOT NULL,

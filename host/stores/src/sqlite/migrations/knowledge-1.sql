@@ -16,7 +16,7 @@ CREATE INDEX page_title ON page (title_key);
 CREATE INDEX page_type ON page (type);
 CREATE INDEX page_file ON page (root, file);
 
--- The long texts stand apart, so that looking at many pages does not read them.
+-- Long texts are separate, so that reading many pages skips them.
 CREATE TABLE page_body (
     page     INTEGER PRIMARY KEY REFERENCES page ON DELETE CASCADE,
     overview TEXT NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE domain (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX domain_page ON domain (page);
 
--- edge and target as declared; kept and inverse say what they mean; target_key is compared with page.key,
+-- edge and target: as declared. kept and inverse: the canonical edge and its direction. target_key matches page.key,
 -- so a link resolves as soon as its target exists.
 CREATE TABLE link (
     page       INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,

@@ -1,4 +1,4 @@
--- Title, id and the id without its type, in the form in which names are compared.
+-- Keys of the title, the id, and the id without its type.
 CREATE TABLE page_name (
     key  TEXT NOT NULL,
     page INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
@@ -9,7 +9,7 @@ INSERT OR IGNORE INTO page_name SELECT name_key(title), number FROM page;
 INSERT OR IGNORE INTO page_name SELECT name_key(id), number FROM page;
 INSERT OR IGNORE INTO page_name SELECT name_key(substr(id, instr(id, '/') + 1)), number FROM page;
 
--- Pieces of words in other scripts than Latin; pages that have none have no row.
+-- N-grams of words in non-Latin scripts. Pages without such words have no row.
 CREATE VIRTUAL TABLE page_grams USING fts5 (
     title, overview, domains, content, content = '', contentless_delete = 1, tokenize = 'ascii'
 );
@@ -18,7 +18,7 @@ INSERT INTO page_grams (rowid, title, overview, domains, content)
     FROM page JOIN page_body ON page_body.page = page.number
     WHERE grams(title || overview || domains || content) <> '';
 
--- Latin words are now parted from scripts without spaces.
+-- Latin words are now separated from scripts without spaces.
 DELETE FROM page_text;
 INSERT INTO page_text (rowid, title, overview, domains, content)
     SELECT number, with_variants(title), with_variants(overview), separated(domains), separated(content)
@@ -30,8 +30,7 @@ CREATE TABLE model (
     used   INTEGER NOT NULL
 ) STRICT;
 
--- value: 32-bit floats, little-endian; NULL where the model has nothing to say about the page. changed: the
--- generation that wrote it.
+-- value: 32-bit floats, little-endian; NULL if the model returned no vector. changed: the generation that wrote it.
 CREATE TABLE vector (
     page    INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
     model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
@@ -41,7 +40,7 @@ CREATE TABLE vector (
 ) STRICT;
 CREATE INDEX vector_changed ON vector (model, changed);
 
--- By this every process knows whether what it holds of the vectors is what is stored.
+-- Lets every process check whether its cached vectors are current.
 CREATE TABLE vector_state (
     one        INTEGER PRIMARY KEY CHECK (one = 1),
     generation INTEGER NOT NULL,

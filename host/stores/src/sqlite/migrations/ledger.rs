@@ -1,12 +1,10 @@
-//! The schema of the ledger.
+//! Schema of the call ledger.
 
 use super::MigrationSteps;
 
-/// How calls went.
 pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
-    // 1: calls for a while, days for ever. Times are milliseconds since 1970, days are UTC days since then. An `ending` is
-    // the number that `ledger/write.rs` gives it; `last_failed` is a time and such a number in one, time * 16 + ending,
-    // 0 where nothing failed.
+    // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
+    // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
     "
     CREATE TABLE tool (
         number INTEGER PRIMARY KEY,
@@ -55,7 +53,7 @@ pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
         PRIMARY KEY (tool, day, bucket)
     ) STRICT, WITHOUT ROWID;
 
-    -- Who called what, as long as the calls are kept.
+    -- Callers of each tool, retained as long as individual calls.
     CREATE TABLE caller (
         caller INTEGER NOT NULL,
         tool   INTEGER NOT NULL,
@@ -65,7 +63,7 @@ pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
     CREATE INDEX caller_tool ON caller (tool, last);
     CREATE INDEX caller_last ON caller (last);
     ",
-    // 2: the text of the last failure of each tool, as long as single calls are kept.
+    // 2: text of the last failure of each tool, retained as long as individual calls.
     "
     CREATE TABLE failure (
         tool INTEGER PRIMARY KEY,

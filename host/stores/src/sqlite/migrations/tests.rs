@@ -1,4 +1,4 @@
-//! Steps run once and in order, and bring what older ones stored along.
+//! Tests of the steps.
 
 use super::*;
 

@@ -1,11 +1,10 @@
-//! The steps of the database of servers' tools.
+//! Schema of the tool catalog.
 
 use super::MigrationSteps;
 
-/// What is known of the tools of servers. It can be learned again by asking them, but for what was reviewed.
+/// Everything here except reviews can be requested from the servers again.
 pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
-    // 1: servers with what they say of themselves, their tools, and vectors as in the other databases. The number of an
-    // item is that of its tool.
+    // 1: servers, their tools, and vectors as in the other databases. An item has the number of its tool.
     concat!(
         "
     CREATE TABLE server (
@@ -51,8 +50,8 @@ pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
     END;
     "
     ),
-    // 2: what tools promised when they were accepted. It outlives a tool that is not listed for a while. What was held back
-    // then had been accepted as something else, which its spec does not say.
+    // 2: promises of tools when they were accepted, which outlive a temporary absence. Tools quarantined at that time
+    // had been accepted with another spec, so they promise nothing.
     r#"
     CREATE TABLE promise (
         server   TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
@@ -66,8 +65,8 @@ pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
             'idempotent', json(coalesce(spec -> '$.idempotent', 'false')))
         ELSE '{"effect":"external-exec","additive":false,"idempotent":false}' END FROM tool;
     "#,
-    // 3: what was reviewed of servers that are quarantined. A definition is more than it was, so digests are made again. Where
-    // a tool was held back it stays so, whatever else its server lists counts as reviewed.
+    // 3: reviewed definitions of quarantined servers. Definitions now cover more fields, so this recomputes all
+    // digests. Quarantined tools stay quarantined; everything else counts as reviewed.
     "
     ALTER TABLE server ADD COLUMN quarantine INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE listing_state ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;

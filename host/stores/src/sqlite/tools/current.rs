@@ -1,8 +1,8 @@
-//! The database of servers' tools that is in use: the file, or memory as long as the file cannot be used. What servers list is
-//! learned by asking them, so no fault of the file keeps them from being served.
+//! The tool catalog database in use: the file, or memory while the file is unusable, so that a broken file never
+//! prevents serving tools.
 //!
-//! A file that cannot be read is set aside and made again. What was reviewed is lost with it, so servers with
-//! `on_change = "quarantine"` are held back until somebody reviews them: nothing passes as new that may have changed.
+//! An unreadable file is set aside and created again. This loses the reviews, so servers with `on_change =
+//! "quarantine"` are quarantined until the operator reviews them. A change can therefore never pass as new.
 
 mod replacing;
 
@@ -27,20 +27,19 @@ use crate::{
     },
 };
 
-/// Bits of a generation that count changes within one database. The others count the databases.
+/// Low bits of a generation, which count changes within one database. The high bits count the databases.
 const GENERATION_BITS: u32 = 40;
 
-/// A database with what depends on it.
 pub(super) struct ToolDatabase {
     db: Database,
     pub(super) cache: VectorCache,
-    /// Number of databases that this process used before.
+    /// Number of databases that this process used before this one.
     number: i64,
-    /// Why it is in memory. `None` if it is the file.
+    /// Reason that the database is in memory. `None` if it is the file.
     reason: Option<String>,
 }
 
-/// What a server listed first and last since the file could be written, with the time of each.
+/// First and last listing of a server since the file was last writable, each with its time.
 #[derive(Clone)]
 struct ListingHistory {
     first: (Arc<IndexedListing>, i64),
@@ -50,12 +49,11 @@ struct ListingHistory {
 struct State {
     opened: Arc<ToolDatabase>,
     listed: HashMap<Arc<str>, ListingHistory>,
-    /// True if a file was set aside. What is damaged again stays where it is.
+    /// True if a file was set aside. A second damaged file is left in place.
     set_aside: bool,
     closed: bool,
 }
 
-/// The database in use.
 pub(crate) struct CurrentDatabase {
     file: PathBuf,
     state: Mutex<State>,
@@ -71,7 +69,6 @@ impl CurrentDatabase {
         Arc::new_cyclic(|own| Self { file, state, changing, own: Weak::clone(own) })
     }
 
-    /// Runs work that reads.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, &ToolDatabase) -> Result<T, StoreError> + Clone + Send + 'static,
@@ -86,7 +83,6 @@ impl CurrentDatabase {
         }
     }
 
-    /// Runs work that writes.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
@@ -100,7 +96,6 @@ impl CurrentDatabase {
         }
     }
 
-    /// Writes what a server lists.
     pub(super) async fn put(
         &self,
         listing: IndexedListing,
@@ -129,7 +124,7 @@ impl CurrentDatabase {
         self.write(move |db| write::forget(db, &server)).await
     }
 
-    /// Why nothing can be stored. `None` if the file is in use.
+    /// Returns the reason that nothing can be stored. `None` if the file is in use.
     pub(super) fn reason(&self) -> Option<String> {
         self.current().reason.clone()
     }
@@ -153,7 +148,7 @@ impl ToolDatabase {
         Self { db, cache: VectorCache::new(TOOLS), number, reason }
     }
 
-    /// Number of a state of this database, which no other database of this process has.
+    /// Returns a generation that is unique among the databases of this process.
     pub(super) fn generation(&self, within: i64) -> i64 {
         (self.number << GENERATION_BITS) | within
     }

@@ -1,4 +1,4 @@
-//! The file of what servers list, where it cannot be used as it is: read into memory, or set aside and made again.
+//! Handling of an unusable catalog file: reads it into memory, or sets it aside and creates it again.
 
 use std::{
     ffi::OsString,
@@ -18,10 +18,9 @@ use crate::sqlite::{
     migrations::{self, TOOLS},
 };
 
-/// How long another process is waited for that opens the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Reads the whole file into a database in memory, which is of no use if this fails. Blocking.
+/// Reads the file into a database in memory, which must not be used on failure. Blocks.
 pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
     create::not_empty(path)?;
     let source = match open_reader(path, TOOLS) {
@@ -35,7 +34,7 @@ pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), Stor
     check(memory)
 }
 
-/// Opens a file in a folder that SQLite may not write to, which it reads only if nothing is left beside the file.
+/// Opens a file in a directory that SQLite cannot write to. SQLite can do this only if no `-wal` file is left.
 fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
     let is_whole = |wal: PathBuf| fs::metadata(wal).map_or(true, |file| file.len() == 0);
     let text = path.to_str().filter(|text| !text.contains(['?', '#', '%']));
@@ -48,11 +47,9 @@ fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
     Ok(source)
 }
 
-/// Makes the file again without anything of what it holds, and keeps the old one beside it. `None` if the file can be used:
-/// another process was faster. Blocking.
+/// Creates the file again without its content, and keeps the old one next to it. `None` if the file is usable. Blocks.
 ///
-/// There is a file at each moment, so a process that is killed meanwhile does not make the next one believe that nothing was
-/// ever reviewed.
+/// The file exists at every moment, so after a crash the next process does not conclude that nothing was ever reviewed.
 pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let _alone = DatabaseLock::try_exclusive(path)?;
     let is_whole = create::not_empty(path)
@@ -82,7 +79,6 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(Some(aside))
 }
 
-/// Whether everything in it can be read.
 fn check(db: &Connection) -> Result<(), StoreError> {
     let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if said != "ok" {

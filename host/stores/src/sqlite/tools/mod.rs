@@ -1,5 +1,4 @@
-//! What is known of the tools of servers, in a file of its own: it is learned again by asking them, and never worth holding up
-//! what is precious.
+//! Tool catalog on SQLite. It has its own file, because it can be requested again and must never delay permanent data.
 
 mod current;
 mod file;
@@ -20,29 +19,25 @@ use gatehouse_core::{
 use self::current::{CurrentDatabase, ToolDatabase};
 use crate::embedding::VectorStore;
 
-/// What vectors of tools are kept under.
 pub(crate) const TOOLS: &str = "tool";
 
-/// The store.
 pub(crate) struct SqliteTools {
     db: Arc<CurrentDatabase>,
 }
 
-/// A tool with its number, and whether it is held back.
+/// A tool with its row number. `held` is true if it is quarantined.
 pub(crate) struct StoredTool {
     pub(crate) number: i64,
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) held: bool,
 }
 
-/// All tools of one server.
 pub(crate) struct StoredServer {
     pub(crate) server: SourceId,
     pub(crate) tools: Vec<StoredTool>,
 }
 
 impl SqliteTools {
-    /// A store in this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { db: CurrentDatabase::new(path) }
     }
@@ -51,7 +46,7 @@ impl SqliteTools {
         Arc::clone(&self.db) as _
     }
 
-    /// Writes what changed, or everything with `force`.
+    /// Stores changes of a listing, or everything if `force` is set.
     pub(crate) async fn put(
         &self,
         listing: IndexedListing,
@@ -65,10 +60,10 @@ impl SqliteTools {
         self.db.forget(server).await
     }
 
-    /// Approves a change. One that cannot be stored is refused: it would hold for this process alone.
+    /// Approves a change. Refuses if the approval would apply to this process only.
     pub(crate) async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault> {
         let [server, label, digest] = [server, label, digest].map(str::to_owned);
-        // Finds out whether the file can be written.
+        // Test whether the file is writable.
         self.db.write(|db| write::changed(db)).await?;
         self.check_writable()?;
         let approved = self.db.write(move |db| write::approve(db, &server, &label, &digest)).await?;
@@ -76,11 +71,11 @@ impl SqliteTools {
         Ok(approved)
     }
 
-    /// Refuses if what is written is in memory alone.
+    /// Refuses if the database is in memory.
     fn check_writable(&self) -> Result<(), Fault> {
         let Some(why) = self.db.reason() else { return Ok(()) };
-        Err(Fault::unavailable(format!("The approval cannot be stored: {why}."))
-            .hint("Make the file usable, and approve again."))
+        Err(Fault::unavailable(format!("cannot store the approval: {why}"))
+            .hint("Make the file usable and approve again."))
     }
 
     pub(crate) async fn known_listing(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
@@ -92,19 +87,18 @@ impl SqliteTools {
         self.db.read(|db, _| read::pending_changes(db)).await
     }
 
-    /// Counts changes of what is kept.
+    /// Returns a number that increases with every change.
     pub(crate) async fn generation(&self) -> Result<i64, Fault> {
         self.db.read(|db, opened| Ok(opened.generation(read::generation(db)?))).await
     }
 
-    /// Every tool, with the state that it is of.
     pub(crate) async fn all(&self) -> Result<(i64, Vec<StoredServer>), Fault> {
         let work =
             |db: &_, opened: &ToolDatabase| Ok((opened.generation(read::generation(db)?), read::all(db)?));
         self.db.read(work).await
     }
 
-    /// How near each tool is to a vector, by its number, and how many of them have none.
+    /// Returns the similarity of each tool to a vector by number, and the number of tools without a vector.
     pub(crate) async fn cosines(
         &self,
         model: &str,
@@ -121,7 +115,6 @@ impl SqliteTools {
         self.db.read(work).await
     }
 
-    /// The texts of tools by their keys.
     pub(crate) async fn specs(&self, keys: &[String]) -> Result<Vec<Option<ToolSpec>>, Fault> {
         let keys = keys.to_vec();
         self.db.read(move |db, _| keys.iter().map(|key| read::spec(db, key)).collect()).await

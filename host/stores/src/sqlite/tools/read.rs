@@ -1,4 +1,4 @@
-//! Reading what servers listed.
+//! Reads server listings.
 
 use std::sync::Arc;
 
@@ -52,9 +52,9 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
         let category: String = row.get(2)?;
         let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
         let why = match (is_new, is_lost) {
-            (false, _) => "its definition is not the one that was approved",
-            (true, false) => "it was not there when the server was first listed, and nobody has approved it",
-            (true, true) => "the record of what was approved is lost, and nobody has approved it since",
+            (false, _) => "its definition differs from the approved one",
+            (true, false) => "it was not in the server's first listing and has not been approved",
+            (true, true) => "the record of approvals is lost, and it has not been approved since",
         };
         held_back += usize::from(held);
         tools.push(KnownTool {
@@ -120,7 +120,7 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> 
     Ok(all)
 }
 
-/// A tool that promises no more than was accepted.
+/// Returns a tool whose promises are limited to the accepted ones.
 fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
     let mut spec: ToolSpec = parsed(spec)?;
     accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);

@@ -1,5 +1,5 @@
-//! What was reviewed of servers whose changes are held back: each definition that was there at the first listing, or that a
-//! person approved since. It outlives what a server leaves out of its list for a while, so that nothing returns changed.
+//! Reviewed definitions of quarantined servers. They outlive a temporary absence from the listing, so a definition
+//! cannot return changed.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,20 @@ use serde_json::Value;
 use super::read::parsed;
 use crate::sqlite::error::StoreError;
 
-/// SQL that is true for a tool that is held back, where `server` and `reviewed` are joined.
+/// SQL condition for a quarantined tool, given [`REVIEW_JOINS`].
 pub(super) const IS_QUARANTINED: &str = "coalesce(reviewed.digest <> tool.digest, server.quarantine)";
 
-/// Joins of a tool with its server and with what was reviewed and promised.
 pub(super) const REVIEW_JOINS: &str = "tool JOIN server ON server.name = tool.server
     LEFT JOIN reviewed ON reviewed.server = tool.server AND reviewed.kind = 'tool' AND reviewed.name = tool.name
     LEFT JOIN promise ON promise.server = tool.server AND promise.name = tool.name";
 
-/// A server as it was stored before.
+/// State of a server before a new listing.
 pub(super) struct StoredServerState {
     pub(super) about: String,
     pub(super) quarantine: bool,
 }
 
-/// A definition besides tools that is held back.
+/// A quarantined definition that is not a tool.
 pub(super) struct QuarantinedDefinition {
     definition: Definition,
     before: Option<String>,
@@ -51,7 +50,7 @@ impl QuarantinedDefinition {
     }
 }
 
-/// Notes what counts as reviewed before a new listing is stored. Returns whether something that was reviewed is forgotten.
+/// Records the definitions that count as reviewed before a new listing is stored. Returns true if it deleted reviews.
 pub(super) fn prepare(
     db: &Connection,
     listed: &IndexedListing,
@@ -64,7 +63,7 @@ pub(super) fn prepare(
     }
     let accepted = match before {
         Some(before) if before.quarantine => Vec::new(),
-        // Up to now changes were served, so what is stored is what was served last.
+        // Changes were served until now, so the stored definitions are those last served.
         Some(before) => {
             let mut accepted = parsed::<Listing>(&before.about)?.non_tool_definitions();
             let mut statement = db.prepare_cached("SELECT spec FROM tool WHERE server = ?1")?;
@@ -74,7 +73,7 @@ pub(super) fn prepare(
             }
             accepted
         }
-        // What the server listed first may have been reviewed, and a change of that would pass as new.
+        // The server may have been reviewed before the loss, so accepting its listing could hide a change.
         None if is_lost(db)? => Vec::new(),
         None => {
             let mut accepted = listed.listing.non_tool_definitions();
@@ -88,7 +87,6 @@ pub(super) fn prepare(
     Ok(false)
 }
 
-/// Stores that a definition was approved.
 pub(super) fn approve(db: &Connection, held: &PendingChange) -> Result<(), StoreError> {
     let PendingChange { kind, name, now, digest, .. } = held.clone();
     accept(db, "INSERT OR REPLACE", &held.server, &Definition { kind, name, text: now, digest })
@@ -103,18 +101,17 @@ fn accept(db: &Connection, insert: &str, server: &str, definition: &Definition) 
     Ok(())
 }
 
-/// Whether the database takes the place of one that could not be read, with what was reviewed.
+/// Returns true if this database replaces an unreadable one, whose reviews are lost.
 pub(super) fn is_lost(db: &Connection) -> Result<bool, StoreError> {
     Ok(db.prepare_cached("SELECT lost FROM listing_state")?.query_row([], |row| row.get(0))?)
 }
 
-/// Notes that it does.
 pub(super) fn set_lost(db: &Connection) -> Result<(), StoreError> {
     db.execute("UPDATE listing_state SET lost = 1, generation = generation + 1", [])?;
     Ok(())
 }
 
-/// Returns what is held back of a quarantined server besides its tools.
+/// Returns the quarantined definitions of a server that are not tools.
 pub(super) fn quarantined_definitions(
     db: &Connection,
     server: &str,
@@ -136,7 +133,7 @@ pub(super) fn quarantined_definitions(
     Ok(held.collect())
 }
 
-/// Takes out of a listing what is held back. The instructions are those that were approved.
+/// Removes quarantined definitions, and replaces quarantined instructions with the approved ones.
 pub(super) fn remove_quarantined(listing: &mut Listing, held: &[QuarantinedDefinition]) {
     for QuarantinedDefinition { definition, before } in held {
         let name = &definition.name;

@@ -1,4 +1,4 @@
-//! Writing what servers list.
+//! Writes server listings.
 
 use std::collections::HashMap;
 
@@ -23,10 +23,8 @@ use crate::{
     tools::{category, key},
 };
 
-/// Maximum tools of one server whose promises are stored.
 const MAX_PROMISES: i64 = 4_096;
 
-/// A tool as it was.
 struct PreviousTool {
     digest: String,
     last_change: Option<i64>,
@@ -129,8 +127,8 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
     Ok(true)
 }
 
-/// Accepts what a tool promises when it is first seen. Of a server that names more tools than anyone could review, further
-/// ones promise nothing: to forget older promises would let it take them back.
+/// Accepts the promises of a tool when it is first seen. Beyond [`MAX_PROMISES`] tools per server, new ones promise
+/// nothing, because deleting older promises would let a server change them.
 fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<(), StoreError> {
     let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(encoding_error)?;
     let sql = "INSERT OR IGNORE INTO promise (server, name, accepted) SELECT ?1, ?2, ?3

@@ -1,8 +1,7 @@
-//! The server that keeps the pages: Neo4j over Bolt, spoken to in plain Cypher with parameters. Nothing that a
-//! caller wrote ever becomes part of a statement.
+//! Neo4j client over Bolt. Statements are constant Cypher; values are passed only as parameters.
 //!
-//! Connections are made when they are needed and kept; every statement has a time. Work runs in a task of its
-//! own: it comes to its end even where nobody waits for it any more, so a page and its file never part.
+//! Connections are opened on demand and pooled, and every statement has a timeout. Work runs in a detached task, so
+//! that a dropped caller cannot interrupt it between the page and its file.
 
 mod outbox;
 mod read;
@@ -31,34 +30,30 @@ use super::{
 };
 use crate::worker::back_off;
 
-/// Connections to Neo4j at the same time.
 const MAX_CONNECTIONS: usize = 8;
 
-/// How often a transaction that lost against another one is made again.
+/// Maximum retries of a transaction that conflicts with another writer.
 const MAX_ATTEMPTS: u64 = 16;
 
-/// Neo4j.
 pub(super) struct Neo4jClient {
     remote: RemoteServer,
     settings: neo4rs::Config,
     timing: RemoteTimeouts,
     graph: Mutex<Option<Graph>>,
-    /// Whether the schema was found or made.
+    /// Set once the schema is up to date.
     ready: tokio::sync::OnceCell<()>,
-    /// One write of this host at a time: writers only get in each other's way.
+    /// Serializes the writes of this host, which would only conflict.
     writing: tokio::sync::Mutex<()>,
 }
 
-/// A failure inside a transaction.
+/// A failure within a transaction.
 #[derive(Debug)]
 pub(super) enum Neo4jError {
-    /// The client or the server said so.
     Neo4j(neo4rs::Error),
-    /// There was no answer in this time.
     Slow(Duration),
-    /// A stored value is not what was stored.
+    /// A stored value cannot be decoded.
     Damaged(String),
-    /// It is not Neo4j's failure.
+    /// A fault that did not come from Neo4j.
     Fault(Fault),
 }
 
@@ -81,7 +76,7 @@ impl From<Fault> for Neo4jError {
 }
 
 impl Neo4jClient {
-    /// Opens nothing yet. Faults where the address cannot be used.
+    /// Creates a client without connecting. Fails if the address is invalid.
     pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let address = config.neo4j()?;
         let settings = ConfigBuilder::new()
@@ -109,12 +104,10 @@ impl Neo4jClient {
         })
     }
 
-    /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
         self.remote.address()
     }
 
-    /// Begins a transaction, on a connection that may have to be made first.
     async fn begin(&self) -> Result<Neo4jTransaction, Fault> {
         self.remote.check()?;
         let limit = self.timing.connect;
@@ -137,17 +130,17 @@ impl Neo4jClient {
         Ok(graph.insert(Graph::connect(self.settings.clone())?).clone())
     }
 
-    /// Runs work in a task of its own.
+    /// Runs work in a detached task.
     async fn run_detached<T: Send + 'static>(
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> Result<T, Fault> {
         tokio::spawn(work).await.unwrap_or_else(|_| {
-            Err(Fault::internal("knowledge engine 'neo4j': the work ended without an answer")
-                .hint("This is a mistake in gatehouse or its Bolt client; the log on stderr says where."))
+            Err(Fault::internal("knowledge engine 'neo4j': the task failed")
+                .hint("This is a bug in gatehouse or its Bolt client. See the log on stderr."))
         })
     }
 
-    /// Runs work that reads.
+    /// Runs read-only work in a transaction.
     async fn reading<T: Send + 'static, F>(
         self: &Arc<Self>,
         work: impl FnOnce(Neo4jTransaction) -> F + Send + 'static,
@@ -163,7 +156,6 @@ impl Neo4jClient {
         .await
     }
 
-    /// Runs one statement that reads, and makes something of each row.
     async fn query_rows<T: Send + 'static>(
         self: &Arc<Self>,
         statement: CypherStatement,
@@ -177,13 +169,13 @@ impl Neo4jClient {
         .await
     }
 
-    /// One number that a statement counts.
+    /// Returns the number `n` of a counting statement.
     async fn count(self: &Arc<Self>, statement: CypherStatement) -> Result<u32, Fault> {
         let counted = self.query_rows(statement, |row| Ok(row.get::<u32>("n")?)).await?;
         Ok(counted.first().copied().unwrap_or_default())
     }
 
-    /// Runs work that writes and commits, and runs it again where another writer was faster.
+    /// Runs work that writes and commits. Retries it after a conflict with another writer.
     async fn writes<T: Send + 'static, F>(
         self: &Arc<Self>,
         work: impl Fn(Neo4jTransaction) -> F + Send + 'static,
@@ -209,17 +201,17 @@ impl Neo4jClient {
     }
 
     fn fault(&self, error: Neo4jError) -> Fault {
-        let login = "Set NEO4J_USER and NEO4J_PASSWORD to an account that the server knows.";
+        let login = "Set NEO4J_USER and NEO4J_PASSWORD to an existing account.";
         match error {
             Neo4jError::Fault(fault) => fault,
             Neo4jError::Slow(limit) => self.remote.record_failure(&format!("no answer within {limit:?}")),
             Neo4jError::Damaged(what) => self.remote.refused(
-                &format!("a stored page cannot be read: {what}"),
+                &format!("cannot read a stored page: {what}"),
                 "Index the wiki again with kg_index and clear_existing.",
             ),
             Neo4jError::Neo4j(error) => match &error {
                 neo4rs::Error::AuthenticationError(said) => {
-                    let failed = self.remote.record_failure(&format!("the login failed: {said}"));
+                    let failed = self.remote.record_failure(&format!("login failed: {said}"));
                     Fault { retryable: false, hint: Some(login.to_owned()), ..failed }
                 }
                 neo4rs::Error::Neo4j(said) => match said.kind() {
@@ -235,7 +227,7 @@ impl Neo4jClient {
 }
 
 impl Neo4jError {
-    /// Whether another transaction was faster, and the same work may succeed now.
+    /// Returns `true` if another transaction caused the failure and a retry can succeed.
     fn is_conflict(&self) -> bool {
         match self {
             Self::Neo4j(neo4rs::Error::Neo4j(error)) => {

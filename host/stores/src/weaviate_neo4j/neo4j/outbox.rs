@@ -1,8 +1,7 @@
-//! What Weaviate has not seen yet: written down here, where the pages are, since Weaviate's part can always be made
-//! again from them.
+//! The queue of changes to deliver to Weaviate.
 //!
-//! A page that is stored, removed or gets its vector waits from the same transaction on. It waits no more when
-//! Weaviate has it, if it is still the one that Weaviate has.
+//! Storing or removing a page, or storing its vector, queues it in the same transaction. Delivery removes the entry
+//! only if the page has not changed since.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,43 +15,38 @@ use super::{
 };
 use crate::{embedding::VectorModel, wiki::record::PageRecord};
 
-/// Pages that are taken at once.
 const MAX_BATCH_PAGES: i64 = 64;
 
-/// Bytes of text that are taken at once; a page that is larger is taken alone.
+/// Bytes of text per batch. A larger page forms its own batch.
 const MAX_BATCH_BYTES: i64 = 8 << 20;
 
-/// What is written down beside the pages.
+/// State of the graph and of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Names this graph, so that the collection of another one is not taken for its own.
+    /// Unique id of this graph, to recognize its collections.
     pub(crate) graph: String,
-    /// The kind of vectors that Weaviate has; none where it has none.
+    /// Vector space that Weaviate holds. `None` if it holds no vectors.
     pub(crate) space: Option<String>,
-    /// Pages there are.
     pub(crate) pages: u32,
-    /// Pages that search by words does not see as they are.
+    /// Pages whose text has not been delivered.
     pub(crate) waiting: u32,
-    /// Those, and pages whose vector alone has to be brought.
+    /// All queued pages, including those that lack only a vector.
     pub(crate) queued: u32,
 }
 
-/// A page that waits.
 #[derive(Debug)]
 pub(crate) struct PendingPage {
     pub(crate) key: String,
-    /// Another one each time that it comes to wait.
+    /// Changes each time the page is queued.
     pub(crate) turn: String,
-    /// Whether its vector alone has to be brought.
+    /// True if only the vector is missing.
     pub(crate) text_is_there: bool,
-    /// The page; none where it is gone.
     pub(crate) page: Option<PageRecord>,
-    /// Its vector, where it has one.
     pub(crate) vector: Option<Vec<f32>>,
 }
 
 impl Neo4jClient {
-    /// The state; none where nothing has been stored yet.
+    /// Returns the state. `None` if nothing was ever stored.
     pub(crate) async fn state(self: &Arc<Self>) -> Result<Option<State>, Fault> {
         self.reading(|mut transaction| async move {
             let statement = cypher(
@@ -77,8 +71,8 @@ impl Neo4jClient {
         .await
     }
 
-    /// Takes the right to bring pages to Weaviate, or keeps it; false where another host has it. One at a time:
-    /// of two that bring a page, the slower one would leave the older text.
+    /// Acquires or renews the delivery lease. Returns `false` if another host holds it. With two deliverers, the slower
+    /// one could overwrite a page with an older text.
     pub(crate) async fn lease(self: &Arc<Self>, holder: &str, lease: Duration) -> Result<bool, Fault> {
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         let statement = cypher(
@@ -98,13 +92,12 @@ impl Neo4jClient {
         .await
     }
 
-    /// Gives the right back.
     pub(crate) async fn release(self: &Arc<Self>, holder: &str) -> Result<(), Fault> {
         let statement = "MATCH (s:WikiState {name: 'wiki'}) WHERE s.holder = $holder SET s.holder = null";
         self.run_write(cypher(statement).with_param("holder", holder)).await
     }
 
-    /// The next pages that wait, by key, behind `after`, with their vectors of this model.
+    /// Returns the next queued pages after the key `after`, with their vectors of this model.
     pub(crate) async fn pending(
         self: &Arc<Self>,
         after: &str,
@@ -149,7 +142,7 @@ impl Neo4jClient {
         .await
     }
 
-    /// Weaviate has these as they were read: (key, turn). Those that came to wait again stay.
+    /// Removes delivered entries, as (key, turn). Entries that were queued again stay.
     pub(crate) async fn mark_delivered(self: &Arc<Self>, done: Vec<(String, String)>) -> Result<(), Fault> {
         let row = |(key, turn): (String, String)| -> Parameters {
             HashMap::from([("key", key.into()), ("turn", turn.into())])
@@ -159,27 +152,26 @@ impl Neo4jClient {
         self.run_write(cypher(statement).with_rows("rows", done.into_iter().map(row).collect())).await
     }
 
-    /// Every page waits again, with its text.
+    /// Queues all pages with their texts.
     pub(crate) async fn requeue_all_texts(self: &Arc<Self>) -> Result<(), Fault> {
         let statement =
             "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key}) SET w.text = false, w.turn = randomUUID()";
         self.run_write(cypher(statement)).await
     }
 
-    /// Every page that has a vector of this model waits again, with that.
+    /// Queues all pages that have a vector of this model.
     pub(crate) async fn requeue_all_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<(), Fault> {
         let statement = "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space
              MERGE (w:WikiWaiting {key: i.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()";
         self.run_write(cypher(statement).with_param("space", space(model))).await
     }
 
-    /// Writes down which kind of vectors Weaviate has.
+    /// Records the vector space that Weaviate holds.
     pub(crate) async fn set_space(self: &Arc<Self>, space: Option<String>) -> Result<(), Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space");
         self.run_write(statement.with_param("space", space)).await
     }
 
-    /// Runs one statement that writes.
     async fn run_write(self: &Arc<Self>, statement: CypherStatement) -> Result<(), Fault> {
         self.writes(move |mut transaction| {
             let statement = statement.clone();

@@ -1,4 +1,4 @@
-//! Reads pages, their links and the counts. Changes nothing.
+//! Reads pages, links and statistics.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,7 +20,7 @@ use crate::{
     wiki::record::PageRecord,
 };
 
-/// A statement that finds pages by one of their names.
+/// Statement that finds pages by one of their name properties.
 macro_rules! named_by {
     ($name:literal) => {
         concat!(
@@ -38,7 +38,7 @@ macro_rules! named_by {
 }
 
 impl Neo4jClient {
-    /// The pages with these ids, in their order, each with its neighbours.
+    /// Returns the pages with these ids and their neighbors, in the order of `ids`.
     pub(crate) async fn pages(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.check_schema().await?;
@@ -60,7 +60,6 @@ impl Neo4jClient {
         .await
     }
 
-    /// What is stored under these ids.
     pub(crate) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.check_schema().await?;
@@ -86,20 +85,19 @@ impl Neo4jClient {
         .await
     }
 
-    /// What is known of these pages, by id.
+    /// Returns the heads of the pages in scope, by id.
     pub(crate) async fn heads(self: &Arc<Self>, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
         self.check_schema().await?;
         self.query_rows(heads(scope), rows::head).await
     }
 
-    /// The ids of the pages with this title, sorted.
     pub(crate) async fn ids_by_title(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
         self.check_schema().await?;
         let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
         self.query_rows(statement.with_param("key", rows::key(title)), |row| Ok(row.get("id")?)).await
     }
 
-    /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
+    /// Returns pages whose name (title, id, or id without type) equals the question or begins with it.
     pub(crate) async fn name_matches(
         self: &Arc<Self>,
         question: &PageQuestion,
@@ -134,7 +132,7 @@ impl Neo4jClient {
         .await
     }
 
-    /// The domains that pages have, as they are compared, sorted; of `asked` only, where those are given.
+    /// Returns the keys of existing domains, sorted. `asked` restricts them if it is `Some`.
     pub(crate) async fn domains(self: &Arc<Self>, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let statement = match asked {
             Some(asked) => {
@@ -148,7 +146,6 @@ impl Neo4jClient {
         self.query_rows(statement, |row| Ok(row.get("key")?)).await
     }
 
-    /// Counts.
     pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<EngineStatistics, Fault> {
         let engine = engine.to_owned();
         self.check_schema().await?;
@@ -178,15 +175,15 @@ impl Neo4jClient {
         .await
     }
 
-    /// Refuses a database that is newer than this binary.
+    /// Rejects a schema that is newer than this binary supports.
     pub(crate) async fn check_schema(self: &Arc<Self>) -> Result<(), Fault> {
         if self.ready.initialized() { Ok(()) } else { self.schema().await.map(|_| ()) }
     }
 }
 
 impl Neo4jTransaction {
-    /// The pages one link away from each of these, every edge once however often and from whichever end it is
-    /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
+    /// Returns the pages one link away from each page. An edge declared several times, or from both ends, appears once.
+    /// A link declared here is outgoing unless it is inverse; a link declared there is incoming unless it is.
     async fn neighbors(
         &mut self,
         keys: Vec<String>,
@@ -205,13 +202,11 @@ impl Neo4jTransaction {
         Ok(found.into_iter().map(|(key, near)| (key, PageNeighbor::deduplicate(near))).collect())
     }
 
-    /// What is known of these pages, by id.
     pub(super) async fn heads(&mut self, scope: &PageScope) -> Result<Vec<PageHead>, Neo4jError> {
         self.rows(heads(scope)).await?.iter().map(rows::head).collect()
     }
 }
 
-/// The statement that finds what is known of pages.
 fn heads(scope: &PageScope) -> CypherStatement {
     macro_rules! heads {
         ($of:literal) => {

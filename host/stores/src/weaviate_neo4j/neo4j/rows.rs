@@ -1,4 +1,4 @@
-//! Pages as the parameters of a statement, and rows as pages.
+//! Converts pages to statement parameters and rows to pages.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,21 @@ use crate::{
     },
 };
 
-/// Longest text under an index, in characters: Neo4j refuses to index a value of more than some 8 KB. No page
-/// has an id that long, so a link that is cut resolves as little as it did.
+/// Maximum characters of an indexed text: Neo4j does not index values over about 8 KB. No page has such a long id, so
+/// cutting a link target never changes whether it resolves.
 const MAX_INDEXED_CHARS: usize = 1000;
 
-/// A row of parameters.
 pub(super) type Parameters = HashMap<&'static str, BoltType>;
 
-/// A text as it stands under an index.
 pub(super) fn truncate_for_index(text: &str) -> String {
     text.chars().take(MAX_INDEXED_CHARS).collect()
 }
 
-/// The key of an id or a link's target.
+/// Returns the key of a page id or a link target.
 pub(super) fn key(id: &str) -> String {
     truncate_for_index(&ids::key(id))
 }
 
-/// Everything that is stored of a page in its own node.
 pub(super) fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> {
     let sources =
         serde_json::to_string(&record.sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?;
@@ -59,12 +56,10 @@ pub(super) fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> 
     ]))
 }
 
-/// An id without its type.
 fn stem(id: &str) -> &str {
     id.split_once('/').map_or(id, |(_, stem)| stem)
 }
 
-/// The links of a page, one row for each.
 pub(super) fn links(record: &PageRecord) -> Vec<Parameters> {
     let row = |(position, link): (i64, &PageLink)| {
         let (kept, inverse) = edges::stored_edge(record.page_type, link);
@@ -84,7 +79,7 @@ pub(super) fn links(record: &PageRecord) -> Vec<Parameters> {
     (0..).zip(&record.links).map(row).collect()
 }
 
-/// The domains of a page, one row for each.
+/// Returns one row per distinct domain of a page.
 pub(super) fn domains(record: &PageRecord) -> Vec<Parameters> {
     let mut keys: Vec<String> = record.domains.iter().map(|domain| domain_key(domain)).collect();
     keys.sort();
@@ -93,12 +88,11 @@ pub(super) fn domains(record: &PageRecord) -> Vec<Parameters> {
     keys.into_iter().map(row).collect()
 }
 
-/// A domain as it is compared.
 pub(crate) fn domain_key(domain: &str) -> String {
     truncate_for_index(&ids::domain_key(domain))
 }
 
-/// What [`record`] reads, for a page `p`.
+/// Columns that [`record`] reads, for a page `p`.
 macro_rules! page_columns {
     () => {
         "p.key AS key, p.id AS id, p.type AS type, p.title AS title, p.overview AS overview, p.content AS content, p.domains AS domains, p.sources AS sources, p.last_updated AS last_updated, p.hash AS hash, p.root AS root, p.file AS file"
@@ -106,7 +100,7 @@ macro_rules! page_columns {
 }
 pub(super) use page_columns;
 
-/// The page in a row, without its links.
+/// Decodes a page without its links.
 pub(super) fn record(row: &Row) -> Result<PageRecord, Neo4jError> {
     let kind: String = row.get("type")?;
     let page_type: PageType =
@@ -129,7 +123,6 @@ pub(super) fn record(row: &Row) -> Result<PageRecord, Neo4jError> {
     })
 }
 
-/// What is known of the page in a row without reading it.
 pub(super) fn head(row: &Row) -> Result<PageHead, Neo4jError> {
     let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
     Ok(PageHead {
@@ -140,12 +133,10 @@ pub(super) fn head(row: &Row) -> Result<PageHead, Neo4jError> {
     })
 }
 
-/// A link as declared.
 pub(super) fn link(row: &Row) -> Result<PageLink, Neo4jError> {
     Ok(PageLink { edge: row.get("edge")?, target: row.get("target")? })
 }
 
-/// A page one link away.
 pub(super) fn neighbor(row: &Row) -> Result<PageNeighbor, Neo4jError> {
     Ok(PageNeighbor {
         edge: row.get("edge")?,

@@ -1,12 +1,11 @@
-//! What is made in Neo4j before anything is stored, as numbered steps, and the node that says which of them a
-//! database has seen.
+//! Schema of the graph, as numbered migration steps. A node stores the version.
 //!
 //! ```text
 //! (:WikiPage {key, id, title, …})-[:LINKS {edge, target, position, kept, inverse}]->(:WikiPage)
 //!                                -[:LINKS {…}]->(:WikiMissing {key})     a target that does not exist
 //!                                -[:IN_DOMAIN]->(:WikiDomain {key})
 //! (:WikiItem {id, corpus, key, version})-[:VECTOR]->(:WikiVector {id, model, dimension, space, numbers})
-//! (:WikiWaiting {key, text, turn})   a page that Weaviate has not seen as it is now; with text: but for its vector
+//! (:WikiWaiting {key, text, turn})   a page to deliver to Weaviate; if `text` is true, only its vector
 //! (:WikiState {name, schema, …})  one node
 //! ```
 
@@ -16,11 +15,10 @@ use gatehouse_core::Fault;
 
 use super::{CypherStatement, Neo4jClient, Neo4jError, cypher};
 
-/// The newest schema that this binary knows.
 pub(crate) const SCHEMA: i64 = 2;
 
-/// The steps. Each statement is a transaction of its own, since Neo4j does not mix schema and data, and may run
-/// twice. A step that was released is never edited.
+/// Migration steps. Each statement is idempotent and runs in its own transaction, because Neo4j cannot mix schema and
+/// data changes. Never edit a released step.
 const STEPS: [&[&str]; SCHEMA as usize] = [
     &[
         "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
@@ -37,7 +35,7 @@ const STEPS: [&[&str]; SCHEMA as usize] = [
         "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
     ],
     &[
-        // Vectors by corpus and key. Those that were kept by page are made again.
+        // Vectors by corpus and key. Deletes earlier vectors, which are made again.
         "CREATE CONSTRAINT wiki_item_id IF NOT EXISTS FOR (i:WikiItem) REQUIRE i.id IS UNIQUE",
         "CREATE INDEX wiki_vector_space IF NOT EXISTS FOR (v:WikiVector) ON (v.space)",
         "MATCH (v:WikiVector) WHERE v.space IS NULL DETACH DELETE v",
@@ -47,7 +45,7 @@ const STEPS: [&[&str]; SCHEMA as usize] = [
 ];
 
 impl Neo4jClient {
-    /// Finds or makes the schema, once.
+    /// Applies missing migration steps, once per process.
     pub(super) async fn prepare(self: &Arc<Self>) -> Result<(), Fault> {
         let made = self.ready.get_or_try_init(|| async {
             let found = self.schema().await?.unwrap_or(0);
@@ -60,7 +58,7 @@ impl Neo4jClient {
                 let remember = "MERGE (s:WikiState {name: 'wiki'}) ON CREATE SET s.graph = randomUUID()
                      SET s.schema = $step";
                 match self.run_in_own_transaction(cypher(remember).with_param("step", step)).await {
-                    // Another host made the node at the same moment.
+                    // Another host created the node concurrently.
                     Err(error) if error.is_conflict() => {}
                     done => done.map_err(|error| self.fault(error))?,
                 }
@@ -70,25 +68,24 @@ impl Neo4jClient {
         made.await.copied()
     }
 
-    /// Runs a statement in a transaction of its own.
     async fn run_in_own_transaction(&self, statement: CypherStatement) -> Result<(), Neo4jError> {
         let mut transaction = self.begin().await?;
         transaction.run(statement).await?;
         transaction.commit().await
     }
 
-    /// The schema there; none where nothing has been stored yet. A newer one is refused, and nothing changed.
+    /// Returns the stored schema version. `None` if nothing was ever stored. Fails if it is newer than [`SCHEMA`].
     pub(crate) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
         let found = self.query_rows(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
         match found {
             Some(newer) if newer > SCHEMA => {
                 let cause = format!(
-                    "its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows"
+                    "schema version {newer} is newer than {SCHEMA}, the latest that this gatehouse supports"
                 );
                 Err(self
                     .remote
-                    .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE."))
+                    .refused(&cause, "Update gatehouse, or set NEO4J_DATABASE to another database."))
             }
             found => Ok(found),
         }

@@ -1,5 +1,4 @@
-//! A transaction, and the statements that run in it. The text of a statement is fixed when this is compiled; what
-//! a caller wrote travels as parameters.
+//! Transactions and statements. The text of a statement is a compile-time constant; values are parameters.
 
 use std::time::Duration;
 
@@ -8,13 +7,12 @@ use tokio::time::timeout;
 
 use super::{Neo4jError, rows::Parameters};
 
-/// Rows of one statement.
 const MAX_ROWS: usize = 200;
 
-/// Bytes of text in one statement; a page that is larger travels alone.
+/// Bytes of text per statement. A larger row forms its own statement.
 const MAX_BYTES: usize = 4 << 20;
 
-/// A transaction; what is not committed is rolled back.
+/// A transaction with a timeout per statement. Rolls back unless committed.
 pub(super) struct Neo4jTransaction {
     inner: Txn,
     limit: Duration,
@@ -25,7 +23,6 @@ impl Neo4jTransaction {
         Self { inner, limit }
     }
 
-    /// Runs a statement and gives its rows.
     pub(super) async fn rows(&mut self, statement: CypherStatement) -> Result<Vec<Row>, Neo4jError> {
         let work = async {
             let mut stream = self.inner.execute(statement.0).await?;
@@ -38,13 +35,13 @@ impl Neo4jTransaction {
         timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
-    /// Runs a statement whose rows do not matter.
+    /// Runs a statement and ignores its rows.
     pub(super) async fn run(&mut self, statement: CypherStatement) -> Result<(), Neo4jError> {
         let work = async { Ok(self.inner.run(statement.0).await?) };
         timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
-    /// One number that a statement counts.
+    /// Returns the number `n` of a counting statement.
     pub(super) async fn count(&mut self, statement: CypherStatement) -> Result<u32, Neo4jError> {
         let rows = self.rows(statement).await?;
         let counted: i64 = rows.first().map(|row| row.get("n")).transpose()?.unwrap_or_default();
@@ -56,12 +53,12 @@ impl Neo4jTransaction {
         timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
-    /// Gives the connection back unchanged; where that fails, the pool drops it.
+    /// Rolls back to return the connection. If that fails, the pool drops the connection.
     pub(super) async fn rollback(self) {
         let _ = timeout(self.limit, self.inner.rollback()).await;
     }
 
-    /// Runs a statement over rows, a part at a time; each row comes with the bytes it weighs.
+    /// Runs a statement for all rows, in batches. Each row comes with its size in bytes.
     pub(super) async fn run_batched(
         &mut self,
         rows: Vec<(usize, Parameters)>,
@@ -80,16 +77,14 @@ impl Neo4jTransaction {
     }
 }
 
-/// Rows of a few words, which weigh nothing.
+/// Assigns no size to rows of a few words.
 pub(super) fn unweighted_rows(rows: Vec<Parameters>) -> Vec<(usize, Parameters)> {
     rows.into_iter().map(|row| (0, row)).collect()
 }
 
-/// A statement of this module with its parameters: the text is fixed when this is compiled.
 #[derive(Clone)]
 pub(super) struct CypherStatement(Query);
 
-/// A statement.
 pub(super) fn cypher(text: &'static str) -> CypherStatement {
     CypherStatement(Query::new(text.to_owned()))
 }
@@ -99,7 +94,6 @@ impl CypherStatement {
         Self(self.0.param(name, value))
     }
 
-    /// Rows for `UNWIND`.
     pub(super) fn with_rows(self, name: &'static str, rows: Vec<Parameters>) -> Self {
         let rows: Vec<BoltType> = rows.into_iter().map(BoltType::from).collect();
         self.with_param(name, rows)

@@ -1,5 +1,5 @@
-//! What is searched by meaning, by corpus and key, and its vectors, by model: so that Weaviate's part can be made again
-//! without asking a model that takes money, and that going back to an earlier model costs nothing.
+//! Items to embed, and their vectors by model. With these, Weaviate can be rebuilt and an earlier model restored
+//! without new calls to the model.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
     engine::PAGES,
 };
 
-/// A statement about the items that have no vector of `$model`, or one of another `$dimension`.
+/// Statement about items without a vector of `$model` with `$dimension`.
 macro_rules! without_vector {
     ($and:literal, $then:literal) => {
         cypher(concat!(
@@ -28,14 +28,14 @@ macro_rules! without_vector {
 }
 
 impl Neo4jClient {
-    /// The next items after this one that have no vector of this model.
+    /// Returns the next items after `after` that have no vector of this model.
     pub(crate) async fn items_without_vector(
         self: &Arc<Self>,
         model: &VectorModel,
         after: Option<&VectorItem>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
-        // An older schema has no items yet; where nothing was ever stored, nothing is made.
+        // Migrate an older schema, which has no items. Do not create a schema in an empty database.
         if self.schema().await?.is_none() {
             return Ok(Vec::new());
         }
@@ -54,7 +54,6 @@ impl Neo4jClient {
         .await
     }
 
-    /// How many pages have no vector of this model.
     pub(crate) async fn without_vector(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
         let (name, dimension) = parameters(model);
         let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
@@ -62,7 +61,6 @@ impl Neo4jClient {
         self.count(statement.with_param("corpus", PAGES)).await
     }
 
-    /// How many pages have a vector of this model.
     pub(crate) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
         let statement = cypher(
             "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space RETURN count(v) AS n",
@@ -70,7 +68,7 @@ impl Neo4jClient {
         self.count(statement.with_param("space", space(model))).await
     }
 
-    /// Keeps vectors of items that are still as they were; their pages wait to be brought to Weaviate.
+    /// Stores vectors of items whose version is unchanged, and queues their pages for Weaviate.
     pub(crate) async fn store_vectors(
         self: &Arc<Self>,
         model: &VectorModel,
@@ -113,7 +111,6 @@ impl Neo4jClient {
 }
 
 impl Neo4jTransaction {
-    /// The vectors of pages, by key.
     pub(super) async fn vectors(
         &mut self,
         space: &str,
@@ -132,7 +129,7 @@ impl Neo4jTransaction {
         rows.iter().map(one).collect()
     }
 
-    /// Notes pages, as (key, version): one with another version than before loses its vectors.
+    /// Stores items of pages, as (key, version). A changed version deletes the item's vectors.
     pub(super) async fn put_items(&mut self, pages: Vec<(String, String)>) -> Result<(), Neo4jError> {
         let row = |(key, version): (String, String)| -> Parameters {
             HashMap::from([
@@ -154,7 +151,6 @@ impl Neo4jTransaction {
         Ok(())
     }
 
-    /// Forgets pages with their vectors.
     pub(super) async fn remove_items(&mut self, keys: &[String]) -> Result<(), Neo4jError> {
         let ids: Vec<String> = keys.iter().map(|key| page_id(key)).collect();
         for statement in [
@@ -167,7 +163,6 @@ impl Neo4jTransaction {
     }
 }
 
-/// The model's name, and the dimension of its vectors where it is known.
 fn parameters(model: &VectorModel) -> (String, Option<i64>) {
     (model.name.clone(), model.dimension.and_then(|dimension| i64::try_from(dimension).ok()))
 }

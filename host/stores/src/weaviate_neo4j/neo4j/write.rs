@@ -1,5 +1,4 @@
-//! Writes pages. Everything of one call is one transaction; what Weaviate has to see afterwards is written down
-//! in the same one, so neither a crash nor a failure between the two servers is forgotten.
+//! Writes pages. One transaction contains all changes of a call and queues them for Weaviate.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -16,7 +15,7 @@ use crate::{
 };
 
 impl Neo4jClient {
-    /// Applies a plan, where it still holds.
+    /// Applies a plan if it is still valid; returns a conflict otherwise.
     pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let me = Arc::clone(self);
         Self::run_detached(async move {
@@ -35,7 +34,7 @@ impl Neo4jClient {
             match transaction.commit().await {
                 Ok(()) => Ok(WriteOutcome::Done),
                 Err(error) if error.is_conflict() => Ok(WriteOutcome::Conflict),
-                // The answer may have been lost on its way rather than the commit.
+                // The commit can have succeeded even if its confirmation was lost.
                 Err(error) => Ok(WriteOutcome::Unknown(me.fault(error))),
             }
         })
@@ -59,13 +58,13 @@ impl Neo4jTransaction {
         Ok(true)
     }
 
-    /// Takes the lock that writers share: they come one after the other, whichever host they run in.
+    /// Acquires the lock that serializes writers across hosts.
     pub(super) async fn lock(&mut self) -> Result<(), Neo4jError> {
         self.run(cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.writes = coalesce(s.writes, 0) + 1")).await
     }
 
-    /// Writes pages with their links and domains. Those in `added` were not there before: links that waited for
-    /// them find them.
+    /// Writes pages with their links and domains. `added` contains the keys of new pages, to which waiting links are
+    /// redirected.
     async fn put(&mut self, records: Vec<&PageRecord>, added: Vec<String>) -> Result<(), Neo4jError> {
         if records.is_empty() {
             return Ok(());
@@ -97,14 +96,13 @@ impl Neo4jTransaction {
         self.mark_waiting(keys).await
     }
 
-    /// Has pages wait to be brought to Weaviate.
     async fn mark_waiting(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
         let statement =
             "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.text = false, w.turn = randomUUID()";
         self.run(cypher(statement).with_param("keys", keys)).await
     }
 
-    /// Links pages as they declare it: to the target where it exists, else to what stands for it.
+    /// Creates the declared links. A link to a missing page points to a placeholder node.
     async fn link(&mut self, records: &[&PageRecord]) -> Result<(), Neo4jError> {
         let links: Vec<_> = records.iter().flat_map(|record| rows::links(record)).collect();
         let targets: BTreeSet<String> =
@@ -128,7 +126,7 @@ impl Neo4jTransaction {
         self.run_batched(unweighted_rows(missing), statement).await
     }
 
-    /// Turns links that waited for these pages to them.
+    /// Redirects links from placeholder nodes to these new pages.
     async fn resolve_waiting_links(&mut self, added: Vec<String>) -> Result<(), Neo4jError> {
         if added.is_empty() {
             return Ok(());
@@ -140,7 +138,7 @@ impl Neo4jTransaction {
         self.run(statement.with_param("keys", added)).await
     }
 
-    /// Removes these pages; links to them wait for their return.
+    /// Removes pages. Links to them point to placeholder nodes from then on.
     pub(super) async fn remove(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
         if keys.is_empty() {
             return Ok(());
@@ -157,7 +155,7 @@ impl Neo4jTransaction {
         self.sweep().await
     }
 
-    /// Removes what stands for missing pages and domains that nothing points to any more.
+    /// Removes placeholder nodes and domains without incoming links.
     async fn sweep(&mut self) -> Result<(), Neo4jError> {
         self.run(cypher("MATCH (m:WikiMissing) WHERE NOT EXISTS { MATCH (m)<-[:LINKS]-() } DELETE m"))
             .await?;

@@ -1,4 +1,4 @@
-//! The collection: how it is made, what an object of it is, how objects come and go.
+//! Weaviate collections: creation, and adding and removing objects.
 
 use gatehouse_core::{
     Fault,
@@ -15,44 +15,38 @@ use crate::{
     wiki::{ids, record::PageRecord},
 };
 
-/// Where the texts of pages are.
 pub(crate) const MAIN: Collection = Collection("KGWikiPages");
 
-/// Where their vectors are: apart, since vectors of another model need a collection made anew.
+/// Collection of page vectors. It is separate because a change of the model requires a new collection.
 pub(crate) const VECTORS: Collection = Collection("KGWikiVectors");
 
-/// What a description of ours begins with; raise the number when objects are made differently, and the
-/// collection is made anew.
+/// Prefix of our collection descriptions. Increase the version when the format of objects changes, so that the
+/// collection is recreated.
 const DESCRIPTION: &str = "Gatehouse wiki pages, version 2, of graph ";
 
-/// A collection, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Collection(pub(super) &'static str);
 
 impl Collection {
-    /// Earlier versions made it; it may have been left behind.
+    /// Left over from earlier versions.
     pub(crate) const VERSION_1_TEMPORARY: Self = Self("KGWikiPagesMeanwhile");
 
-    /// Its name.
     pub(crate) const fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// What is there under a collection's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CollectionState {
-    /// Nothing.
     Missing,
     /// The collection of this graph.
     Ours,
-    /// One of this graph, made by another version.
+    /// A collection of this graph from another version.
     Outdated,
-    /// Something else, described so.
+    /// Another collection. Contains its description.
     Foreign(String),
 }
 
-/// A page on its way into a collection.
 #[derive(Debug, Clone)]
 pub(crate) struct PageObject {
     key: String,
@@ -61,7 +55,7 @@ pub(crate) struct PageObject {
 }
 
 impl PageObject {
-    /// A page with its texts. Runs the word cutter: for a thread that may block.
+    /// Creates an object with texts. Blocks, because it runs the tokenizer.
     pub(crate) fn with_texts(key: &str, page: &PageRecord) -> Result<Self, rusqlite::Error> {
         let domains = page.domains.join(", ");
         let texts = [&page.title, &page.overview, &domains, &page.content];
@@ -85,7 +79,6 @@ impl PageObject {
         Ok(Self { key: key.to_owned(), properties: properties.into_iter().collect(), vector: None })
     }
 
-    /// A page with its vector.
     pub(crate) fn with_vector(key: &str, page: &PageRecord, vector: Vec<f32>) -> Self {
         let properties = filtered_by(key, page).into_iter().collect();
         Self { key: key.to_owned(), properties, vector: Some(vector) }
@@ -101,7 +94,6 @@ impl PageObject {
     }
 }
 
-/// What every object has of its page.
 fn filtered_by(key: &str, page: &PageRecord) -> Vec<(&'static str, Value)> {
     let domain_keys: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
     vec![
@@ -112,8 +104,8 @@ fn filtered_by(key: &str, page: &PageRecord) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The id of a page's object: a UUID made of its key, so that bringing a page twice leaves one object. In the form
-/// of version 5, with SHA-256 instead of SHA-1.
+/// Derives a UUID from the key, so that repeated deliveries replace the object. The format is version 5, with SHA-256
+/// instead of SHA-1.
 fn id_of(key: &str) -> String {
     let digest = Sha256::new().chain_update("gatehouse wiki page\n").chain_update(key).finalize();
     let mut bytes = [0_u8; 16];
@@ -124,7 +116,6 @@ fn id_of(key: &str) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// The class that a collection is made as.
 fn class(collection: Collection, graph: &str) -> Value {
     let property = |name: &str, kind: &str, tokenization: &str, filterable: bool, searchable: bool| {
         json!({
@@ -134,11 +125,11 @@ fn class(collection: Collection, graph: &str) -> Value {
     };
     let exact = |name| property(name, "text", "field", true, false);
     let kept = |name| property(name, "text", "word", false, false);
-    // Words come cut and stemmed, so nothing is left to do but to part them at spaces.
+    // Terms are already tokenized and stemmed.
     let words = |name| property(name, "text", "whitespace", false, true);
     json!({
         "class": collection.0,
-        "description": format!("{DESCRIPTION}{graph}. Made from Neo4j; it may be removed and is made again."),
+        "description": format!("{DESCRIPTION}{graph}. Built from Neo4j; if it is deleted, it is built again."),
         "vectorizer": "none",
         "vectorIndexType": "hnsw",
         "vectorIndexConfig": {"distance": "cosine"},
@@ -155,7 +146,6 @@ fn class(collection: Collection, graph: &str) -> Value {
 }
 
 impl WeaviateClient {
-    /// What is there.
     pub(crate) async fn find(&self, collection: Collection, graph: &str) -> Result<CollectionState, Fault> {
         let (status, answer) = self.send(Method::GET, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
@@ -163,7 +153,7 @@ impl WeaviateClient {
             StatusCode::OK => {
                 let name = answer.get("class").and_then(Value::as_str);
                 if name != Some(collection.0) {
-                    return Err(self.malformed_answer("does not describe the collection that was asked for"));
+                    return Err(self.malformed_answer("does not describe the requested collection"));
                 }
                 let description = answer.get("description").and_then(Value::as_str).unwrap_or_default();
                 Ok(if description.starts_with(&format!("{DESCRIPTION}{graph}.")) {
@@ -178,7 +168,7 @@ impl WeaviateClient {
         }
     }
 
-    /// Makes a collection; one that another host made at the same moment is as good.
+    /// Creates a collection. Succeeds if another host created the same one concurrently.
     pub(crate) async fn create_collection(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
         let (status, answer) = self.send(Method::POST, "v1/schema", Some(&class(collection, graph))).await?;
         match status {
@@ -192,19 +182,18 @@ impl WeaviateClient {
         }
     }
 
-    /// Removes a collection with all its objects.
     pub(crate) async fn delete_collection(&self, collection: Collection) -> Result<(), Fault> {
         let (status, answer) =
             self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
-            // Older versions refuse to remove what is not there.
+            // Older versions of Weaviate return an error for a missing collection.
             StatusCode::BAD_REQUEST if self.find(collection, "").await? == CollectionState::Missing => Ok(()),
             other => Err(self.unexpected_answer(other, &answer)),
         }
     }
 
-    /// Brings objects, each in the place of its older self. Gives those that were refused, with the reason.
+    /// Adds or replaces objects. Returns the keys of rejected objects with the reasons.
     pub(crate) async fn put_objects(
         &self,
         collection: Collection,
@@ -223,7 +212,7 @@ impl WeaviateClient {
         let mut refused = Vec::new();
         for (result, key) in results.iter().zip(keys) {
             if result.get("id").and_then(Value::as_str) != Some(id_of(&key).as_str()) {
-                return Err(self.malformed_answer("has results in another order than the objects"));
+                return Err(self.malformed_answer("has results in a different order than the objects"));
             }
             let result = result.get("result").unwrap_or(&Value::Null);
             match result.get("status").and_then(Value::as_str) {
@@ -234,7 +223,7 @@ impl WeaviateClient {
         Ok(refused)
     }
 
-    /// Removes the object of a page; one that is not there is as good.
+    /// Removes the object of a page, if it exists.
     pub(crate) async fn forget(&self, collection: Collection, key: &str) -> Result<(), Fault> {
         let path = format!("v1/objects/{}/{}", collection.0, id_of(key));
         let (status, answer) = self.send(Method::DELETE, &path, None).await?;

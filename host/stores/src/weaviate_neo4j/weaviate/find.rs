@@ -1,4 +1,4 @@
-//! Finding the keys of pages, by words and by vector. Filters count before the limit, in Weaviate itself.
+//! Finds page keys by words and by vector. Weaviate applies the filters before the limit.
 
 use gatehouse_core::{Fault, page::PageType};
 use gatehouse_net::Method;
@@ -9,27 +9,25 @@ use super::{
     graphql::{GetQuery, GraphqlValue},
 };
 
-/// How much a word counts in title, overview, domains and content, and a piece of another script anywhere.
 const WORD_FIELDS: [&str; 5] =
     ["title_words^6", "overview_words^3", "domain_words^2", "content_words", "pieces"];
 
-/// Most keys that are asked for: what Weaviate gives at most unless told otherwise (QUERY_MAXIMUM_RESULTS).
+/// Maximum keys per query: Weaviate's default limit (`QUERY_MAXIMUM_RESULTS`).
 const MAX_KEYS: usize = 10_000;
 
-/// A way to find pages, and how the score of one is read.
+/// A scored query and the function that reads a score.
 struct ScoredQuery {
     by: (&'static str, GraphqlValue),
     fields: &'static str,
     read: fn(&Json) -> Option<f64>,
 }
 
-/// What a search is narrowed to.
+/// Conditions on the pages to return. An empty list does not restrict them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SearchFilter {
     pub(crate) types: Vec<PageType>,
-    /// As they are compared; bounded by what pages have.
+    /// Normalized domain keys, limited to domains that exist.
     pub(crate) domains: Vec<String>,
-    /// Only these pages, by key.
     pub(crate) keys: Vec<String>,
 }
 
@@ -63,8 +61,8 @@ impl SearchFilter {
 }
 
 impl WeaviateClient {
-    /// Keys of the best pages by words, with their scores: more is better, and best first. At least `limit` where
-    /// there are so many, and all that are as good as the last of them, so that ties are decided by the key.
+    /// Returns the keys and scores of the best pages by words, best first. Includes all pages that tie with the last
+    /// one, so that the caller can break ties by key.
     pub(crate) async fn by_words(
         &self,
         collection: Collection,
@@ -77,7 +75,7 @@ impl WeaviateClient {
         self.best(collection, ask, narrowed, limit).await
     }
 
-    /// Keys of the nearest pages, with their cosines. The vector has the dimension of the collection's.
+    /// Returns the keys and cosines of the nearest pages. The vector must have the dimension of the collection.
     pub(crate) async fn by_vector(
         &self,
         collection: Collection,
@@ -92,7 +90,7 @@ impl WeaviateClient {
         self.best(collection, ask, narrowed, limit).await
     }
 
-    /// Whether any page holds any of these words; with `all`, whether one holds all of them, as pieces.
+    /// Returns `true` if a page contains any of these words or, with `all`, all of them as pieces.
     pub(crate) async fn contains_words(
         &self,
         collection: Collection,
@@ -123,7 +121,6 @@ impl WeaviateClient {
         Ok(!self.get(collection, &get).await?.is_empty())
     }
 
-    /// How many pages there are.
     pub(crate) async fn count(&self, collection: Collection) -> Result<u64, Fault> {
         let body = json!({"query": format!("{{Aggregate{{{}{{meta{{count}}}}}}}}", collection.0)});
         let answer = self.question(&body).await?;
@@ -154,7 +151,7 @@ impl WeaviateClient {
             let mut scored =
                 scored.ok_or_else(|| self.malformed_answer("has a page without key or score"))?;
             if scored.len() > asked {
-                return Err(self.malformed_answer("has more pages than were asked for"));
+                return Err(self.malformed_answer("has more pages than requested"));
             }
             scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let tied = scored.len() == asked
@@ -179,11 +176,11 @@ impl WeaviateClient {
 
     async fn question(&self, body: &Json) -> Result<Json, Fault> {
         let answer = self.send_ok(Method::POST, "v1/graphql", Some(body)).await?;
-        // Errors come with status 200.
+        // GraphQL errors come with status 200.
         if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
             return Err(self
                 .remote
-                .unavailable(&format!("it refused the question: {}", error_message(&answer))));
+                .unavailable(&format!("it rejected the query: {}", error_message(&answer))));
         }
         Ok(answer)
     }

@@ -1,27 +1,22 @@
-//! Questions in GraphQL, as data. Only this module writes the language, and every text in it is a quoted
-//! string: no quote, brace or operator of a caller ever becomes part of a question.
+//! GraphQL queries as data. Only this module writes query text, and quotes every string, so that callers cannot inject
+//! syntax.
 
 use std::fmt::{self, Write as _};
 
-/// A value as it is written in GraphQL.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum GraphqlValue {
-    /// A text, quoted.
     Text(String),
-    /// A whole number.
     Number(usize),
-    /// A component of a vector; one that is not a number counts as 0.
+    /// A vector component. NaN and infinity are written as 0.
     Real(f32),
-    /// A word of the language, from this program alone.
+    /// A constant enum value.
     Word(&'static str),
-    /// A list.
     List(Vec<GraphqlValue>),
-    /// Names, from this program alone, with values.
+    /// Constant field names with values.
     Object(Vec<(&'static str, GraphqlValue)>),
 }
 
 impl GraphqlValue {
-    /// A list of texts.
     pub(super) fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self::List(texts.into_iter().map(|text| Self::Text(text.into())).collect())
     }
@@ -32,7 +27,7 @@ impl fmt::Display for GraphqlValue {
         match self {
             Self::Text(text) => quote(text, f),
             Self::Number(number) => write!(f, "{number}"),
-            // Rust writes no exponent, and never `inf`, for what is finite.
+            // Rust prints finite floats without an exponent.
             Self::Real(real) => write!(f, "{}", if real.is_finite() { *real } else { 0.0 }),
             Self::Word(word) => f.write_str(word),
             Self::List(values) => {
@@ -63,8 +58,8 @@ fn separated<T>(
     Ok(())
 }
 
-/// A string (GraphQL, October 2021, section 2.9.4). Control characters and the byte order mark are escaped; what
-/// lies beyond the basic plane stands as it is, since an escape takes four digits.
+/// Writes a quoted string (GraphQL, October 2021, section 2.9.4). Escapes control characters and the byte order mark.
+/// Characters outside the basic plane stay, because an escape has only four digits.
 fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')?;
     for c in text.chars() {
@@ -80,12 +75,10 @@ fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')
 }
 
-/// What is asked of a collection: `Get`, with arguments, and fields to be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GetQuery {
     pub(super) collection: &'static str,
     pub(super) arguments: Vec<(&'static str, GraphqlValue)>,
-    /// Fields as the language has them, from this program alone.
     pub(super) fields: &'static str,
 }
 
@@ -103,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads one quoted string as the specification has it; gives its value and what follows.
+    /// Parses one quoted string as the specification defines it. Returns its value and the rest.
     fn read(written: &str) -> Option<(String, &str)> {
         let mut value = Vec::new();
         let body = written.strip_prefix('"')?;

@@ -1,8 +1,7 @@
-//! The server that finds pages: Weaviate over REST and GraphQL. Everything in it is made from Neo4j and can be made
-//! again.
+//! Weaviate client over REST and GraphQL. All data in Weaviate can be rebuilt from Neo4j.
 //!
-//! Every request has a time, every answer a size; an answer that is something else than what was asked for is a
-//! fault, whatever its status.
+//! Requests have a timeout and responses a size limit. A response with unexpected content is a fault, regardless of its
+//! status.
 
 mod collection;
 mod find;
@@ -25,10 +24,9 @@ use super::{
     remote::RemoteServer,
 };
 
-/// Largest answer that is read, in bytes. The largest one asked for, 10,000 keys with scores, is a tenth of it.
+/// Maximum bytes of a response. The largest expected one, 10,000 keys with scores, is about a tenth of that.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// Weaviate.
 pub(super) struct WeaviateClient {
     remote: RemoteServer,
     base: Url,
@@ -38,7 +36,7 @@ pub(super) struct WeaviateClient {
 }
 
 impl WeaviateClient {
-    /// Opens nothing yet. Faults where the address cannot be used.
+    /// Creates a client without connecting. Fails if the address is invalid.
     pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let base = config.weaviate()?;
         let hint = "Start Weaviate, or correct WEAVIATE_URL; the next call tries again.";
@@ -56,17 +54,15 @@ impl WeaviateClient {
         })
     }
 
-    /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
         self.remote.address()
     }
 
-    /// Whether it answers at all.
     pub(super) async fn ping(&self) -> Result<(), Fault> {
         self.send_ok(Method::GET, "v1/meta", None).await.map(|_| ())
     }
 
-    /// One request that has to succeed.
+    /// Sends a request and requires status 200.
     async fn send_ok(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Fault> {
         match self.send(method, path, body).await? {
             (StatusCode::OK, answer) => Ok(answer),
@@ -74,8 +70,7 @@ impl WeaviateClient {
         }
     }
 
-    /// One request with JSON in both directions. The status is for the caller, but for those that mean the same
-    /// everywhere.
+    /// Sends a JSON request and returns the status and the JSON response. Fails for 401 and 403.
     async fn send(
         &self,
         method: Method,
@@ -91,7 +86,7 @@ impl WeaviateClient {
             Err(_) => return Err(self.remote.record_failure(&format!("no answer within {limit:?}"))),
         };
         self.remote.record_success();
-        // Nothing is an answer too, and an error in words is shown as it is.
+        // Accept an empty response, and show a plain-text error as it is.
         let answer = match serde_json::from_slice(&bytes) {
             Ok(answer) => answer,
             Err(_) if bytes.is_empty() => Value::Null,
@@ -100,7 +95,7 @@ impl WeaviateClient {
         };
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.remote.refused(
-                &format!("it refused the request ({status}): {}", error_message(&answer)),
+                &format!("it rejected the request ({status}): {}", error_message(&answer)),
                 "Set WEAVIATE_API_KEY to a key that may read and write KGWikiPages and KGWikiVectors.",
             )),
             status => Ok((status, answer)),
@@ -133,38 +128,31 @@ impl WeaviateClient {
         Ok((status, bytes))
     }
 
-    /// The fault for a collection that is not of this graph.
     pub(super) fn foreign_collection(&self, collection: Collection, described: &str) -> Fault {
         let cause = format!(
-            "its collection '{}' holds something else than the pages of this graph: '{}'",
+            "its collection '{}' belongs to something else: '{}'",
             collection.0,
             quoted(described, 120)
         );
-        self.remote.refused(
-            &cause,
-            "Name another Weaviate in WEAVIATE_URL, or remove that collection if nobody needs it.",
-        )
-    }
-
-    /// The fault for collections that do not stay as they were made.
-    pub(super) fn unstable_collections(&self) -> Fault {
         self.remote
-            .unavailable("its collections do not stay as they are made; somebody else may be removing them")
+            .refused(&cause, "Set WEAVIATE_URL to another server, or delete that collection if it is unused.")
     }
 
-    /// The fault for an answer that nothing was prepared for.
+    pub(super) fn unstable_collections(&self) -> Fault {
+        self.remote.unavailable("its collections keep changing; another program may be deleting them")
+    }
+
     fn unexpected_answer(&self, status: StatusCode, answer: &Value) -> Fault {
         self.remote.unavailable(&format!("it answered {status}: {}", error_message(answer)))
     }
 
-    /// The fault for an answer of another shape.
     fn malformed_answer(&self, what: &str) -> Fault {
-        self.remote
-            .unavailable(&format!("its answer {what}; this may be no Weaviate, or one of another kind"))
+        self.remote.unavailable(&format!("its answer {what}; the server may not be a compatible Weaviate"))
     }
 }
 
-/// What an error in JSON says: `{"error":[{"message":…}]}`, `{"errors":[…]}`, `{"message":…}`, or a text.
+/// Extracts the message from an error response: `{"error":[{"message":…}]}`, `{"errors":[…]}`, `{"message":…}` or plain
+/// text.
 fn error_message(answer: &Value) -> String {
     let messages = |list: &Value| {
         let texts = list.as_array().into_iter().flatten().filter_map(|one| one.get("message")?.as_str());

@@ -1,5 +1,5 @@
-//! Edits the tags of a page's header: domains, sources, date. Tags are changed where they stand; a page
-//! that has none gets them in its header table, and a page without a table gets a table.
+//! Edits the header tags of a page: domains, sources and date. Existing tags are changed in place; missing tags are
+//! added to the header table, which is created if needed.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use gatehouse_core::ports::knowledge::PageSource;
 use super::splice::{LineEnding, entry_around, insert_block, line_around, replace};
 use crate::wiki::{layout::PageLayout, parse};
 
-/// One kind of tag, and the row of the header table that is its place.
+/// A kind of tag and its row in the header table.
 struct HeaderRow {
     tag: &'static str,
     title: &'static str,
-    /// A line each, or one line with commas.
+    /// True if each tag has its own line; otherwise commas separate the tags.
     bulleted: bool,
 }
 
@@ -20,7 +20,6 @@ const DOMAINS: HeaderRow = HeaderRow { tag: "domain", title: "Domains", bulleted
 const SOURCES: HeaderRow = HeaderRow { tag: "source", title: "Knowledge Sources", bulleted: true };
 const DATE: HeaderRow = HeaderRow { tag: "last_updated", title: "Last Updated", bulleted: false };
 
-/// The opening line of a header table, as wikis of this kind have it.
 const TABLE: &str = "{| class=\"wikitable\" style=\"float:right; margin-left:1em; width:300px;\"";
 
 pub(super) fn set_domains(text: &str, domains: &[String], eol: LineEnding) -> String {
@@ -60,7 +59,7 @@ fn set(text: &str, row: &HeaderRow, tags: &[String], eol: LineEnding) -> String 
     }
     let run = first_run(text, &spots);
     let mut edited = text.to_owned();
-    // From the back, so that the offsets before stay true.
+    // Edit backwards so that earlier offsets remain valid.
     for spot in spots[run..].iter().rev() {
         edited = replace(&edited, entry_around(&edited, spot.clone()), "");
     }
@@ -79,7 +78,7 @@ fn set(text: &str, row: &HeaderRow, tags: &[String], eol: LineEnding) -> String 
     replace(&edited, whole, &tags.join(&between))
 }
 
-/// How many of the tags stand side by side from the first on, with nothing but list marks between.
+/// Counts the adjacent tags from the first one, with only list marks between them.
 fn first_run(text: &str, spots: &[Range<usize>]) -> usize {
     let beside = |pair: &&[Range<usize>]| {
         text[pair[0].end..pair[1].start].chars().all(|c| c.is_whitespace() || matches!(c, ',' | ';' | '*'))
@@ -87,7 +86,7 @@ fn first_run(text: &str, spots: &[Range<usize>]) -> usize {
     1 + spots.windows(2).take_while(beside).count()
 }
 
-/// A run of entries with the bullets of its lines, where it fills its lines.
+/// Extends a run of entries by its bullets if it fills its lines.
 fn bulleted_lines(text: &str, run: Range<usize>) -> Range<usize> {
     let line = line_around(text, &run);
     let bullets = text[line.start..run.start].chars().all(|c| c == '*' || c.is_whitespace());
@@ -123,11 +122,11 @@ fn insert_table(text: &str, parts: &PageLayout, table: &str, eol: LineEnding) ->
     insert_block(text, at, if followed { block.trim_end_matches('\n') } else { &block }, eol)
 }
 
-/// The place for a row's tags under a title that the table already has.
+/// Position for the tags under an existing row title.
 enum HeaderCell {
-    /// A line that starts a cell and says nothing: its range without the line end.
+    /// An empty cell: its line without the line ending.
     Empty(Range<usize>),
-    /// No cell follows the title; one belongs at this offset.
+    /// The title has no cell. Contains the offset at which to insert one.
     Absent(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Edits the links of a page. Links that stay are left where they stand; links that go lose their edge;
-//! links that come are listed under `== Related Pages ==`.
+//! Edits the links of a page. Unchanged links stay in place, removed links lose their edge, and new links are added
+//! under `== Related Pages ==`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use gatehouse_core::ports::knowledge::PageLink;
 use super::splice::{LineEnding, entry_around, insert_block, line_around, replace};
 use crate::wiki::{ids, layout::PageLayout, parse};
 
-/// The section that lists a page's links.
 const SECTION: &str = "Related Pages";
 
 pub(super) fn set_links(text: &str, links: &[PageLink], eol: LineEnding) -> String {
@@ -31,13 +30,12 @@ fn line(link: &PageLink) -> String {
     format!("* [[{}::{}]]", link.edge, link.target.replacen('/', ":", 1))
 }
 
-/// Takes away every link that is not wanted: with its line in the list of related pages, elsewhere by
-/// turning the tag into a plain reference, because the sentence around it needs its name.
+/// Removes unwanted links. In the list of related pages, the line is removed. Elsewhere, the tag becomes a plain
+/// reference, because the sentence needs its name.
 fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
     let parts = PageLayout::parse(text);
     let related = parts.section_with_children(SECTION, text.len());
     let mut edited = text.to_owned();
-    // From the back, so that the offsets before stay true.
     for tag in parts.tags.iter().rev() {
         let Some(link) = parse::link(tag) else { continue };
         if wanted.contains(&(link.edge, ids::key(&link.target))) {

@@ -1,7 +1,7 @@
-//! Changes the text of a page's file and leaves everything else in it as it is, byte for byte.
+//! Edits the text of a page and leaves all other bytes unchanged.
 //!
-//! What comes out is parsed again before anyone sees it: an edit whose result does not say exactly what
-//! was asked for is refused. Writes no file.
+//! The result is parsed again. An edit is rejected if the parsed values differ from the requested ones. Writes no
+//! files.
 
 mod body;
 mod header;
@@ -18,20 +18,19 @@ use super::{
     parse::{ParsedPage, parse},
 };
 
-/// A page's file after an edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EditedPage {
-    /// The new text; the old one where nothing changed.
+    /// New text, or the old text if nothing changed.
     pub(crate) text: String,
-    /// Fields whose value is now another one, in the order of [`PageChanges`].
+    /// Names of changed fields, in the order of [`PageChanges`].
     pub(crate) changed: Vec<&'static str>,
 }
 
-/// Applies checked changes to the text of a page. With `stamp`, the page's date becomes that text if
-/// anything else changes.
+/// Applies validated changes to the text of a page. If anything changes, sets the page's date to `stamp`.
 ///
 /// # Errors
-/// `invalid-arguments` where a value cannot be written so that it is read back the same.
+///
+/// Returns `invalid-arguments` if a value would not parse back unchanged.
 pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> Result<EditedPage, Fault> {
     let before = parse(text);
     let eol = splice::LineEnding::from_text(text);
@@ -42,7 +41,7 @@ pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> R
     };
     let target = EditTarget::new(changes, &before, new_content.map(|_| parse(&edited)));
     let now = parse(&edited);
-    // A page without an overview of its own needs no heading to have none.
+    // A page without an overview does not need a heading for an empty one.
     if now.overview != target.overview && (now.own_overview || !target.overview.is_empty()) {
         edited = body::set_overview(&edited, &target.overview, eol);
     }
@@ -69,7 +68,7 @@ pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> R
     Ok(EditedPage { text: edited, changed })
 }
 
-/// What the page must say afterwards.
+/// Field values that the page must have after the edit.
 pub(crate) struct EditTarget {
     pub(crate) overview: String,
     pub(crate) domains: Vec<String>,
@@ -79,15 +78,15 @@ pub(crate) struct EditTarget {
 }
 
 impl EditTarget {
-    /// A field that is not to be changed keeps its value. New content may say it anew: an overview, tags
-    /// or links in it count; what it does not mention is carried over from the old page.
+    /// Determines the target values. A field that `changes` omits takes its value from the new content, or from the old
+    /// page if the new content does not contain the field.
     pub(crate) fn new(
         changes: &PageChanges,
         before: &ParsedPage,
         with_new_content: Option<ParsedPage>,
     ) -> Self {
         let said = with_new_content.unwrap_or_else(|| before.clone());
-        // An overview that was taken from the text follows the text.
+        // An overview derived from the content changes with the content.
         let overview = match (said.own_overview, before.own_overview) {
             (false, true) => before.overview.clone(),
             _ => said.overview.clone(),
@@ -144,9 +143,10 @@ fn verify(target: &EditTarget, before: &ParsedPage, after: &ParsedPage) -> Resul
 }
 
 fn unreadable(field: &str) -> Fault {
-    Fault::invalid(format!("the page would not read back as asked: its {field} would be another one")).hint(
-        "Leave headings (== … ==), tables, tags ([[…::…]]) and unclosed code fences out of short fields; \
-         nothing was changed.",
+    Fault::invalid(format!("the edit would change how the page is parsed: {field} would differ from the requested \
+    value")).hint(
+        "Remove headings (== … ==), tables, tags ([[…::…]]) and unclosed code fences from short fields; nothing was \
+        changed.",
     )
 }
 

@@ -1,13 +1,11 @@
-//! Small operations on text that the edits are made of; each keeps the text's line ends.
+//! Text operations for edits. They preserve the line endings of the text.
 
 use std::ops::Range;
 
-/// The line end that a text uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineEnding(&'static str);
 
 impl LineEnding {
-    /// That of the first line.
     pub(super) fn from_text(text: &str) -> Self {
         let first = text.find('\n').map(|at| text[..at].ends_with('\r'));
         Self(if first == Some(true) { "\r\n" } else { "\n" })
@@ -17,7 +15,6 @@ impl LineEnding {
         self.0
     }
 
-    /// A text with `\n` in this line end.
     pub(super) fn convert(self, text: &str) -> String {
         text.replace('\n', self.0)
     }
@@ -27,7 +24,7 @@ pub(super) fn replace(text: &str, range: Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..range.start], &text[range.end..])
 }
 
-/// Replaces what stands in a range and keeps the space around it; an empty range gets lines of its own.
+/// Replaces the text in a range but keeps the surrounding white space. An empty range becomes separate lines.
 pub(super) fn replace_core(text: &str, range: Range<usize>, new: &str, eol: LineEnding) -> String {
     let old = &text[range.clone()];
     let start = range.start + (old.len() - old.trim_start().len());
@@ -38,7 +35,7 @@ pub(super) fn replace_core(text: &str, range: Range<usize>, new: &str, eol: Line
     replace(text, start..start + core.len(), &eol.convert(new))
 }
 
-/// Inserts lines at an offset, with the line end before and after them that they need.
+/// Inserts lines at an offset, and adds line endings before and after if needed.
 pub(super) fn insert_block(text: &str, at: usize, block: &str, eol: LineEnding) -> String {
     if block.is_empty() {
         return text.to_owned();
@@ -47,15 +44,15 @@ pub(super) fn insert_block(text: &str, at: usize, block: &str, eol: LineEnding) 
     replace(text, at..at, &format!("{before}{}{}", eol.convert(block), eol.as_str()))
 }
 
-/// The line around a range, with its line end.
+/// Returns the lines that contain a range, including the line ending.
 pub(super) fn line_around(text: &str, range: &Range<usize>) -> Range<usize> {
     let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |offset| range.end + offset + 1);
     start..end
 }
 
-/// The range to take away so that a list entry goes with its bullet and its comma: the whole line where
-/// nothing else stands on it, else the range and one comma beside it.
+/// Returns the range to delete for a list entry: the whole line if it contains only the entry, else the entry and one
+/// adjacent comma.
 pub(super) fn entry_around(text: &str, range: Range<usize>) -> Range<usize> {
     let line = line_around(text, &range);
     let (before, after) = (&text[line.start..range.start], &text[range.end..line.end]);

@@ -1,4 +1,4 @@
-//! Edits on one page, and on pages made at random.
+//! Tests with a fixed page and with generated pages.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -24,7 +24,7 @@ fn source(title: &str) -> PageSource {
     PageSource { kind: "Doc".into(), title: title.into(), url: "https://x".into() }
 }
 
-/// The lines of `new` that `old` does not have, and the other way round.
+/// Returns the lines that only `old` contains, and those that only `new` contains.
 fn diff(old: &str, new: &str) -> (Vec<String>, Vec<String>) {
     let only = |a: &str, b: &str| {
         a.lines().filter(|line| !b.lines().any(|other| other == *line)).map(str::to_owned).collect()
@@ -184,7 +184,7 @@ fn words() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z ]{0,12}", "\\PC{0,12}", Just("a]b".to_owned()), Just("_x_".to_owned())]
 }
 
-/// Texts made of the pieces that pages are made of, in any order.
+/// Generates random sequences of page fragments.
 fn pages() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("# Principle: X\n".to_owned()),
@@ -222,7 +222,7 @@ proptest! {
             let (before, after) = (parse(&page), parse(&edited.text));
             prop_assert_eq!(before.title, after.title);
             if let Some(overview) = changes.overview {
-                // Without one of its own a page has what its text says first.
+                // If a page has no overview, it is derived from the content.
                 let none = overview.is_empty() && !after.own_overview;
                 prop_assert!(none || overview == after.overview, "{:?}", after.overview);
             }

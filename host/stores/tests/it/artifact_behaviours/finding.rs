@@ -1,4 +1,4 @@
-//! Lists and searches.
+//! Lists and searches of artifacts.
 
 use std::slice::from_ref;
 
@@ -32,7 +32,7 @@ pub(crate) async fn lists_are_narrowed_by_tags_and_words_and_newest_first<F: Art
     assert_eq!(shelf.recent(&[], "äpfel").await, from_ref(four));
     assert_eq!(shelf.recent(&[], "fetch_page shop").await, [three, one].map(String::clone));
     assert_eq!(shelf.recent(&[], "pri_es").await, [""; 0]);
-    // Made anew, it keeps its place.
+    // Storing it again does not change its position.
     shelf.put(draft("1", "")).await;
     let filter = ArtifactFilter::default();
     let newest = shelf.store.recent(&LOCAL, &filter, 2).await.unwrap();

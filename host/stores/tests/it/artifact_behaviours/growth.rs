@@ -1,5 +1,5 @@
-//! What it costs to keep and to find artifacts, the more there are.
-#![allow(clippy::print_stdout)] // the figures
+//! Cost of storing and finding artifacts as their number grows.
+#![allow(clippy::print_stdout)] // prints the figures
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,12 @@ use gatehouse_core::ports::{
 use super::{LOCAL, Shelf, draft, keeping::noise, meaning::until_complete, shelf_by_meaning};
 use crate::{embedder::TestEmbedder, engines::ArtifactFixture};
 
-/// How many there are when it is measured. `GATEHOUSE_TEST_GROWTH` sets the last one.
+/// Numbers of artifacts at which to measure. `GATEHOUSE_TEST_GROWTH` sets the last one.
 fn steps() -> Vec<u64> {
     let most = std::env::var("GATEHOUSE_TEST_GROWTH").ok().and_then(|most| most.parse().ok()).unwrap_or(400);
     [100, 1_000, 10_000].into_iter().filter(|step| *step < most).chain([most]).collect()
 }
 
-/// The median of some runs.
 async fn median(mut run: impl AsyncFnMut()) -> Duration {
     let mut times = Vec::new();
     for _ in 0..9 {

@@ -1,4 +1,4 @@
-//! What is kept is what was given, once, whole, and within the cap.
+//! Storing artifacts: unchanged, once per text, and within the limit.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -11,7 +11,7 @@ use gatehouse_core::{
 use super::{HOUR, LOCAL, draft, named, shelf, shelf_with, tagged};
 use crate::engines::ArtifactFixture;
 
-/// Text that cannot be packed to less than about half of its size.
+/// Generates text that compresses to about half of its size at best.
 pub(crate) fn noise(seed: u64, length: usize) -> String {
     let mut state = seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut next = move || {
@@ -62,11 +62,11 @@ pub(crate) async fn the_same_text_again_is_the_same_artifact<F: ArtifactFixture>
     let third = shelf.put(ArtifactDraft { tool: Some("other".into()), ..draft("text", "third") }).await;
     assert_eq!((third.summary.as_deref(), third.tool.as_deref()), (Some("third"), Some("other")));
     assert_eq!((shelf.stored().await, shelf.info(&first.id).await), (1, Some(third)));
-    // With a time of its own.
+    // With its own time to live.
     let short = ArtifactDraft { ttl: Some(std::time::Duration::from_millis(5)), ..draft("text", "") };
     assert_eq!(shelf.put(short).await.expires, Some(first.created + HOUR + 5));
     shelf.clock.advance(5);
-    // Past its time it is another one.
+    // After expiry, it is a new artifact.
     assert_eq!(shelf.put(draft("text", "")).await.summary, None);
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn what_is_too_long_or_no_tag_is_refused_and_nothing_is_kept<F:
         ..ArtifactChanges::default()
     };
     let fault = shelf.store.change(&LOCAL, &kept.id, add).await.unwrap_err();
-    assert_eq!(fault.message, "The artifact would have 65 tags; 64 is the most.");
+    assert_eq!(fault.message, "artifact has 65 tags; the limit is 64");
     assert_eq!(shelf.info(&kept.id).await, Some(kept));
 }
 
@@ -129,7 +129,7 @@ pub(crate) async fn the_cap_counts_all_and_what_is_past_its_time_makes_room<F: A
     let second = shelf.put(draft(&noise(2, 800_000), "second")).await;
     let fault = shelf.store.put(&named("ann"), draft(&noise(3, 900_000), "third")).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Exhausted);
-    assert!(fault.message.contains("all of them may take 2097152"), "{fault}");
+    assert!(fault.message.contains("the limit is 2097152"), "{fault}");
     assert!(fault.hint.unwrap().contains("raise max_bytes under [artifacts]."));
     assert_eq!(shelf.recent(&[], "").await, [second.id.clone(), first.id.clone()]);
     assert_eq!((shelf.stored().await, shelf.find("third").await), (2, vec![]));

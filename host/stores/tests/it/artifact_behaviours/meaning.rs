@@ -1,4 +1,4 @@
-//! Artifacts by what their summaries mean.
+//! Search by the meaning of summaries.
 
 use std::{slice::from_ref, sync::Arc};
 
@@ -10,7 +10,6 @@ use crate::{
     engines::ArtifactFixture,
 };
 
-/// Waits until no summary waits any more.
 pub(crate) async fn until_complete(shelf: &Shelf) {
     let end = std::time::Instant::now() + LONG;
     let waits = async || {
@@ -33,7 +32,6 @@ pub(crate) async fn an_artifact_without_a_word_of_the_question_is_found<F: Artif
     until_complete(&shelf).await;
     assert_eq!(embedder.documents(), 2);
     assert_eq!(shelf.find("leaven").await, from_ref(&yeast));
-    // Words and meaning count together.
     let both = shelf.put(draft("4", "leaven")).await.id;
     until_complete(&shelf).await;
     assert_eq!(shelf.find("leaven").await, [both, yeast.clone()]);
@@ -73,7 +71,6 @@ pub(crate) async fn only_summaries_that_change_are_embedded_again<F: ArtifactFix
     until_complete(&shelf).await;
     assert_eq!((embedder.documents(), shelf.find("machine").await), (2, vec![id.clone()]));
     assert_eq!(shelf.find("leaven").await, [""; 0]);
-    // Another process, another model.
     drop(shelf);
     let two = TestEmbedder::new("test/two", 64);
     let shelf = shelf_by_meaning(&engine, &two);

@@ -1,4 +1,4 @@
-//! What every engine for artifacts must do, written once: as [`behaviours`](crate::behaviours) for the knowledge graph.
+//! Behaviors that every artifact engine must have, like [`behaviours`](crate::behaviours) for the knowledge graph.
 
 pub(crate) mod finding;
 pub(crate) mod growth;
@@ -26,7 +26,6 @@ use crate::{
     support::{TestClock, clock},
 };
 
-/// Makes a test of each behaviour for an engine, named by its [`ArtifactFixture`].
 macro_rules! artifact_behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, artifact_behaviours;
@@ -77,7 +76,6 @@ macro_rules! artifact_behaviours {
 
 pub(crate) use artifact_behaviours;
 
-/// Long enough for anything that happens at all.
 const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) const HOUR: u64 = 3_600_000;
@@ -88,12 +86,10 @@ pub(crate) fn named(name: &str) -> Principal {
     Principal::Named(name.into())
 }
 
-/// Three hours, and this cap.
 pub(crate) fn limits(cap: u64) -> ArtifactLimits {
     ArtifactLimits { ttl: Duration::from_hours(3), cap, cap_setting: "max_bytes under [artifacts]".into() }
 }
 
-/// A store with its clock.
 pub(crate) struct Shelf {
     pub(crate) store: Arc<ArtifactStore>,
     pub(crate) clock: Arc<TestClock>,
@@ -116,7 +112,6 @@ pub(crate) fn shelf_by_meaning<F: ArtifactFixture>(engine: &F, embedder: &Arc<Te
     Shelf { store: Arc::new(store), clock }
 }
 
-/// A text with a summary.
 pub(crate) fn draft(text: &str, summary: &str) -> ArtifactDraft {
     ArtifactDraft {
         text: text.into(),
@@ -138,12 +133,10 @@ impl Shelf {
         self.store.put(&LOCAL, draft).await.unwrap()
     }
 
-    /// The whole text.
     pub(crate) async fn text(&self, id: &str) -> String {
         self.store.read(&LOCAL, id, &ArtifactPart::Whole).await.unwrap().text
     }
 
-    /// The ids of those that match.
     pub(crate) async fn recent(&self, tags: &[&str], words: &str) -> Vec<String> {
         let filter =
             ArtifactFilter { tags: tags.iter().map(|tag| (*tag).into()).collect(), words: words.into() };
@@ -151,18 +144,16 @@ impl Shelf {
         found.into_iter().map(|artifact| artifact.id).collect()
     }
 
-    /// The ids of what a search finds.
     pub(crate) async fn find(&self, query: &str) -> Vec<String> {
         let found = self.store.search(&LOCAL, query, 5).await.unwrap();
         found.into_iter().map(|hit| hit.artifact.id).collect()
     }
 
-    /// What is known of one.
     pub(crate) async fn info(&self, id: &str) -> Option<Artifact> {
         self.store.info(&LOCAL, &[id.to_owned()]).await.unwrap().pop().flatten()
     }
 
-    /// How many are stored, past their time or not.
+    /// Returns the number of stored artifacts, including expired ones.
     pub(crate) async fn stored(&self) -> u32 {
         self.store.health().await.unwrap().store.artifacts
     }

@@ -1,4 +1,4 @@
-//! What one keeps, no other sees.
+//! Isolation of artifacts between owners.
 
 use std::slice::from_ref;
 
@@ -33,13 +33,12 @@ pub(crate) async fn nothing_goes_from_one_owner_to_another<F: ArtifactFixture>(e
         assert_eq!(store.delete(other, &kept.id).await, Ok(false));
         let filter = ArtifactFilter { tags: vec!["t".into()], words: String::new() };
         assert_eq!(store.recent(other, &filter, 5).await.unwrap(), []);
-        // Neither by words nor by meaning.
         for query in ["yeast", "leaven", "ann"] {
             assert_eq!(store.search(other, query, 5).await.unwrap(), [], "{query}");
         }
     }
     assert_eq!(store.search(&ann, "leaven", 5).await.unwrap()[0].artifact.id, kept.id);
-    // What both have, each knows for itself.
+    // A shared text has separate metadata per owner.
     let summary = async |owner: &Principal| {
         store.info(owner, from_ref(&shared.id)).await.unwrap().pop().flatten().unwrap().summary.unwrap()
     };

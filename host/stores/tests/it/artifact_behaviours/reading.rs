@@ -1,4 +1,4 @@
-//! Parts of texts.
+//! Reading parts of texts.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -78,7 +78,7 @@ pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
     assert_eq!(fault.kind, FaultKind::NotFound);
     assert_eq!(
         fault.message,
-        "There is no '/items/0/size' in it: '/items/0' is an object with the keys 'id', 'name'."
+        "'/items/0/size' not found: '/items/0' is an object with the keys 'id', 'name'"
     );
     assert_eq!(value("items").await.unwrap_err().kind, FaultKind::InvalidArguments);
 }
@@ -88,14 +88,14 @@ pub(crate) async fn what_cannot_be_read_is_told<F: ArtifactFixture>(engine: F) {
     let id = shelf.put(draft("no JSON", "")).await.id;
     let fault = shelf.store.read(&LOCAL, &id, &ArtifactPart::Pointer("/a".into())).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
-    assert!(fault.message.starts_with("It is not JSON, so no pointer leads into it: "), "{fault}");
+    assert!(fault.message.starts_with("cannot resolve a pointer, because the text is not JSON: "), "{fault}");
     for id in ["art-000000000000", "", "x'\0"] {
         for part in
             [ArtifactPart::Whole, ArtifactPart::Lines(window(0, 1)), ArtifactPart::Pointer(String::new())]
         {
             let fault = shelf.store.read(&LOCAL, id, &part).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::NotFound);
-            assert!(fault.message.starts_with("There is no artifact '"), "{fault}");
+            assert!(fault.message.starts_with("artifact '"), "{fault}");
         }
         assert_eq!(shelf.store.delete(&LOCAL, id).await, Ok(false));
         let nothing = gatehouse_core::ports::artifacts::ArtifactChanges::default();

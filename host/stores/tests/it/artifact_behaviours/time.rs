@@ -1,4 +1,4 @@
-//! What is past its time.
+//! Expiry of artifacts.
 
 use std::{slice::from_ref, sync::Arc, time::Duration};
 
@@ -32,7 +32,6 @@ pub(crate) async fn what_is_past_its_time_is_gone_for_every_method<F: ArtifactFi
     let pin = ArtifactChanges { pinned: Some(true), ..ArtifactChanges::default() };
     assert_eq!(shelf.store.change(&LOCAL, &kept.id, pin).await.unwrap_err().kind, FaultKind::NotFound);
     assert_eq!(shelf.store.delete(&LOCAL, &kept.id).await, Ok(false));
-    // Kept again, it begins anew.
     let again = shelf.put(draft("short", "")).await;
     assert_eq!((&again.id, again.summary, again.tags.len()), (&kept.id, None, 0));
     assert_eq!(again.created, kept.created + 3 * HOUR);
@@ -55,7 +54,7 @@ pub(crate) async fn what_is_pinned_stays_and_time_begins_anew_without_the_pin<F:
 
 pub(crate) async fn a_sweep_removes_what_is_past_its_time_and_nothing_else<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
-    // Makes no database where there is none.
+    // A sweep does not create a database.
     assert_eq!(shelf.store.sweep().await, Ok(0));
     for n in 0..700 {
         shelf.put(draft(&format!("{n} {}", noise(n, 400)), "about bread")).await;

@@ -1,4 +1,4 @@
-//! Several processes at one store.
+//! Several processes with one store.
 
 use gatehouse_core::ports::{ArtifactService as _, artifacts::ArtifactDraft};
 
@@ -34,7 +34,6 @@ pub(crate) async fn two_hosts_may_keep_and_sweep_at_once<F: ArtifactFixture>(eng
     let swept = here.store.sweep().await.unwrap() + there.store.sweep().await.unwrap();
     assert!(swept <= 1);
     assert_eq!(there.stored().await, 20);
-    // What one removes, the other has no more.
     for id in here.recent(&[], "").await {
         assert_eq!(there.store.delete(&LOCAL, &id).await, Ok(true));
     }
@@ -53,6 +52,6 @@ pub(crate) async fn two_hosts_that_keep_one_text_have_one_artifact<F: ArtifactFi
     }
     assert_eq!((here.stored().await, there.recent(&[], "").await.len()), (10, 10));
     there.clock.advance(3 * HOUR);
-    // Each goes by its own clock.
+    // Each store uses its own clock.
     assert_eq!((there.recent(&[], "").await.len(), here.recent(&[], "").await.len()), (0, 10));
 }

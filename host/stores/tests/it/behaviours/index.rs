@@ -1,4 +1,4 @@
-//! Indexing a folder: an upsert that follows the folder, all or nothing, inside the allowed roots.
+//! Indexing a folder: stores its changes, all or nothing, within the allowed roots.
 
 use std::{fs, sync::Mutex};
 
@@ -83,7 +83,7 @@ pub(crate) async fn a_search_reports_files_that_changed_after_indexing<F: Fixtur
     let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    // A search does not wait long for the comparison, so the note may come with a later one.
+    // A search waits only briefly for the comparison, so a later search may report the note.
     let noted = async |expected: Option<&str>| {
         let start = std::time::Instant::now();
         loop {
@@ -178,7 +178,7 @@ pub(crate) async fn two_folders_live_side_by_side_and_what_the_later_takes_over_
     assert_eq!(report.taken_over.len(), 1);
     assert_eq!((report.taken_over[0].from.as_ref(), report.taken_over[0].pages.len()), (Some(&from), 4));
     assert_eq!(index(&graph, &other.wiki()).await.taken_over, []);
-    // The first folder claims its pages back, and leaves the other's own page alone.
+    // The first folder takes its pages back and does not touch the other folder's page.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 4, 1, 0));
     page(&graph, "Principle/Acme_Other").await;
     let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
@@ -204,19 +204,19 @@ pub(crate) async fn clearing_keeps_what_no_folder_brings_back_unless_that_is_acc
         links: vec![],
     };
     graph.upsert(vec![draft]).await.unwrap();
-    // What the folder itself no longer has goes with every indexing.
+    // Pages that left the folder are removed by every indexing.
     fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
     let vanished = other.wiki().join("Heuristic_Flat_Tip.mediawiki");
     let text = fs::read(&vanished).unwrap();
     fs::remove_file(&vanished).unwrap();
     let fault = graph.index(Some(house.wiki()), clear.clone(), &|_, _| {}).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
-    let named = "2 pages for good, since no folder brings them back: Heuristic/Flat_Tip, Principle/Only_Here";
+    let named = "permanently remove 2 pages, because no directory contains them: Heuristic/Flat_Tip, Principle/Only_Here";
     assert!(fault.message.contains(named), "{}", fault.message);
     assert_eq!(graph.stats().await.unwrap().pages, 7);
     fs::write(&vanished, text).unwrap();
     let fault = graph.index(Some(house.wiki()), clear.clone(), &|_, _| {}).await.unwrap_err();
-    assert!(fault.message.contains("1 page for good"), "{}", fault.message);
+    assert!(fault.message.contains("permanently remove 1 page,"), "{}", fault.message);
     let report = graph.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();
     assert_eq!(counts(&report), (4, 0, 0, 7));
     let report = graph.index(Some(house.wiki()), clear, &|_, _| {}).await.unwrap();

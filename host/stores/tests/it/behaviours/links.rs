@@ -1,4 +1,4 @@
-//! What links mean, whichever way round a page writes them, and what a page says it is about.
+//! Meaning of links in both directions, and overviews of pages.
 
 use std::fs;
 
@@ -12,7 +12,6 @@ use crate::{
     support::{House, index, page},
 };
 
-/// A wiki of these files alone.
 fn wiki_of<F: Fixture>(house: &House<F>, files: &[(&str, &str)]) {
     fs::remove_dir_all(house.wiki()).unwrap();
     for kind in PageType::ALL {

@@ -1,4 +1,4 @@
-//! Finding one page by id or title, its neighbours, the counts, and how the engine is.
+//! Lookup by id or title, neighbors, statistics and health.
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,

@@ -1,4 +1,4 @@
-//! Search by meaning: what it finds, when vectors are made, and that words are enough where they are not there.
+//! Search by meaning: results, when vectors are made, and the fallback to words.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,6 @@ use crate::{
     support::{House, index, source},
 };
 
-/// Long enough for anything that happens at all.
 const LONG: Duration = Duration::from_secs(60);
 
 async fn indexed<F: Fixture>(engine: F, embedder: &Arc<TestEmbedder>) -> (House<F>, WikiKnowledge) {
@@ -44,7 +43,7 @@ fn ids(result: &PageSearchResult) -> Vec<&str> {
     result.hits.iter().map(|hit| hit.page.id.as_str()).collect()
 }
 
-/// Searches until no page waits any more: the task works by itself, nothing tells a caller when it is done.
+/// Searches until every page has its vector. The embedding task does not report completion.
 async fn until_complete(graph: &WikiKnowledge) {
     let end = std::time::Instant::now() + LONG;
     while graph.health().await.unwrap().embedding.is_some_and(|e| e.waiting > 0 || e.failing.is_some()) {
@@ -88,7 +87,7 @@ pub(crate) async fn a_page_without_a_word_of_the_question_has_to_be_near_enough<
     let words = "leaven alpha bravo charlie delta echoes foxtrot golfing hotels";
     let drafts = [draft(PageType::Principle, "a", words), draft(PageType::Principle, "b", "oranges")];
     graph.upsert(drafts.into()).await.unwrap();
-    // A third of nearness says nothing where no page holds any word, and a quarter something where one does.
+    // A similarity of a third does not count if no page contains a word. A quarter counts if one does.
     assert_eq!(ids(&search(&graph, "yeast").await), Vec::<&str>::new());
     assert_eq!(ids(&search(&graph, "yeast oranges").await), ["Principle/b", "Principle/a"]);
     assert_eq!(ids(&search(&graph, "yeast oranges submarine engines").await), ["Principle/b"]);
@@ -103,13 +102,13 @@ pub(crate) async fn a_model_that_is_down_stops_neither_indexing_nor_search_and_i
     let result = search(&graph, "dough").await;
     assert!(!result.hits.is_empty());
     let note = result.note.unwrap();
-    assert_eq!(note, "Found by words alone: model 'test/one' at test.invalid is down.");
+    assert_eq!(note, "Searched by words only: model 'test/one' at test.invalid is down.");
     let health = graph.health().await.unwrap().embedding.unwrap();
     assert_eq!((health.model.as_str(), health.waiting), ("test/one", 5));
     assert!(health.failing.unwrap().contains("is down"));
     embedder.answer_questions();
     let note = search(&graph, "dough").await.note.unwrap();
-    assert_eq!(note, "5 pages have no vectors yet and are found by their words alone.");
+    assert_eq!(note, "5 pages have no vectors yet and are searched by words only.");
     embedder.set(Vice::None);
     until_complete(&graph).await;
     assert_eq!(search(&graph, "dough").await.note, None);
@@ -145,7 +144,7 @@ pub(crate) async fn a_page_that_the_model_refuses_does_not_hold_up_the_others<F:
     }
     assert_eq!(
         search(&graph, "dough").await.note.unwrap(),
-        "1 page has no vector yet and is found by its words alone."
+        "1 page has no vector yet and is searched by words only."
     );
 }
 
@@ -172,7 +171,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     let silent = TestEmbedder::new("test/one", 512);
     let there = house.open_by_meaning(&silent);
     assert!(!search(&there, "yeast").await.hits.is_empty());
-    // Its first question has it look for pages that wait, which must not meet those that come now.
+    // The first search starts a pass over waiting pages, which must not see the pages below.
     assert!(there.wait_for_vectors(LONG).await);
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
     std::fs::remove_file(house.wiki().join("principles/device.md")).unwrap();
@@ -240,7 +239,7 @@ pub(crate) async fn the_task_ends_with_the_graph<F: Fixture>(engine: F) {
         assert!(std::time::Instant::now() < end, "the task lives on");
         tokio::task::yield_now().await;
     }
-    // What it had not done, the next one does.
+    // The next process finishes the remaining work.
     embedder.set(Vice::None);
     let graph = house.open_by_meaning(&embedder);
     assert!(graph.wait_for_vectors(LONG).await);

@@ -1,7 +1,7 @@
-//! What every engine of the knowledge port must do, written once.
+//! Behaviors that every knowledge engine must have.
 //!
-//! Each behaviour is a function over a [`Fixture`](crate::engines::Fixture); [`behaviours!`] makes tests of all
-//! of them for one engine. One that is written and not listed there is dead code, which the lints refuse.
+//! Each behavior is a function over a [`Fixture`](crate::engines::Fixture). [`behaviours!`] generates a test of each
+//! for one engine. An unlisted function is dead code, which the lints reject.
 
 pub(crate) mod index;
 pub(crate) mod links;
@@ -14,7 +14,7 @@ pub(crate) mod search;
 pub(crate) mod together;
 pub(crate) mod upsert;
 
-/// Makes a test of each behaviour for an engine, named by its [`Fixture`](crate::engines::Fixture).
+/// Generates a test per behavior for an engine, given its [`Fixture`](crate::engines::Fixture).
 macro_rules! behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, behaviours;
@@ -104,11 +104,11 @@ macro_rules! behaviours {
     };
 }
 
-/// The tests themselves: each on a store of its own, or skipped where the engine's service is not here.
+/// Generates the tests. Each has its own store, and is skipped if the engine's service is missing.
 macro_rules! tests {
     ($fixture:ty, $all:ident; $($part:ident { $($(#[$attribute:meta])* $behaviour:ident,)+ })+) => {
         $(mod $part {
-            #[allow(unused_imports)] // a fixture that is named by its whole path needs none
+            #[allow(unused_imports)] // unused if the fixture is given by its full path
             use super::*;
             $(
                 $(#[$attribute])*

@@ -1,4 +1,4 @@
-//! Editing a page: row and file change together, or neither does.
+//! Editing a page: the file and the stored page change together or not at all.
 
 use std::fs;
 
@@ -20,7 +20,6 @@ fn overview(text: &str) -> PageChanges {
     PageChanges { overview: Some(text.into()), ..PageChanges::default() }
 }
 
-/// The file of the page, as reports name it.
 fn file<F: Fixture>(house: &House<F>) -> Option<String> {
     Some(house.wiki().canonicalize().unwrap().join(FILE).display().to_string())
 }
@@ -34,7 +33,7 @@ pub(crate) async fn a_preview_reports_an_edit_and_changes_nothing<F: Fixture>(en
         PageChanges { links: Some(vec![link("related", "Heuristic/Acme_Gone")]), ..overview("Loaves.") };
     let preview = graph.preview_patch(ID, changes.clone(), None, true).await.unwrap();
     assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
-    assert_eq!(preview, graph.patch(ID, changes, None, true).await.unwrap(), "it tells what then happens");
+    assert_eq!(preview, graph.patch(ID, changes, None, true).await.unwrap(), "the preview matches the edit");
     assert_eq!((preview.file, preview.changed.len()), (file(&house), 2));
     assert_eq!(preview.unresolved_links[0].target, "Heuristic/Acme_Gone");
     let fault = graph.preview_patch("Workflow/Nowhere", overview("x"), None, true).await.unwrap_err();
@@ -73,7 +72,6 @@ pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F:
         .replace("uses_heuristic::Heuristic:Acme Rest Tip", "related::Heuristic:Acme_Gone")
         .replace("2026-01-01 10:00 GMT", NOW);
     assert_eq!(house.read(FILE), expected);
-    // The store already says what the file says.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
 }
 
@@ -161,7 +159,7 @@ pub(crate) async fn outside_the_roots_only_the_stored_page_changes<F: Fixture>(e
     let report = graph.patch(ID, overview("Stored."), None, true).await.unwrap();
     assert_eq!((report.file, page(&graph, ID).await.overview.as_str()), (None, "Stored."));
     assert_eq!(house.read(FILE), before);
-    // The folder is the truth: indexing it brings the page back.
+    // The folder is the source of truth: indexing restores the page.
     assert_eq!(counts(&index(&house.open(), &house.wiki()).await), (0, 1, 4, 0));
 }
 

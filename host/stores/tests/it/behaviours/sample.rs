@@ -1,5 +1,5 @@
-//! The sample wiki of the project, 99 real pages, where it is at hand.
-#![allow(clippy::print_stderr)] // a skipped test has to be seen
+//! The project's sample wiki of 99 real pages, if available.
+#![allow(clippy::print_stderr)] // makes a skipped test visible
 
 use std::path::PathBuf;
 

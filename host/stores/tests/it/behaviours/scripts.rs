@@ -1,4 +1,4 @@
-//! Names come first, and other scripts than Latin are found.
+//! Names rank first, and non-Latin scripts are found.
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,

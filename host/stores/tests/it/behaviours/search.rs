@@ -1,4 +1,4 @@
-//! Search: what is found, in which order, and that any text may be asked.
+//! Search: results, ranking, and arbitrary queries.
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
@@ -69,7 +69,7 @@ pub(crate) async fn equal_pages_come_in_the_order_of_their_ids<F: Fixture>(engin
         sources: vec![],
         links: vec![],
     };
-    // More of them than are looked up at first, and the first by id stored last.
+    // More pages than the first lookup returns. The first by id is stored last.
     graph.upsert((100..300).rev().map(|n| draft(&format!("p {n}"))).collect()).await.unwrap();
     for _ in 0..3 {
         let hits = graph.search("same words", &PageFilters::default(), 3).await.unwrap().hits;

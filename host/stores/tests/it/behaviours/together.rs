@@ -1,4 +1,4 @@
-//! Writers at the same time: what was acknowledged is still there afterwards.
+//! Concurrent writers do not lose acknowledged changes.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use crate::{
 const ID: &str = "Workflow/Acme_Bread_Baking";
 const FILE: &str = "workflows/Acme_Bread_Baking.md";
 
-/// Does something in another process, as it were, and waits for it: with a runtime of its own, from a callback.
+/// Runs work in a separate runtime from a callback, like another process, and waits for it.
 fn elsewhere<T: Send>(work: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|threads| {
         let run = || {
@@ -36,7 +36,7 @@ pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixt
     let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
-    // Another file has changed, so that there is something to store.
+    // Change another file, so that there is something to store.
     house.write("heuristics/Acme_Rest_Tip.md", "# Heuristic: Rest Tip\nChanged.\n");
     let edited = Mutex::new(false);
     let every_file_is_read = |done, total| {
@@ -55,7 +55,6 @@ pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixt
     let options = IndexOptions::default();
     let report = graph.index(Some(house.wiki()), options, &every_file_is_read).await.unwrap();
     assert!(*edited.lock().unwrap());
-    // The file and the stored page say what the edit said, and so does the rest of the folder as it is now.
     assert!(house.read(FILE).contains("Acknowledged."));
     assert_eq!(page(&graph, ID).await.overview, "Acknowledged.");
     assert_eq!(counts(&report), (1, 1, 3, 1), "{report:?}");
@@ -74,8 +73,8 @@ pub(crate) async fn a_folder_is_indexed_beside_writers_that_never_pause<F: Fixtu
             let changes = PageChanges { overview: Some(format!("Edit {edits}.")), ..PageChanges::default() };
             match other.patch(id, changes, None, true).await {
                 Ok(_) => edits += 1,
-                // The index run was faster with this page: nothing was changed, and the edit is repeated.
-                Err(fault) => assert!(fault.message.ends_with("has changed meanwhile"), "{fault:?}"),
+                // The index run won. Nothing was changed, so repeat the edit.
+                Err(fault) => assert!(fault.message.ends_with("was changed by another caller"), "{fault:?}"),
             }
         }
         edits

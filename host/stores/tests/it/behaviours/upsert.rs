@@ -1,4 +1,4 @@
-//! Pages that a caller writes without a file.
+//! Pages that callers write.
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
@@ -38,7 +38,6 @@ pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
     let pizza = page(&graph, "Workflow/Acme_Pizza").await;
     assert_eq!((pizza.overview.as_str(), pizza.last_updated.as_deref()), ("Other.", Some(NOW)));
     assert_eq!(pizza.domains, ["Home Cooking"]);
-    // The machine's link to it, declared before it existed, has found its target; so has the page's own.
     let linked: Vec<&str> = pizza.neighbours.iter().map(|n| n.id.as_str()).collect();
     assert_eq!(linked, ["Implementation/Acme_KneadingMachine", "Principle/Acme_Fermentation"]);
 }
@@ -55,7 +54,7 @@ pub(crate) async fn a_preview_reports_new_pages_and_writes_none<F: Fixture>(engi
     let preview = graph.preview_upsert(vec![other.clone()]).await.unwrap();
     assert_eq!((counts(&preview), house.read("workflows/Acme_Pizza.md")), ((0, 1, 0, 0), before));
     assert_eq!(preview, graph.upsert(vec![other]).await.unwrap());
-    // It refuses what writing refuses.
+    // The preview rejects everything that a write rejects.
     house.write("workflows/Acme_Calzone.md", "# Workflow: Calzone\n");
     assert!(graph.preview_upsert(vec![draft("Acme Calzone")]).await.is_err());
     assert_eq!(house.read("workflows/Acme_Calzone.md"), "# Workflow: Calzone\n");
@@ -72,13 +71,12 @@ pub(crate) async fn a_new_page_gets_a_file_where_a_wiki_is_allowed<F: Fixture>(e
     assert_eq!((counts(&report), &report.written), ((1, 0, 0, 0), &vec![lives.clone()]));
     let before = house.read("workflows/Acme_Pizza.md");
     assert!(before.contains("Short.") && before.contains("[[used_by::Implementation:Unknown]]"), "{before}");
-    // The folder brings it back.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (5, 0, 1, 0));
     let other = PageDraft { overview: "Other.".into(), ..draft("Acme Pizza") };
     let report = graph.upsert(vec![other]).await.unwrap();
     assert_eq!((counts(&report), &report.written), ((0, 1, 0, 0), &vec![lives]));
     assert_eq!(house.read("workflows/Acme_Pizza.md"), before.replace("Short.", "Other."));
-    // A file that nobody indexed is not overwritten, and of several wikis none is the obvious one.
+    // An unindexed file is not overwritten. With several wikis, a default does not exist.
     house.write("workflows/Acme_Calzone.md", "# Workflow: Calzone\n");
     assert!(graph.upsert(vec![draft("Good"), draft("Acme Calzone")]).await.is_err());
     assert_eq!(house.read("workflows/Acme_Calzone.md"), "# Workflow: Calzone\n");
@@ -101,7 +99,7 @@ pub(crate) async fn new_content_without_a_file_is_read_as_that_of_one<F: Fixture
     assert_eq!(targets, ["Principle/Z", "Principle/Y"]);
     let pizza = page(&graph, "Acme Pizza").await;
     assert_eq!((pizza.overview.as_str(), pizza.domains), ("Read.", vec!["New Domain".to_owned()]));
-    assert_eq!(pizza.sources, [source("S")], "what it does not mention is carried over");
+    assert_eq!(pizza.sources, [source("S")], "omitted fields are carried over");
 }
 
 pub(crate) async fn one_bad_draft_means_none_is_written<F: Fixture>(engine: F) {

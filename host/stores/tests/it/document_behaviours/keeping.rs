@@ -1,4 +1,4 @@
-//! What is stored, what stays and what goes.
+//! Adding, replacing and removing documents.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -99,14 +99,14 @@ pub(crate) async fn removing_a_repository_removes_all_of_it_and_nothing_else<F: 
         library.change("shelf", files(), vec![]).await.unwrap_err(),
     ] {
         assert_eq!(fault.kind, FaultKind::NotFound, "{fault}");
-        assert_eq!(fault.message, "There is no repository 'shelf'. Nearest: other.");
+        assert_eq!(fault.message, "repository 'shelf' not found; nearest: other");
     }
     for mode in [SearchMode::Text, SearchMode::Semantic] {
         assert_eq!(library.search("other", "bread", mode, 5).await.unwrap().hits.len(), 1);
     }
     let health = library.health().await.unwrap();
     assert_eq!((health.store.repositories, health.store.files, health.store.waiting), (1, 1, 0));
-    // Nothing is left of it that a new one could find: its vectors are made anew.
+    // A new repository does not reuse the old vectors.
     put(&library, "shelf").await;
     assert_eq!(find(&library, "bread", SearchMode::Semantic).await.hits, []);
     add(&library, files()).await;

@@ -1,4 +1,4 @@
-//! Search by meaning: what it finds, when vectors are made, and that words are enough where they are not there.
+//! Search by meaning: results, when vectors are made, and the fallback to words.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) async fn a_document_is_as_near_as_its_nearest_chunk<F: DocumentFixtur
     for _ in 0..3 {
         assert_eq!(find(&library, "yeast", SEMANTIC).await, found);
     }
-    // A heading that leads to a chunk is part of what it means.
+    // A chunk's heading is part of its meaning.
     add(&library, vec![file("headed.md", "# Leaven\nbread oranges lemons plums")]).await;
     until_complete(&library).await;
     assert!(paths(&find(&library, "yeast loaf", SEMANTIC).await).contains(&"headed.md"));
@@ -63,7 +63,7 @@ pub(crate) async fn without_vectors_words_answer_and_it_is_said<F: DocumentFixtu
     add(&library, vec![file("a.md", "bread")]).await;
     let found = find(&library, "bread", SEMANTIC).await;
     assert_eq!(paths(&found), ["a.md"]);
-    assert_eq!(found.note.unwrap(), "Found by words alone: no embedding model is configured.");
+    assert_eq!(found.note.unwrap(), "Searched by words only: no embedding model is configured.");
     assert_eq!(find(&library, "bread", SearchMode::Text).await.note, None);
     let embedder = TestEmbedder::new("test/one", 64);
     embedder.set(Vice::Down);
@@ -71,8 +71,8 @@ pub(crate) async fn without_vectors_words_answer_and_it_is_said<F: DocumentFixtu
     add(&library, vec![file("b.md", "bread\n\nyeast")]).await;
     let found = find(&library, "bread", SEMANTIC).await;
     assert_eq!(found.hits.len(), 2);
-    assert_eq!(found.note.unwrap(), "Found by words alone: model 'test/one' at test.invalid is down.");
-    // Nobody has asked for a pass of its own, but what was stored has.
+    assert_eq!(found.note.unwrap(), "Searched by words only: model 'test/one' at test.invalid is down.");
+    // The write itself started a pass.
     library.wait_for_vectors(LONG).await;
     let health = library.health().await.unwrap().embedding.unwrap();
     assert_eq!((health.model.as_str(), health.waiting), ("test/one", 3));
@@ -92,7 +92,7 @@ pub(crate) async fn only_chunks_that_changed_are_embedded_again<F: DocumentFixtu
     add(&library, vec![file("a.md", "bread one\n\nyeast two\n\nmachine three"), file("b.md", "plums")]).await;
     until_complete(&library).await;
     assert_eq!(embedder.documents(), 4);
-    // Another chunk before them moves two, and one changes.
+    // Insert a chunk that moves two others, and change one.
     add(&library, vec![file("a.md", "new first\n\nbread one\n\nyeast changed\n\nmachine three")]).await;
     until_complete(&library).await;
     assert_eq!(embedder.documents(), 6);
@@ -101,7 +101,7 @@ pub(crate) async fn only_chunks_that_changed_are_embedded_again<F: DocumentFixtu
         (found.hits[0].path.as_str(), found.hits[0].best),
         ("a.md", Some(LineRange { first: 7, last: 7 }))
     );
-    // A repeated text is one text.
+    // A repeated text is embedded once.
     add(&library, vec![file("c.md", "plums plums\n\nx\n\nplums plums\n\nx\n\n")]).await;
     until_complete(&library).await;
     assert!(embedder.documents() <= 8 && library.health().await.unwrap().store.waiting == 0);

@@ -1,4 +1,4 @@
-//! What every engine for documents must do, written once: as [`behaviours`](crate::behaviours) for the knowledge graph.
+//! Behaviors that every document engine must have, like [`behaviours`](crate::behaviours) for the knowledge graph.
 
 pub(crate) mod keeping;
 pub(crate) mod meaning;
@@ -19,7 +19,6 @@ use gatehouse_stores::DocumentLibrary;
 
 use crate::{embedder::TestEmbedder, engines::DocumentFixture};
 
-/// Makes a test of each behaviour for an engine, named by its [`DocumentFixture`].
 macro_rules! document_behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, document_behaviours;
@@ -66,17 +65,14 @@ macro_rules! document_behaviours {
 
 pub(crate) use document_behaviours;
 
-/// Long enough for anything that happens at all.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A library with an empty repository `shelf`.
 pub(crate) async fn shelf<F: DocumentFixture>(engine: &F) -> DocumentLibrary {
     let library = engine.open_documents(None);
     put(&library, "shelf").await;
     library
 }
 
-/// The same with a model.
 pub(crate) async fn shelf_by_meaning<F: DocumentFixture>(
     engine: &F,
     embedder: &Arc<TestEmbedder>,
@@ -86,7 +82,6 @@ pub(crate) async fn shelf_by_meaning<F: DocumentFixture>(
     library
 }
 
-/// A repository of this name, about which nothing else is known.
 fn repository(name: &str) -> RepositoryState {
     let repository = Repository { name: name.into(), ..Repository::default() };
     RepositoryState { repository, ..RepositoryState::default() }
@@ -96,7 +91,7 @@ pub(crate) async fn put(library: &DocumentLibrary, name: &str) {
     library.put_state(&repository(name)).await.unwrap();
 }
 
-/// A file as indexing would bring it: paragraphs are its chunks, lines that begin with `# ` its headings.
+/// Creates a file as indexing does: paragraphs are chunks, and lines that start with `# ` are headings.
 pub(crate) fn file(path: &str, text: &str) -> NewFile {
     let (mut chunks, mut headings, mut heading) = (Vec::new(), Vec::new(), String::new());
     let (mut start, mut line) = (0, 1);
@@ -134,7 +129,7 @@ fn paths(found: &DocumentSearchResult) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.path.as_str()).collect()
 }
 
-/// Waits until no chunk waits any more: the task works by itself, nothing tells a caller when it is done.
+/// Waits until every chunk has its vector. The embedding task does not report completion.
 pub(crate) async fn until_complete(library: &DocumentLibrary) {
     let end = std::time::Instant::now() + LONG;
     let waits = async || {

@@ -1,4 +1,4 @@
-//! Documents as text, whole and by lines.
+//! Reading documents whole and by lines.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -31,16 +31,13 @@ pub(crate) async fn documents_are_read_whole_and_by_lines<F: DocumentFixture>(en
 pub(crate) async fn unknown_repositories_and_paths_are_told_with_the_nearest<F: DocumentFixture>(engine: F) {
     let empty = engine.open_documents(None);
     let fault = empty.read("shelf", "a", None).await.unwrap_err();
-    assert_eq!(
-        (fault.kind, fault.message.as_str()),
-        (FaultKind::NotFound, "There is no repository 'shelf'.")
-    );
+    assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::NotFound, "repository 'shelf' not found"));
     assert!(fault.hint.unwrap().contains("gatehouse docs add"));
     let library = shelf(&engine).await;
     let fault = library.read("shelv", "a", None).await.unwrap_err();
-    assert_eq!(fault.message, "There is no repository 'shelv'. Nearest: shelf.");
+    assert_eq!(fault.message, "repository 'shelv' not found; nearest: shelf");
     let fault = library.read("shelf", "a.md", None).await.unwrap_err();
-    assert_eq!(fault.message, "Repository 'shelf' has no document 'a.md'.");
+    assert_eq!(fault.message, "document 'a.md' not found in repository 'shelf'");
     add(
         &library,
         vec![file("docs/install.md", "x"), file("src/installer.rs", "x"), file("src/main.rs", "x")],
@@ -48,6 +45,6 @@ pub(crate) async fn unknown_repositories_and_paths_are_told_with_the_nearest<F: 
     .await;
     let fault = library.read("SHELF", "install.MD", None).await.unwrap_err();
     let expected =
-        "Repository 'shelf' has no document 'install.MD'. Nearest: docs/install.md, src/installer.rs";
+        "document 'install.MD' not found in repository 'shelf'; nearest: docs/install.md, src/installer.rs";
     assert_eq!((fault.kind, fault.message.starts_with(expected)), (FaultKind::NotFound, true), "{fault}");
 }

@@ -1,4 +1,4 @@
-//! Search by names and words: what is found, in which order, and that any text may be asked.
+//! Search by names and words: results, ranking, and arbitrary queries.
 
 use gatehouse_core::ports::{
     DocumentReader as _,
@@ -67,8 +67,8 @@ pub(crate) async fn beginnings_of_words_are_found_where_no_document_has_the_whol
         assert!(found.hits[0].score > 0.0, "{query}: {found:?}");
     }
     let found = find(&library, "encry", TEXT).await;
-    assert!(found.note.is_some_and(|note| note.contains("'encry'")), "the reader is told");
-    // A document with a whole word of the question is the better answer.
+    assert!(found.note.is_some_and(|note| note.contains("'encry'")), "the note names the word");
+    // A document that contains a whole word ranks higher.
     assert_eq!(paths(&find(&library, "backup encry", TEXT).await), ["d.md"]);
     for nothing in ["zzz", "ncrypt"] {
         assert_eq!(find(&library, nothing, TEXT).await.hits, [], "{nothing}");
@@ -194,7 +194,7 @@ pub(crate) async fn other_scripts_are_found_in_parts_and_in_other_forms<F: Docum
 
 pub(crate) async fn equal_documents_come_in_the_order_of_their_paths<F: DocumentFixture>(engine: F) {
     let library = shelf(&engine).await;
-    // More of them than are looked at closely, and the first by path stored last.
+    // More documents than are compared closely. The first by path is stored last.
     add(&library, (100..300).rev().map(|n| file(&format!("p{n}.md"), "The same words.")).collect()).await;
     for limit in [1, 3, 120] {
         let found = library.search("shelf", "same words", TEXT, limit).await.unwrap();

@@ -1,4 +1,4 @@
-//! Several processes at one database.
+//! Several processes with one database.
 
 use gatehouse_core::ports::documents::{DocumentStore as _, SearchMode};
 
@@ -42,7 +42,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: DocumentF
     let silent = TestEmbedder::new("test/one", 512);
     let there = engine.open_documents(Some(std::sync::Arc::clone(&silent) as _));
     assert_eq!(paths(&find(&there, "leaven", SearchMode::Semantic).await), ["a.md"]);
-    // Its first question has it look for chunks that wait, which must not meet those that come now.
+    // The first search starts a pass over waiting chunks, which must not see the chunks below.
     assert!(there.wait_for_vectors(LONG).await);
     add(&here, vec![file("b.md", "device")]).await;
     until_complete(&here).await;

@@ -1,5 +1,5 @@
-//! Artifacts with their vectors in ChromaDB, and everything else in SQLite. Each test has a server of its own, for a server of
-//! all would be full of the others' vectors, and some break it.
+//! Artifacts with vectors in ChromaDB and the rest in SQLite. Each test starts its own server, because vectors of other
+//! tests would interfere, and some tests break the server.
 
 mod server;
 mod trouble;
@@ -19,7 +19,6 @@ use crate::{
     engines::{ArtifactFixture, Fixture},
 };
 
-/// The place of artifacts.
 struct Chroma {
     files: Sqlite,
     server: Server,

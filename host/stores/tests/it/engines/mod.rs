@@ -1,5 +1,5 @@
-//! The engines under test. A new one is a file here with its [`Fixture`], a line of [`behaviours!`], and below
-//! it the tests of what is that engine's alone.
+//! Engines under test. A new engine needs a file here with its [`Fixture`], a call of [`behaviours!`], and its own
+//! tests.
 
 #[cfg(feature = "chroma")]
 mod chroma;
@@ -14,7 +14,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::ports::{Clock, Embedder};
 use gatehouse_stores::{ArtifactLimits, ArtifactStore, DocumentLibrary, WikiKnowledge, WikiRoots};
 
-/// With what a graph is opened. A field that is new here is one that every engine has to answer for.
+/// Parameters to open a graph. Every engine must handle each field.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) roots: WikiRoots,
@@ -23,38 +23,31 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// These roots, and nothing else.
     pub(crate) fn of(roots: WikiRoots) -> Self {
         Self { roots, default_root: None, embedder: None }
     }
 }
 
-/// A place of one engine where a test keeps a graph; it goes when this is dropped.
+/// Isolated storage of one engine for a test. Deleted on drop.
 pub(crate) trait Fixture: Send + Sync + Sized + 'static {
-    /// The engine's name in configuration, faults and index files.
     const NAME: &'static str;
 
-    /// A place that holds nothing and that no other test sees; none, and a loud word about how to get it,
-    /// where the service that the engine needs is not here.
+    /// Creates empty storage. If the engine's service is missing, prints how to get it and returns `None`.
     async fn fresh() -> Option<Self>;
 
-    /// The graph in that place, as a new process would open it: with [`clock`](crate::support::clock), and
-    /// nothing shared with what was opened before.
+    /// Opens the graph like a new process, with [`clock`](crate::support::clock).
     fn open(&self, setup: Setup) -> WikiKnowledge;
 
-    /// What health and faults call the place.
     fn address(&self) -> String;
 }
 
-/// A place of an engine that keeps documents too.
 pub(crate) trait DocumentFixture: Fixture {
-    /// The library in that place, as a new process would open it.
+    /// Opens the library like a new process.
     fn open_documents(&self, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary;
 }
 
-/// A place of an engine that keeps artifacts too.
 pub(crate) trait ArtifactFixture: Fixture {
-    /// The store in that place, as a new process would open it.
+    /// Opens the store like a new process.
     fn open_artifacts(
         &self,
         limits: ArtifactLimits,

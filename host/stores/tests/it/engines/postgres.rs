@@ -1,4 +1,4 @@
-//! PostgreSQL: a database of its own for each test, on a shared server where there is one.
+//! PostgreSQL: a database per test, on a shared server if available.
 
 mod artifacts;
 mod copying;

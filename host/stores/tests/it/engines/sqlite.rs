@@ -1,4 +1,4 @@
-//! SQLite: a file in a temporary folder.
+//! SQLite: a file in a temporary directory.
 
 mod artifacts;
 mod crash;
@@ -23,7 +23,6 @@ use crate::{
     support::{House, clock, index},
 };
 
-/// A database that is made on first use.
 pub(crate) struct Sqlite {
     dir: TempDir,
 }
@@ -33,7 +32,6 @@ impl Sqlite {
         database(self.dir.path())
     }
 
-    /// The temporary folder.
     #[cfg(feature = "chroma")]
     pub(crate) fn folder(&self) -> &Path {
         self.dir.path()

@@ -1,4 +1,4 @@
-//! Weaviate and Neo4j: a fake of the first, a real server of the second's protocols.
+//! Weaviate and Neo4j: a fake Weaviate, and a real Bolt server.
 
 mod bolt;
 mod client;
@@ -28,14 +28,12 @@ use crate::{
     support::{House, clock},
 };
 
-/// A database and a Weaviate of its own.
 struct WeaviateNeo4j {
     database: Database,
     fake: Fake,
 }
 
 impl WeaviateNeo4j {
-    /// The graph, reached as `change` says.
     fn graph(&self, roots: WikiRoots, change: impl FnOnce(&mut WeaviateNeo4jConfig)) -> WikiKnowledge {
         let mut config = self.config();
         change(&mut config);
@@ -73,7 +71,6 @@ impl Fixture for WeaviateNeo4j {
 
 behaviours!(WeaviateNeo4j);
 
-/// Short times, for servers that are in trouble.
 fn impatient(config: &mut WeaviateNeo4jConfig) {
     config.timing = RemoteTimeouts {
         connect: Duration::from_millis(700),
@@ -89,7 +86,7 @@ async fn house() -> Option<House<WeaviateNeo4j>> {
     Some(House::small(WeaviateNeo4j::fresh().await?))
 }
 
-/// Asks again and again until the answer is a good one, as an agent would.
+/// Retries until the call succeeds, as an agent would.
 async fn in_the_end<T>(ask: impl AsyncFn() -> Result<T, Fault>) -> T {
     let mut last = None;
     let mut ticks = tokio::time::interval(Duration::from_millis(50));
@@ -103,7 +100,7 @@ async fn in_the_end<T>(ask: impl AsyncFn() -> Result<T, Fault>) -> T {
     panic!("it does not recover: {last:?}");
 }
 
-/// How many pages a search for what all of them hold sees, and what it says of itself.
+/// Searches for all pages. Returns the number of hits and the note.
 async fn seen(graph: &WikiKnowledge) -> Result<(usize, Option<String>), Fault> {
     let found = graph.search("dough yeast oven kneading rest", &PageFilters::default(), 20).await?;
     Ok((found.hits.len(), found.note))

@@ -1,6 +1,6 @@
-//! A host that is killed in the middle of writing, or of deleting single calls that are too old, loses nothing that is
-//! added up and counts nothing twice; and two that write at the same time count right.
-#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+//! A host that is killed while it writes or deletes old calls loses no totals and counts nothing twice. Two concurrent
+//! writers count correctly.
+#![allow(clippy::print_stdout)] // the child reports its progress
 
 use std::{
     io::{BufRead as _, BufReader, Lines},
@@ -12,7 +12,6 @@ use super::*;
 
 const FILE: &str = "GATEHOUSE_TEST_LEDGER";
 
-/// Calls that the child records before it says that they are written.
 const AT_ONCE: u64 = 50;
 
 struct Writer(Child, Lines<BufReader<ChildStdout>>);
@@ -30,14 +29,13 @@ impl Writer {
         Self(child, lines)
     }
 
-    /// Waits until so many batches more are written.
     fn wrote(&mut self, batches: usize) {
         let lines = self.1.by_ref().map_while(Result::ok);
         let seen = lines.filter(|line| line.starts_with("written")).take(batches).count();
         assert_eq!(seen, batches);
     }
 
-    /// Kills it as it is; how many batches it said were written by then.
+    /// Kills the child and returns the number of batches that it had reported since.
     fn killed(mut self) -> u64 {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -51,7 +49,7 @@ impl Place {
         db.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap() as u64
     }
 
-    /// All calls that are added up. Fails where two tables disagree.
+    /// Returns the total number of calls. Fails if two tables disagree.
     fn adds_up(&self) -> u64 {
         let calls = self.number("SELECT coalesce(sum(calls), 0) FROM day");
         assert_eq!(self.number("SELECT coalesce(sum(calls), 0) FROM latency"), calls);
@@ -59,7 +57,7 @@ impl Place {
         calls
     }
 
-    /// Fails where some single calls of a day are gone and others are not; the first day that is kept may be cut.
+    /// Fails if only part of a day's calls was deleted. The first remaining day may be incomplete.
     fn keeps_whole_days(&self) {
         let kept = "day > (SELECT min(at) / 86400000 FROM call)";
         let of_days = self.number(&format!("SELECT coalesce(sum(calls), 0) FROM day WHERE {kept}"));
@@ -79,8 +77,8 @@ async fn a_killed_host_loses_nothing_that_is_added_up_and_doubles_nothing() {
         let calls = place.adds_up();
         place.keeps_whole_days();
         let batches = calls / AT_ONCE;
-        assert_eq!(calls % AT_ONCE, 0, "a part of a batch was kept");
-        // The one that it was writing may be there as well.
+        assert_eq!(calls % AT_ONCE, 0, "part of a batch was stored");
+        // The batch in progress may be included.
         assert!((written..=written + 1).contains(&batches), "{batches} of {written}");
         written = batches;
     }
@@ -101,14 +99,13 @@ async fn two_processes_on_one_file_count_right() {
     assert!((written..=written + 2).contains(&batches), "{batches} of {written}");
 }
 
-/// Not a promise of its own: the process that the tests above start and kill. Its days are short, so that each batch has
-/// some to delete.
+/// The child process that the tests above start and kill. Its days are short, so that each batch deletes some calls.
 #[tokio::test]
 async fn child_that_records_for_ever() {
     let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     let place = Place { path, ..Place::new() };
     if place.path.exists() {
-        // Time goes on where a killed one stood.
+        // Continue at the time at which the last child was killed.
         let last = place.number("SELECT coalesce(max(last_called), 0) FROM day");
         place.clock.advance(last.saturating_sub(place.clock.now_ms()));
     }

@@ -1,4 +1,4 @@
-//! What belongs to a tool is told once it is no chance.
+//! Related tools are reported only if they are statistically significant.
 
 use super::*;
 
@@ -43,7 +43,7 @@ async fn what_its_callers_call_too_is_told() {
     ledger.flush().await.unwrap();
     let related = ledger.related(&id("find"), 9).await.unwrap();
     let told: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
-    assert_eq!(told, [("read", false, 6, 6)], "what all callers call is no news");
+    assert_eq!(told, [("read", false, 6, 6)], "tools that all callers use are not related");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A ledger that cannot be written costs no call anything, and says what is lost.
+//! A ledger that cannot be written does not affect calls and reports what is lost.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test]
 async fn what_cannot_be_written_stops_no_call() {
     let place = Place::new();
-    // A folder where the file should be.
+    // A directory in place of the file.
     std::fs::create_dir_all(&place.path).unwrap();
     let ledger = place.ledger();
     for _ in 0..20_000 {
@@ -19,7 +19,7 @@ async fn what_cannot_be_written_stops_no_call() {
     assert_eq!(
         (all(&ledger).await[0].calls, place.rows("call")),
         (20_000, 1_000),
-        "all count, few are kept singly"
+        "all count, few are stored singly"
     );
 }
 
@@ -29,7 +29,6 @@ async fn what_is_lost_is_counted_and_the_trouble_is_named_while_it_lasts() {
     std::fs::create_dir_all(&place.path).unwrap();
     let ledger = place.ledger();
     let health = ledger.health();
-    // As many tools as there is room for, and some more.
     for tool in 0..4_103 {
         ledger.record(place.call(&format!("tool {tool}"), SampleEnding::Replied));
     }
@@ -61,7 +60,7 @@ async fn a_newer_database_is_left_alone_and_every_call_is_counted_as_lost() {
     assert_eq!(std::fs::read(&place.path).unwrap(), before);
 }
 
-/// Holds the database for writing, as another process that is in the middle of something does.
+/// Locks the database for writing, like another busy process.
 fn stall(place: &Place) -> rusqlite::Connection {
     let db = rusqlite::Connection::open(&place.path).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -78,12 +77,11 @@ async fn a_writer_that_is_stalled_holds_up_neither_calls_nor_questions() {
     let begin = Instant::now();
     for _ in 0..100_000 {
         ledger.record(place.call("read", SampleEnding::Replied));
-        // So that the task that writes gets its turn, too.
         tokio::task::yield_now().await;
     }
     let each = begin.elapsed() / 100_000;
     assert!(each < Duration::from_micros(200), "{each:?} a call");
-    assert_eq!(all(&ledger).await[0].calls, 1, "what is written is told at once");
+    assert_eq!(all(&ledger).await[0].calls, 1, "written calls are reported immediately");
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     stalled.execute_batch("ROLLBACK").unwrap();
     ledger.flush().await.unwrap();

@@ -1,4 +1,4 @@
-//! A TCP proxy that loses what it is told to: what a bad network does to an engine.
+//! A TCP proxy that simulates a bad network.
 
 use std::{
     net::SocketAddr,
@@ -15,16 +15,13 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What becomes of what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// It arrives.
     Whole,
-    /// It is swallowed, and nothing answers. What was swallowed is gone for good.
     Silent,
 }
 
-/// A proxy in front of a server; it ends when this is dropped.
+/// A proxy in front of a server. Stops on drop.
 pub(crate) struct Proxy {
     address: SocketAddr,
     network: watch::Sender<Network>,
@@ -55,7 +52,6 @@ impl Proxy {
         self.network.send_replace(network);
     }
 
-    /// How many connections were made.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }

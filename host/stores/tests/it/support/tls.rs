@@ -1,5 +1,4 @@
-//! A front that encrypts, for a PostgreSQL server that was built without: what a client sees is a server with a
-//! certificate.
+//! A TLS front for a PostgreSQL server without TLS support.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -18,10 +17,9 @@ use tokio_rustls::{
     },
 };
 
-/// What a client sends that wants encryption: its length, and a number that is not a version.
+/// SSLRequest message of PostgreSQL: length and request code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-/// The front; it ends when this is dropped.
 pub(crate) struct Front {
     address: SocketAddr,
     dir: TempDir,
@@ -29,7 +27,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// In front of a server on this port, with a certificate for this name that its own file vouches for.
+    /// Starts a front for a port with a self-signed certificate for this name.
     pub(crate) async fn of(port: u16, name: &str) -> Self {
         let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -56,7 +54,6 @@ impl Front {
         self.address.port()
     }
 
-    /// The file with the root that vouches for it.
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("root.pem")
     }
@@ -78,7 +75,6 @@ async fn carry(mut client: TcpStream, acceptor: TlsAcceptor, port: u16) {
     }
     let Ok(mut client) = acceptor.accept(client).await else { return };
     if let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await {
-        // One side that hangs up ends both, which is all there is to do.
         let _ = copy_bidirectional(&mut client, &mut server).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Ways around a review: leaving the list, new names, and what a server has besides tools.
+//! Attempts to bypass a review: temporary removal, new names, and resources or prompts.
 
 use gatehouse_core::{definition::DefinitionKind, prompt::Prompt, resource::UriTemplate};
 
@@ -66,7 +66,7 @@ async fn a_new_name_is_held_back_and_approved_by_its_digest() {
     assert_eq!((waiting(&book).await, &held[0].before), (vec!["read_file_v2".to_owned()], &None));
     let known = book.known("files").await.unwrap().unwrap();
     assert!(
-        known.tools[2].quarantine_reason.as_ref().is_some_and(|why| why.contains("was not there")),
+        known.tools[2].quarantine_reason.as_ref().is_some_and(|why| why.contains("first listing")),
         "{known:?}"
     );
     assert_eq!(known.quarantined, 1);
@@ -133,5 +133,5 @@ async fn quarantine_begins_with_what_was_served_before() {
     book.put(listing("files", changed.clone(), ChangePolicy::Quarantine), false).await.unwrap();
     assert_eq!(waiting(&book).await, ["read_file"], "it changed together with the rule");
     book.put(listing("files", changed, ChangePolicy::Warn), false).await.unwrap();
-    assert!(waiting(&book).await.is_empty(), "whoever only wants a warning has it served");
+    assert!(waiting(&book).await.is_empty(), "with warnings only, the change is served");
 }

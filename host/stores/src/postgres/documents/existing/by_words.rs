@@ -1,4 +1,4 @@
-//! Finds documents by words, with an index of the other program's, or without.
+//! Finds documents by words, with or without a full-text index of the other program.
 
 use tokio_postgres::Row;
 
@@ -11,34 +11,30 @@ use super::{
     words::{WordSource, word_forms},
 };
 
-/// Documents with a word of the question that are compared at most.
 const MAX_COMPARED_DOCUMENTS: i64 = 20_000;
 
-/// Documents whose texts are taken apart where there is no column for their words.
+/// Maximum documents to parse per search if the table has no `tsvector` column.
 const MAX_PARSED_DOCUMENTS: usize = 200;
 
-/// What of a question occurs in a repository.
 #[derive(Default)]
 pub(super) struct WordSearchResult {
     pub(super) forms: Vec<String>,
-    /// How much finding each says.
+    /// Weights of `forms`, in the same order.
     pub(super) weights: Vec<f64>,
-    /// The best documents by words.
     pub(super) paths: Vec<String>,
     pub(super) unmatched: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
-/// A document, with what was counted of each form in it.
+/// A document with the number of occurrences of each form.
 pub(super) struct DocumentCounts {
     pub(super) path: String,
-    /// Bytes.
+    /// Length in bytes.
     pub(super) length: f64,
     pub(super) counts: Vec<f64>,
 }
 
 impl RepositorySearch<'_> {
-    /// What the words of the question find.
     pub(super) async fn by_words(&self) -> Result<WordSearchResult, StoreError> {
         let asked = match self.question.beginnings.as_slice() {
             [] => word_forms(&self.question.query),
@@ -69,7 +65,7 @@ impl RepositorySearch<'_> {
         }
     }
 
-    /// Those that say something in the configurations: no text holds what these leave out.
+    /// Removes forms that are empty in the configurations, such as stop words, because no text contains them.
     async fn indexable_forms(&self, mut forms: Vec<QueryForm>) -> Result<Vec<QueryForm>, StoreError> {
         if forms.is_empty() {
             return Ok(forms);
@@ -83,8 +79,8 @@ impl RepositorySearch<'_> {
         Ok(forms)
     }
 
-    /// What an index says of each form decides which are asked for: what more than half of the documents hold says little
-    /// and is in very many, so it is asked for where the rest finds fewer documents than are wanted.
+    /// Searches by index. Frequent words, which more than half of the documents contain, are queried only if the rest
+    /// finds fewer documents than requested: they match many rows and add little.
     async fn by_index(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
         let words = &self.layout.words;
         let sql = format!(
@@ -112,7 +108,7 @@ impl RepositorySearch<'_> {
             let rows = self.documents_with_any(&found.forms, &round).await?;
             if rows.len() as i64 == MAX_COMPARED_DOCUMENTS {
                 found.notes = vec![format!(
-                    "More than {MAX_COMPARED_DOCUMENTS} documents hold these words; not all of them were compared."
+                    "More than {MAX_COMPARED_DOCUMENTS} documents contain these words; only that many were compared."
                 )];
             }
             found.paths = self.best(&found, rows);
@@ -123,7 +119,7 @@ impl RepositorySearch<'_> {
         Ok(found)
     }
 
-    /// Looks for what words begin with in every text, and takes apart those that hold the most.
+    /// Searches every text for the stems, then parses the texts with the best matches.
     async fn by_texts(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql = format!(
@@ -134,7 +130,7 @@ impl RepositorySearch<'_> {
         let rows = self.db.rows(&sql, &[&asked]).await?;
         let mut beginnings = Vec::new();
         for row in &rows {
-            // No text holds what is not there: a word that says nothing has no stem.
+            // A stop word has no stem. U+0001 matches nothing.
             beginnings.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), stem_prefix));
         }
         let sql = "SELECT path, length, hits FROM (
@@ -168,7 +164,7 @@ impl RepositorySearch<'_> {
         Ok(found)
     }
 
-    /// The forms that occur, with their weights.
+    /// Returns the matching forms with their weights, and the words without a match.
     fn weigh_forms(&self, forms: Vec<QueryForm>, holding: Vec<f64>) -> WordSearchResult {
         let mut found = WordSearchResult::default();
         for (QueryForm { form, written, .. }, holding) in forms.into_iter().zip(holding) {
@@ -182,7 +178,7 @@ impl RepositorySearch<'_> {
         found
     }
 
-    /// The documents that hold any of these.
+    /// Returns the documents that match the query `any`, with occurrences.
     async fn documents_with_any(
         &self,
         forms: &[String],
@@ -206,7 +202,7 @@ impl RepositorySearch<'_> {
         rows.iter().map(counts_from_row).collect()
     }
 
-    /// These documents with what they hold of each form, and `more`.
+    /// Returns these documents with the occurrences of each form and the extra columns `more`.
     pub(super) async fn count_forms(
         &self,
         forms: &[String],
@@ -226,13 +222,11 @@ impl RepositorySearch<'_> {
         self.db.rows(&sql, &[&forms, &self.question.repository, &paths]).await
     }
 
-    /// How well a document answers by its words.
     pub(super) fn score(&self, words: &WordSearchResult, row: &DocumentCounts) -> f64 {
         let length = row.length / self.facts.length;
         words.weights.iter().zip(&row.counts).map(|(weight, count)| bm25(*weight, *count, length)).sum()
     }
 
-    /// The best of them, ties by path.
     fn best(&self, words: &WordSearchResult, rows: Vec<DocumentCounts>) -> Vec<String> {
         let scored = rows.into_iter().map(|row| (self.score(words, &row), row.path));
         let mut scored: Vec<(f64, String)> = scored.filter(|(score, _)| *score > 0.0).collect();
@@ -241,13 +235,13 @@ impl RepositorySearch<'_> {
     }
 }
 
-/// A row of [`RepositorySearch::counted`].
+/// Decodes a row of [`RepositorySearch::count_forms`] or [`RepositorySearch::documents_with_any`].
 pub(super) fn counts_from_row(row: &Row) -> Result<DocumentCounts, StoreError> {
     let counts: Option<Vec<f64>> = column(row, 2)?;
     Ok(DocumentCounts { path: column(row, 0)?, length: column(row, 1)?, counts: counts.unwrap_or_default() })
 }
 
-/// What every form of a word with this stem begins with: English stems differ from their words at the end.
+/// Returns the prefix that all forms of a stem share: English stems differ from their words only at the end.
 fn stem_prefix(stem: String) -> String {
     match stem.strip_suffix(['i', 'e']) {
         Some(shorter) if shorter.chars().count() > 2 => shorter.to_owned(),

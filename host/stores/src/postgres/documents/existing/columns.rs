@@ -1,4 +1,4 @@
-//! The columns that the tables have.
+//! Columns of the existing tables.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,18 @@ use super::super::super::{
     session::PostgresSession,
 };
 
-/// The table of repositories, and that of their files.
 pub(super) const TABLES: [&str; 2] = ["repositories", "repository_files"];
 
-/// A column.
 #[derive(Debug, Clone)]
 pub(super) struct TableColumn {
-    /// Its type, without dimensions.
+    /// Type name without modifiers.
     pub(super) kind: String,
-    /// What the type is narrowed to; for vectors their dimension.
+    /// Type modifier. For vectors, the dimension.
     pub(super) modifier: i32,
-    /// What it is computed by, where it is.
+    /// Expression of a default or generated column.
     pub(super) expression: Option<String>,
 }
 
-/// The columns of both tables, by name.
 #[derive(Debug, Default)]
 pub(super) struct ColumnsByTable {
     pub(super) repositories: HashMap<String, TableColumn>,
@@ -29,7 +26,6 @@ pub(super) struct ColumnsByTable {
 }
 
 impl ColumnsByTable {
-    /// Those that are there.
     pub(super) async fn load(db: &PostgresSession) -> Result<Self, StoreError> {
         let sql = "SELECT t.name, a.attname::text, y.typname::text, a.atttypmod, pg_get_expr(d.adbin, d.adrelid)
              FROM unnest($1::text[]) AS t (name)
@@ -50,7 +46,7 @@ impl ColumnsByTable {
         columns.checked()
     }
 
-    /// Refuses tables that lack what nothing works without.
+    /// Rejects tables without the required columns.
     fn checked(self) -> Result<Self, StoreError> {
         let needed: [(_, &[&str], _); 2] = [
             (TABLES[0], &["name"], &self.repositories),
@@ -58,13 +54,14 @@ impl ColumnsByTable {
         ];
         for (table, names, there) in needed {
             if there.is_empty() {
-                return Err(StoreError::Unfit(format!("there is no table '{table}' that can be seen")));
+                return Err(StoreError::Unfit(format!("table '{table}' does not exist or is not visible")));
             }
             for name in names {
                 match there.get(*name).map(|column| column.kind.as_str()) {
                     Some("text" | "varchar" | "bpchar" | "citext") => {}
                     Some(kind) => {
-                        let why = format!("column '{name}' of table '{table}' has the type {kind}, not text");
+                        let why =
+                            format!("column '{name}' of table '{table}' has the type {kind}; expected text");
                         return Err(StoreError::Unfit(why));
                     }
                     None => {
@@ -78,7 +75,7 @@ impl ColumnsByTable {
 }
 
 impl TableColumn {
-    /// SQL for it as text: moments as RFC 3339 in UTC.
+    /// Returns SQL that converts the column to text. Timestamps become RFC 3339 in UTC.
     pub(super) fn as_text(&self, name: &str) -> String {
         const MOMENT: &str = r#"'YYYY-MM-DD"T"HH24:MI:SS"Z"'"#;
         match self.kind.as_str() {

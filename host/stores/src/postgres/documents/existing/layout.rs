@@ -1,4 +1,4 @@
-//! What the tables are like: how words are looked for in them, and whether they hold vectors.
+//! Detected layout of the existing tables: columns, text search and vectors.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,15 @@ use super::{
     words::WordSource,
 };
 
-/// The tables.
 #[derive(Debug)]
 pub(super) struct ExistingLayout {
     pub(super) repositories: HashMap<String, TableColumn>,
     pub(super) words: WordSource,
-    /// The column with vectors; why there is none otherwise.
+    /// Vector column, or the reason that it cannot be used.
     pub(super) vectors: Result<VectorColumn, String>,
 }
 
 impl ExistingLayout {
-    /// Looks at the tables.
     pub(super) async fn load(db: &PostgresSession) -> Result<Self, StoreError> {
         let ColumnsByTable { repositories, files } = ColumnsByTable::load(db).await?;
         Ok(Self {
@@ -32,7 +30,7 @@ impl ExistingLayout {
         })
     }
 
-    /// SQL for what a repository `r` has under a name: in a column of its own, or among its metadata.
+    /// Returns SQL for a field of a repository `r`, from its own column or from `metadata`.
     pub(super) fn repository_field(&self, name: &str) -> String {
         let mut places = Vec::new();
         if let Some(column) = self.repositories.get(name) {
@@ -46,7 +44,7 @@ impl ExistingLayout {
     }
 }
 
-/// Whether the database has both tables, and none of ours for documents.
+/// Returns `true` if the database has both existing tables and no document tables of gatehouse.
 pub(super) async fn has_only_existing(db: &PostgresSession) -> Result<bool, StoreError> {
     let ours = "SELECT to_regclass('gatehouse.repository') IS NOT NULL";
     if column(&db.one(ours, &[]).await?, 0)? {

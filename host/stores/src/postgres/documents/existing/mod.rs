@@ -1,5 +1,6 @@
-//! The store of documents in tables that another program keeps: `repositories` and `repository_files`. Sessions are
-//! read-only, nothing there is ever changed, and what columns the tables lack is done without and said.
+//! Document engine on the tables of another program: `repositories` and `repository_files`.
+//!
+//! Sessions are read-only. Features that need a missing column are skipped, and a note reports why.
 
 mod by_words;
 mod columns;
@@ -36,13 +37,11 @@ use crate::{
     embedding::{VectorModel, VectorStore},
 };
 
-/// How long is believed what was found out about the tables: the other program may change them.
+/// Time to cache the table layout, which the other program can change.
 const LAYOUT_TTL: Duration = Duration::from_secs(60);
 
-/// Repositories about which something is remembered.
 const MAX_CACHED_REPOSITORIES: usize = 256;
 
-/// The engine.
 pub(super) struct ExistingTables {
     server: PostgresServer,
     tokens: Arc<dyn TokenCounter>,
@@ -55,14 +54,12 @@ impl ExistingTables {
         Self { server, tokens, layout: Mutex::default(), facts: Mutex::default() }
     }
 
-    /// Whether the database has these tables, and none of ours for documents.
     pub(super) async fn has_only_existing(&self) -> Result<bool, Fault> {
         let db = self.server.read().await?;
         let found = layout::has_only_existing(&db).await;
         db.finish_transaction(found).await
     }
 
-    /// What the tables are like.
     async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>, StoreError> {
         let known = self.layout.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((since, layout)) = known
@@ -76,7 +73,6 @@ impl ExistingTables {
         Ok(layout)
     }
 
-    /// What is known of a repository as a whole.
     async fn facts(
         &self,
         db: &PostgresSession,
@@ -98,7 +94,7 @@ impl ExistingTables {
         Ok(facts)
     }
 
-    /// Ends a piece of work. After a failure the tables are looked at anew: they may have changed.
+    /// Ends a transaction. An error clears the caches, because the tables can have changed.
     async fn finish<T>(&self, db: PostgresSession, result: Result<T, StoreError>) -> Result<T, Fault> {
         if result.is_err() {
             *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -109,11 +105,11 @@ impl ExistingTables {
 
     fn read_only<T>(&self) -> Result<T, Fault> {
         let message = format!(
-            "the tables 'repositories' and 'repository_files' at {} belong to another program and are only read",
+            "the tables 'repositories' and 'repository_files' at {} belong to another program and are read-only",
             self.server.address()
         );
         Err(Fault::denied(message).hint(
-            "Set documents.tables = \"own\" in presets.toml to keep documents in tables of gatehouse there.",
+            "Set documents.tables = \"own\" in presets.toml to store documents in tables of gatehouse.",
         ))
     }
 
@@ -209,7 +205,7 @@ impl DocumentEngine for ExistingTables {
         });
         match counted.await {
             Ok(file) => Ok(Some(file)),
-            Err(_) => Err(Fault::internal("counting the tokens of a document ended without an answer")),
+            Err(_) => Err(Fault::internal("the task that counts tokens failed")),
         }
     }
 

@@ -15,25 +15,21 @@ use super::{
 };
 use crate::documents::engine::match_name;
 
-/// Repositories and paths that are listed at most.
 const MAX_LISTED: i64 = 200_000;
 
-/// Bytes of a document that can be read at most.
 const MAX_DOCUMENT_BYTES: i64 = 64 * 1024 * 1024;
 
-/// What is known of a repository as a whole.
 #[derive(Debug, Clone)]
 pub(super) struct RepositoryFacts {
     pub(super) files: i64,
-    /// Those of them that have no vector.
     pub(super) without_vector: i64,
-    /// Bytes of a document, on average.
+    /// Average bytes per document.
     pub(super) length: f64,
-    /// The model that made the vectors, where that is said.
+    /// Embedding model of the vectors. `None` if the tables do not name it.
     pub(super) model: Option<String>,
 }
 
-/// Every repository by name, or the one of this name.
+/// Lists the repositories by name, or only the one named `only`.
 pub(super) async fn repositories(
     db: &PostgresSession,
     layout: &ExistingLayout,
@@ -68,7 +64,7 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
     })
 }
 
-/// How a name is spelled here.
+/// Finds the stored spelling of a name; an exact match wins.
 pub(super) async fn stored_name(db: &PostgresSession, name: &str) -> Result<Option<String>, StoreError> {
     if name.contains('\0') {
         return Ok(None);
@@ -80,7 +76,7 @@ pub(super) async fn stored_name(db: &PostgresSession, name: &str) -> Result<Opti
     Ok(match_name(name, names.into_iter()))
 }
 
-/// The paths of a repository. Their versions are not known here.
+/// Lists the paths of a repository. The tables store no hashes.
 pub(super) async fn heads(db: &PostgresSession, repository: &str) -> Result<Vec<FileHead>, StoreError> {
     let sql = "SELECT DISTINCT filepath::text COLLATE \"C\" AS path FROM repository_files
          WHERE repo_name = $1 AND content IS NOT NULL AND filepath IS NOT NULL ORDER BY path LIMIT $2";
@@ -88,7 +84,6 @@ pub(super) async fn heads(db: &PostgresSession, repository: &str) -> Result<Vec<
     rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: String::new() })).collect()
 }
 
-/// The text of a document.
 pub(super) async fn text(
     db: &PostgresSession,
     repository: &str,
@@ -108,11 +103,10 @@ pub(super) async fn text(
         return Ok(Some(text));
     }
     let bytes: i64 = column(&row, 0)?;
-    let message = format!("'{path}' has {bytes} bytes, more than the {MAX_DOCUMENT_BYTES} that can be read");
+    let message = format!("'{path}' has {bytes} bytes; the limit is {MAX_DOCUMENT_BYTES}");
     Err(Fault::invalid(message).into())
 }
 
-/// What is known of a repository as a whole.
 pub(super) async fn repository_facts(
     db: &PostgresSession,
     layout: &ExistingLayout,
@@ -134,7 +128,6 @@ pub(super) async fn repository_facts(
     })
 }
 
-/// How many repositories and files there are, and how many of these have no vector.
 pub(super) async fn counts(
     db: &PostgresSession,
     layout: &ExistingLayout,
@@ -148,14 +141,14 @@ pub(super) async fn counts(
 }
 
 fn without_vector(layout: &ExistingLayout) -> &'static str {
-    // An empty text has none.
+    // Empty texts have no vector.
     match layout.vectors {
         Ok(_) => "count(*) FILTER (WHERE embedding IS NULL AND octet_length(content) > 0)",
         Err(_) => "0::bigint",
     }
 }
 
-/// A URL without user and password.
+/// Removes user and password from a URL.
 fn without_credentials(url: String) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url };
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! Finds documents that may answer: by their words, by name and by their vectors; then what is known of each of them.
+//! Finds candidate documents by words, name and vector, then scores them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,16 +20,15 @@ use crate::{
     engine::name_matches,
 };
 
-/// Letters of a name that is looked for: longer questions are none.
+/// Characters of a query that can be a name.
 const MAX_NAME: usize = 200;
 
-/// Letters of a document that it is judged by.
+/// Characters of a document's abstract.
 const MAX_ABSTRACT_CHARS: i32 = 4_000;
 
-/// Bytes of a token, roughly: how many a document has is counted when it is read.
+/// Approximate bytes per token. Exact tokens are counted when a document is read.
 const BYTES_PER_TOKEN: i64 = 4;
 
-/// A question to one repository of these tables.
 pub(super) struct RepositorySearch<'a> {
     pub(super) db: &'a PostgresSession,
     pub(super) layout: &'a ExistingLayout,
@@ -37,7 +36,6 @@ pub(super) struct RepositorySearch<'a> {
     pub(super) question: &'a DocumentQuestion,
 }
 
-/// What may answer a question.
 pub(super) async fn candidates(
     db: &PostgresSession,
     layout: &ExistingLayout,
@@ -66,7 +64,8 @@ pub(super) async fn candidates(
 }
 
 impl<'a> RepositorySearch<'a> {
-    /// The column that the question's vector can be compared with; otherwise why there is none, if it has a vector.
+    /// Returns the usable vector column, or a reason if the column is unusable. Both are `None` if the question has no
+    /// vector.
     async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>), StoreError> {
         let Some(vector) = &self.question.vector else { return Ok((None, None)) };
         let found = match &self.layout.vectors {
@@ -82,7 +81,8 @@ impl<'a> RepositorySearch<'a> {
         Ok(if why.is_some() { (None, why) } else { (Some(found), None) })
     }
 
-    /// Those that the question names, and those whose name begins with it. A name that very many share tells nothing.
+    /// Returns documents whose name equals the question or begins with it. Names that match too many documents are
+    /// ignored.
     async fn by_name(&self) -> Result<BTreeMap<String, NameMatch>, StoreError> {
         let name: &NameQuery = &self.question.name;
         let Some((key, _)) = name.range() else { return Ok(BTreeMap::new()) };
@@ -109,7 +109,7 @@ impl<'a> RepositorySearch<'a> {
         Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
     }
 
-    /// Those nearest to the question, by the column's index where there is one.
+    /// Returns the nearest documents, with the column's index if it has one.
     async fn by_vector(&self, near: &VectorColumn) -> Result<Vec<String>, StoreError> {
         let Some(vector) = &self.question.vector else { return Ok(Vec::new()) };
         self.db.batch(near.settings()).await?;
@@ -124,7 +124,6 @@ impl<'a> RepositorySearch<'a> {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// How near documents are; those without a vector that can be compared are left out.
     async fn cosines(
         &self,
         near: &VectorColumn,
@@ -146,7 +145,6 @@ impl<'a> RepositorySearch<'a> {
         Ok(cosines)
     }
 
-    /// What is known of each candidate.
     async fn load_candidates(
         &self,
         words: &WordSearchResult,
@@ -160,7 +158,7 @@ impl<'a> RepositorySearch<'a> {
         for row in &rows {
             let document = counts_from_row(row)?;
             let bm25 = self.score(words, &document);
-            // One path may stand in several rows; the best of them counts.
+            // A path can occur in several rows; use the best.
             if candidates.get(&document.path).is_some_and(|known| known.scored.bm25 >= bm25) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The column with vectors, where there is one: how it is compared with a question, and which models make such vectors.
+//! The existing vector column: distances, and the models that could have made it.
 
 use super::{
     super::super::{
@@ -8,22 +8,20 @@ use super::{
     columns::TableColumn,
 };
 
-/// A column of pgvector's.
 #[derive(Debug, Clone)]
 pub(super) struct VectorColumn {
     /// `vector` or `halfvec`.
     kind: String,
-    /// The schema of pgvector, as SQL writes it.
     schema: String,
-    /// The dimension of all its vectors, where the column says it.
+    /// Declared dimension. `None` if the column allows any.
     dimension: Option<usize>,
-    /// Whether an approximate index goes on until it has found enough rows that pass the filter, which pgvector
-    /// does from 0.8 on.
+    /// True if approximate indexes support iterative scans, which continue until enough rows pass the filter (pgvector
+    /// 0.8 and later).
     iterates: bool,
 }
 
 impl VectorColumn {
-    /// The column as it is there; why it is of no use otherwise.
+    /// Inspects the column. The inner error is the reason that it cannot be used.
     pub(super) async fn detect(
         db: &PostgresSession,
         found: Option<&TableColumn>,
@@ -33,7 +31,7 @@ impl VectorColumn {
         };
         if !["vector", "halfvec"].contains(&found.kind.as_str()) {
             let why = format!(
-                "the column 'embedding' of 'repository_files' has the type {}, which is no vector of pgvector",
+                "the column 'embedding' of 'repository_files' has the type {}; expected vector or halfvec",
                 found.kind
             );
             return Ok(Err(why));
@@ -52,10 +50,11 @@ impl VectorColumn {
         }))
     }
 
-    /// SQL for how far a row is from the question, `$n`; null where it has no vector of the question's dimension.
+    /// Returns SQL for the distance between a row and the query vector, `$n`. Null if the row has no vector of that
+    /// dimension.
     pub(super) fn distance(&self, n: usize, dimension: usize) -> String {
         let Self { kind, schema, .. } = self;
-        // A SELECT of its own: the question becomes a vector once, not for every row.
+        // The subquery converts the parameter to a vector once instead of once per row.
         let question = format!("(SELECT ${n}::real[]::{schema}.vector::{schema}.{kind})");
         let distance = format!("embedding OPERATOR({schema}.<=>) {question}");
         match self.dimension {
@@ -66,8 +65,8 @@ impl VectorColumn {
         }
     }
 
-    /// What is set before the nearest are asked for: an approximate index looks among the rows of all repositories, and
-    /// without this finds few of one.
+    /// Returns the settings for a nearest-neighbor query. Approximate indexes cover all repositories, so a plain scan
+    /// would find few rows of one repository.
     pub(super) fn settings(&self) -> &'static str {
         if self.iterates {
             "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL ivfflat.iterative_scan = relaxed_order"
@@ -82,7 +81,7 @@ fn at_least(version: &str, (major, minor): (u32, u32)) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
-/// The dimension of the vectors; none where there are none.
+/// Returns the dimension of the stored vectors. `None` if the table has no vectors.
 pub(super) async fn dimension(
     db: &PostgresSession,
     found: &VectorColumn,
@@ -98,7 +97,7 @@ pub(super) async fn dimension(
     Ok(usize::try_from(column::<i32>(&row, 0)?).ok())
 }
 
-/// Models that make vectors of a dimension, by their providers' documentation.
+/// Returns well-known models with this dimension, from their providers' documentation.
 pub(super) fn likely_models(dimension: usize) -> &'static [&'static str] {
     match dimension {
         256 => &["the local model of gatehouse"],
@@ -111,21 +110,22 @@ pub(super) fn likely_models(dimension: usize) -> &'static [&'static str] {
     }
 }
 
-/// What is said where the model's vectors cannot be compared with the stored ones; none where they can.
+/// Explains a mismatch of dimensions. `None` if they are equal.
 pub(super) fn mismatch(stored: usize, made: usize) -> Option<String> {
     let makers = match likely_models(stored) {
         [] => String::new(),
-        models => format!(", as {} makes them", models.join(" or ")),
+        models => format!(", like {}", models.join(" or ")),
     };
     (stored != made).then(|| {
         format!(
-            "the column 'embedding' has {stored} dimensions{makers}, and the configured model {made}; configure the \
-             model that made the column"
+            "the column 'embedding' has {stored} dimensions{makers}, but the configured model has {made}; configure \
+            the model that made the column"
         )
     })
 }
 
-/// What is said where another model of the same dimension made the vectors: such vectors cannot be compared either.
+/// Explains that another model made the vectors, which are not comparable even with the same dimension. `None` if the
+/// models match.
 pub(super) fn other_model(stored: &str, asked: &str) -> Option<String> {
     let name = |model: &str| {
         let model = model.split(" recipe ").next().unwrap_or(model);
@@ -136,8 +136,8 @@ pub(super) fn other_model(stored: &str, asked: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the vectors of this repository were made by '{}', and questions are embedded by '{ours}'; configure the \
-         model that made them",
+        "the vectors of this repository were made by '{}', but the configured model is '{ours}'; configure the model \
+        that made them",
         stored.chars().take(100).filter(|c| !c.is_control()).collect::<String>()
     ))
 }
@@ -168,6 +168,6 @@ mod tests {
     fn a_mismatch_names_the_likely_models() {
         assert_eq!(mismatch(1536, 1536), None);
         assert!(mismatch(1536, 256).unwrap().contains("text-embedding-3-small or text-embedding-ada-002"));
-        assert!(mismatch(7, 256).unwrap().starts_with("the column 'embedding' has 7 dimensions, and"));
+        assert!(mismatch(7, 256).unwrap().starts_with("the column 'embedding' has 7 dimensions, but"));
     }
 }

@@ -1,5 +1,4 @@
-//! How words are looked for in the tables: in the column `content_tsvector`, by the configurations of text search that made
-//! it, or in the texts themselves where there is no such column.
+//! Source of words in the existing tables: the column `content_tsvector`, or the texts if that column is missing.
 
 use gatehouse_core::search::SearchQuery;
 
@@ -13,36 +12,30 @@ use super::{
     columns::{TABLES, TableColumn},
 };
 
-/// The configurations that are asked where the database does not say which made the column.
+/// Text search configurations to use if the database does not show how the column was made.
 const DEFAULT_CONFIGURATIONS: [&str; 2] = ["english", "simple"];
 
-/// Letters of a text that are taken apart where there is no column.
+/// Characters of a text to parse if the column is missing.
 const MAX_PARSED_CHARS: usize = 65_536;
 
-/// Words of a question that are looked for.
 const MAX_WORDS: usize = 64;
 
-/// Where words are found.
 #[derive(Debug)]
 pub(super) enum WordSource {
-    /// In the column.
     Column {
-        /// The configurations that may have made it.
+        /// Configurations that could have made the column.
         configurations: Vec<String>,
-        /// Whether an index is on it.
         indexed: bool,
     },
-    /// In the texts, by this configuration.
     Texts {
-        /// As the one that a column would have been made by.
+        /// Configuration that parses the texts.
         configuration: String,
-        /// Why the column is not used.
+        /// Reason that the column is not used.
         why: String,
     },
 }
 
 impl WordSource {
-    /// Looks at the column and at what fills it.
     pub(super) async fn detect(
         db: &PostgresSession,
         found: Option<&TableColumn>,
@@ -64,24 +57,22 @@ impl WordSource {
         Ok(Self::Texts { configuration, why })
     }
 
-    /// What people should know of how words are found.
+    /// Returns notes for users about slow or missing features.
     pub(super) fn notes(&self) -> Vec<String> {
         match self {
             Self::Column { indexed: true, .. } => Vec::new(),
             Self::Column { .. } => vec![
-                "The column 'content_tsvector' has no index: every search reads all of a repository's."
+                "The column 'content_tsvector' has no index: every search reads all rows of the repository."
                     .into(),
             ],
             Self::Texts { why, .. } => {
                 let why = why.strip_prefix("the").unwrap_or(why);
-                vec![format!(
-                    "The{why}: words are looked for in the texts themselves, which takes long where there are many."
-                )]
+                vec![format!("The{why}: searches read the full texts, which is slow for large repositories.")]
             }
         }
     }
 
-    /// SQL for the terms of a row, fetched once.
+    /// Returns SQL for the terms of a row, fetched once.
     pub(super) fn terms(&self) -> String {
         match self {
             Self::Column { .. } => "content_tsvector || ''::tsvector".into(),
@@ -91,7 +82,6 @@ impl WordSource {
         }
     }
 
-    /// SQL for the query that a form is.
     pub(super) fn query(&self, form: &str) -> String {
         let one = |configuration: &String| format!("to_tsquery({}, {form})", literal(configuration));
         match self {
@@ -105,7 +95,7 @@ impl WordSource {
         }
     }
 
-    /// SQL for the terms that a form's word is.
+    /// Returns SQL for the terms of a form's word.
     pub(super) fn stem(&self, form: &str) -> String {
         let configuration = match self {
             Self::Texts { configuration, .. } => configuration.as_str(),
@@ -116,12 +106,12 @@ impl WordSource {
         format!("to_tsvector({}, {form})", literal(configuration))
     }
 
-    /// SQL for how often each form of `asked` is in `t.terms`, as an array in their order.
+    /// Returns SQL for an array with the occurrences in `t.terms` of each form of `asked`, in order.
     pub(super) fn occurrences_sql() -> String {
         format!("(SELECT array_agg(({})::float8 ORDER BY a.place) FROM asked a)", occurrences_sql("a.query"))
     }
 
-    /// `asked`, with the queries of the forms `$1` made once.
+    /// Returns the CTE `asked` with one query per form of `$1`.
     pub(super) fn forms_cte(&self) -> String {
         format!(
             "WITH asked AS MATERIALIZED (SELECT {} AS query, a.place
@@ -131,8 +121,7 @@ impl WordSource {
     }
 }
 
-/// What the words of a question are asked for: each may be the beginning of a longer one. What a form holds beside
-/// letters and digits is put there here.
+/// Converts the words of a query to prefix expressions. Operators come only from this function, never from the query.
 pub(super) fn word_forms(query: &SearchQuery) -> Vec<QueryForm> {
     let stretches = query.stretches.iter().map(|stretch| &stretch.text);
     let written = query.words.iter().chain(stretches).map(|word| (word, true));
@@ -144,11 +133,11 @@ pub(super) fn word_forms(query: &SearchQuery) -> Vec<QueryForm> {
     written.chain(joined).filter_map(form).take(MAX_WORDS).collect()
 }
 
-/// How the configuration is written where a text is taken apart, as a pattern of the server's.
+/// Server-side regular expression for the configuration in a definition.
 const CONFIGURATION_PATTERN: &str =
     r"(?:to_tsvector\s*\(\s*|tsvector_update_trigger\s*\(\s*'content_tsvector'\s*,\s*)'([^']{1,128})'";
 
-/// What the database says of how the column is made: as what it is generated, by triggers, or by an index on the texts.
+/// Finds the configurations that fill the column, from its expression, the triggers and the indexes of the table.
 async fn configurations(
     db: &PostgresSession,
     found: Option<&TableColumn>,
@@ -169,7 +158,6 @@ async fn configurations(
         .collect()
 }
 
-/// Those of the configurations that there are.
 async fn existing_configurations(db: &PostgresSession, names: &[String]) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
          WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_ts_config c JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace

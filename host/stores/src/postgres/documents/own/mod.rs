@@ -1,5 +1,4 @@
-//! The store of documents in tables of our own: the server's stems and ranks by document, vectors by chunk where the server
-//! has pgvector.
+//! Document engine on tables of gatehouse: full-text search by document, vectors by chunk if the server has pgvector.
 
 mod nearest_chunks;
 mod put;
@@ -33,10 +32,9 @@ use crate::{
     embedding::{VectorModel, VectorStore, words_only_note},
 };
 
-/// Bytes that an index holds of a name or a path: a row of one takes some 2,700.
+/// Bytes of an indexed name or path. An index row can hold about 2,700.
 const MAX_INDEXED_BYTES: usize = 1_000;
 
-/// The engine.
 pub(super) struct OwnTables {
     server: Arc<PostgresServer>,
     vectors: Arc<PostgresVectors>,
@@ -48,7 +46,7 @@ impl OwnTables {
         Self { server, vectors }
     }
 
-    /// Outside of a transaction: nothing here may make a table.
+    /// Runs outside a transaction, because it must not create tables.
     async fn inspect(
         &self,
         db: &PostgresSession,
@@ -103,7 +101,7 @@ impl OwnTables {
     }
 }
 
-/// The form in which a name or a path is compared: itself, or for a very long one its beginning and its hash.
+/// Returns the comparison key of a name or a path. A long one is shortened and gets its hash appended.
 fn index_key(text: &str) -> Cow<'_, str> {
     let text = storable(text);
     if text.len() <= MAX_INDEXED_BYTES {
@@ -114,22 +112,22 @@ fn index_key(text: &str) -> Cow<'_, str> {
     format!("{}/{hash}", &text[..end]).into()
 }
 
-/// A text as it can be stored, of the same length: PostgreSQL has no NUL in texts.
+/// Replaces NUL, which PostgreSQL cannot store, with a character of the same length.
 fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{1A}").into() } else { text.into() }
 }
 
-/// What the keys of a repository's items begin with; those of one file follow each other.
+/// Returns the key prefix of a repository's items. Items of one file are adjacent.
 fn repository_prefix(repository: i64) -> String {
     format!("{repository:08x}/")
 }
 
-/// The key of a chunk's item, and what those of one file begin with.
+/// Returns the key of a chunk's item. With an empty version, this is the prefix of the file's items.
 fn item_key(repository: i64, file: i64, version: &str) -> String {
     format!("{}{file:010x}/{version}", repository_prefix(repository))
 }
 
-/// The first text after all that begin with this prefix, which ends with `/`.
+/// Returns the exclusive end of the key range of a prefix that ends with `/`.
 fn after_prefix(prefix: &str) -> String {
     format!("{}0", prefix.trim_end_matches('/'))
 }

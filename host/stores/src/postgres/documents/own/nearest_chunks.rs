@@ -1,4 +1,4 @@
-//! Finds documents by the vectors of their chunks. Every vector of a repository is looked at.
+//! Finds documents by the vectors of their chunks. Scans every vector of a repository.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,15 @@ use super::{
     repository_prefix,
 };
 
-/// What the vectors of a repository say.
+/// Result of a vector search in a repository.
 #[derive(Default)]
 pub(super) struct NearestFiles {
-    /// The files nearest to the question.
     pub(super) files: Vec<i64>,
-    /// Items that the model has been asked about.
+    /// Number of items that the model has processed.
     pub(super) known: i64,
 }
 
-/// Those with the nearest chunks, ties by number. Every vector of the repository is looked at.
+/// Returns the files with the nearest chunks, ties by number.
 pub(super) async fn by_vector(
     db: &PostgresSession,
     repository: &RepositoryKey,
@@ -34,8 +33,8 @@ pub(super) async fn by_vector(
 ) -> Result<NearestFiles, StoreError> {
     let Some(near) = near else { return Ok(NearestFiles::default()) };
     let prefix = repository_prefix(repository.number);
-    // Those of a file have one beginning: its number stands in the key. OFFSET 0 has the distances made before anything is
-    // sorted: vectors are long.
+    // Groups by key prefix, which contains the file number. OFFSET 0 forces the distances to be computed before the
+    // sort, because vectors are long.
     let sql = format!(
         "SELECT file, sum(known) OVER ()::bigint, distance IS NULL FROM (
             SELECT left(key, $7) AS file, count(*) AS known, min(distance) AS distance FROM (
@@ -60,7 +59,6 @@ pub(super) async fn by_vector(
     Ok(found)
 }
 
-/// How many documents have chunks without a vector of the model.
 pub(super) async fn waiting(
     db: &PostgresSession,
     repository: &RepositoryKey,
@@ -83,7 +81,7 @@ pub(super) async fn waiting(
     count(&row, 0)
 }
 
-/// How near files are, and the lines of their nearest chunks.
+/// Returns the similarity of each file and the lines of its nearest chunk.
 pub(super) async fn nearest(
     db: &PostgresSession,
     repository: &RepositoryKey,

@@ -1,5 +1,5 @@
-//! What is stored of a file, worked out before the server is asked for anything: this is where the time goes, and a
-//! transaction that waits for it would hold up others.
+//! Prepares files for storage before the transaction begins: this work is slow, and a waiting transaction would block
+//! other writers.
 
 use gatehouse_core::{
     outcome::Fault,
@@ -13,10 +13,9 @@ use super::{
 };
 use crate::documents::chunk::{abstract_of, version};
 
-/// Letters of a name; an index has no room for much longer ones.
+/// Characters of a name. Index rows cannot be much longer.
 const MAX_NAME: usize = 200;
 
-/// A file on its way to the server.
 pub(super) struct PreparedFile {
     pub(super) head: FileHead,
     pub(super) key: String,
@@ -30,19 +29,17 @@ pub(super) struct PreparedFile {
     pub(super) chunks: ChunkColumns,
 }
 
-/// What is indexed of it, most telling part first.
+/// Terms of a file by label, most significant first.
 pub(super) struct FileTerms {
     pub(super) path: String,
     pub(super) headings: String,
     pub(super) body: String,
-    /// How many words these are.
     pub(super) length: i32,
 }
 
-/// Its chunks, a list for each column.
 #[derive(Default)]
 pub(super) struct ChunkColumns {
-    /// Which text each has.
+    /// Hashes of the texts to embed.
     pub(super) versions: Vec<String>,
     pub(super) starts: Vec<i64>,
     pub(super) stops: Vec<i64>,
@@ -51,11 +48,11 @@ pub(super) struct ChunkColumns {
     pub(super) headings: Vec<String>,
 }
 
-/// Prepares files, off the runtime.
+/// Prepares files on a blocking thread.
 pub(super) async fn prepare_files(files: Vec<NewFile>) -> Result<Vec<PreparedFile>, Fault> {
     let work = move || files.into_iter().map(PreparedFile::from_file).collect();
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Fault::internal("the preparation of documents ended without an answer")))
+    done.unwrap_or_else(|_| Err(Fault::internal("the task that prepares documents failed")))
 }
 
 impl PreparedFile {
@@ -89,7 +86,7 @@ impl FileTerms {
         let headings = budget.take_terms(&with_variants(&file.headings.join("\n")));
         let body = budget.take_terms(&file.text);
         if budget.cut {
-            tracing::warn!(path, "a document is too long to be found by all of its words");
+            tracing::warn!(path, "document is too long; not all of its words are indexed");
         }
         Self { path: path_terms, headings, body, length: budget.length() }
     }
@@ -100,7 +97,7 @@ impl ChunkColumns {
         let mut chunks = Self::default();
         for DocumentChunk { start, end, lines, heading } in &file.chunks {
             let text = file.text.get(*start..*end).ok_or_else(|| {
-                Fault::internal(format!("a chunk of '{}' does not lie within its text", file.head.path))
+                Fault::internal(format!("a chunk of '{}' is outside its text", file.head.path))
             })?;
             let heading = storable(heading).into_owned();
             chunks.versions.push(version(&heading, text));
@@ -114,7 +111,7 @@ impl ChunkColumns {
     }
 }
 
-/// What a file is called, in the form in which names are compared: its path, its name, and that without its ending.
+/// Returns the comparison keys of a path, its file name, and the name without extension.
 fn names(path: &str) -> Vec<String> {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);

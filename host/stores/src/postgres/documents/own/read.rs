@@ -1,4 +1,4 @@
-//! Reads what is stored of repositories and their files. Changes nothing.
+//! Reads stored repositories and files.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,18 @@ use super::{
 };
 use crate::documents::{chunk::text_to_embed, engine::StoredFile};
 
-/// The columns that [`repository`] reads, in its order.
+/// Columns that [`repository`] reads, in its order.
 const COLUMNS: &str = "number::text, name, url, version, kind, files, created_at, updated_at";
 
-/// What the others look for in a repository by its number.
 pub(super) struct RepositoryKey {
     pub(super) number: i64,
     pub(super) files: i64,
-    /// Words of all of them.
+    /// Number of words in all files.
     pub(super) words: i64,
-    /// Items of their chunks.
+    /// Number of chunk items.
     pub(super) items: i64,
 }
 
-/// A repository by its exact name.
 pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
     let sql = "SELECT number, files, words, items FROM gatehouse.repository WHERE key = $1";
     let Some(row) = db.query_opt(sql, &[&index_key(name)]).await? else { return Ok(None) };
@@ -39,14 +37,12 @@ pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<Repos
     }))
 }
 
-/// Every repository by name.
 pub(super) async fn repositories(db: &PostgresSession, guides: bool) -> Result<Vec<Repository>, StoreError> {
     let guide = if guides { "guide" } else { "NULL::text" };
     let sql = format!("SELECT {COLUMNS}, {guide} FROM gatehouse.repository ORDER BY name");
     db.rows(&sql, &[]).await?.iter().map(repository).collect()
 }
 
-/// One with what indexing knows of it.
 pub(super) async fn state(db: &PostgresSession, name: &str) -> Result<Option<RepositoryState>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS}, guide, root, changed_since_guide FROM gatehouse.repository WHERE key = $1"
@@ -73,7 +69,6 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
     })
 }
 
-/// Every file of a repository, by path.
 pub(super) async fn heads(db: &PostgresSession, name: &str) -> Result<Vec<FileHead>, StoreError> {
     let sql = "SELECT path, hash FROM gatehouse.file
          WHERE repository = (SELECT number FROM gatehouse.repository WHERE key = $1) ORDER BY path";
@@ -81,7 +76,6 @@ pub(super) async fn heads(db: &PostgresSession, name: &str) -> Result<Vec<FileHe
     rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: column(row, 1)? })).collect()
 }
 
-/// A document by its exact path.
 pub(super) async fn file(
     db: &PostgresSession,
     name: &str,
@@ -99,7 +93,7 @@ pub(super) async fn file(
     }))
 }
 
-/// What is embedded of chunks, by the keys of their items.
+/// Returns the texts to embed for these chunk items.
 pub(super) async fn chunk_texts(
     db: &PostgresSession,
     keys: &[String],
@@ -116,7 +110,7 @@ pub(super) async fn chunk_texts(
         let (item, file): (String, i64) = (column(row, 0)?, column(row, 1)?);
         chunks.insert(item, (file, start as usize..stop as usize, heading));
     }
-    // Each text once: items of one file follow each other.
+    // Load each text once; several items share a file.
     let texts = db
         .rows("SELECT file, content FROM gatehouse.file_text WHERE file = ANY($1)", &[&files])
         .await?
@@ -130,12 +124,11 @@ pub(super) async fn chunk_texts(
     Ok(keys.iter().map(text).collect())
 }
 
-/// The file whose chunk has an item with this key.
+/// Returns the file number in an item key.
 pub(super) fn file_of(key: &str) -> Option<i64> {
     i64::from_str_radix(key.split('/').nth(1)?, 16).ok()
 }
 
-/// How many repositories, files and items of chunks there are.
 pub(super) async fn counts(db: &PostgresSession) -> Result<(u32, u32, u32), StoreError> {
     let sql = "SELECT count(*), coalesce(sum(files), 0)::bigint, coalesce(sum(items), 0)::bigint
          FROM gatehouse.repository";
@@ -143,7 +136,6 @@ pub(super) async fn counts(db: &PostgresSession) -> Result<(u32, u32, u32), Stor
     Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
 }
 
-/// The numbers of files by their paths.
 pub(super) async fn numbers(
     db: &PostgresSession,
     repository: i64,

@@ -1,5 +1,4 @@
-//! Finds documents that may answer: by their words, by name and by the vectors of their chunks; then what is known of
-//! each of them.
+//! Finds candidate documents by words, name and chunk vectors, then scores them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +27,7 @@ use crate::{
     engine::name_matches,
 };
 
-/// The forms of a question, with their queries made once: `$1` and `$2` are those of [`QUESTION_FORMS`].
+/// Returns the CTE `asked` with the queries of a question's forms. `$1` and `$2` are those of [`QUESTION_FORMS`].
 fn forms_cte() -> String {
     format!(
         "WITH asked AS MATERIALIZED
@@ -36,25 +35,24 @@ fn forms_cte() -> String {
     )
 }
 
-/// The score of a document `t`, of which `$3` is the average length.
+/// Returns SQL for the score of a document `t`. `$3` is the average length.
 fn score() -> String {
     let share = score_sql("a.query", "t.length / $3::float8");
     format!("(SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)")
 }
 
-/// What of a question occurs in a repository, and how much finding it says.
+/// Matching query forms and their weights.
 struct DocumentQueryTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
-    /// Those that the index is asked for first, and then, where they find too little, all of them.
+    /// Index queries to try in order: first without frequent words, then with all words.
     rounds: Vec<String>,
-    /// How many words a document has, on average.
     length: f64,
-    /// What occurs in no document.
     unmatched: Vec<String>,
 }
 
-/// What may answer a question. `near` is there where it has a vector, and is none where nothing has one yet.
+/// Finds candidates for a question. `near` is `None` if the question has no vector, and `Some(None)` if no document has
+/// one yet.
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &DocumentQuestion,
@@ -87,12 +85,12 @@ pub(super) async fn candidates(
     Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
 }
 
-/// The term that names a repository, as a query: no word of a question can be it.
+/// Returns the query for the repository's term, which no word of a question can match.
 fn scope(repository: &RepositoryKey) -> String {
     format!("'/{}'", repository.number)
 }
 
-/// In how many documents each word occurs decides how much it says; what occurs in none is left out and named.
+/// Weighs query forms by how many documents contain them. Forms without a match are dropped and reported.
 async fn weigh_terms(
     db: &PostgresSession,
     repository: &RepositoryKey,
@@ -131,8 +129,8 @@ async fn weigh_terms(
     Ok(weighed)
 }
 
-/// The best by words, ties by path. What more than half of the documents hold says little and is in very many: it is
-/// asked for where the rest finds fewer documents than are wanted.
+/// Returns the best documents by words, ties by path. Words that more than half of the documents contain are queried
+/// only if the rest finds fewer than `wanted`: they match many rows and add little.
 async fn by_words(
     db: &PostgresSession,
     repository: &RepositoryKey,
@@ -140,7 +138,7 @@ async fn by_words(
     wanted: usize,
     pool: i64,
 ) -> Result<Vec<i64>, StoreError> {
-    // OFFSET 0: terms are long, and with the `||` each is fetched once for all forms.
+    // OFFSET 0 and `||` fetch the long terms once for all forms.
     let sql = format!(
         "{} SELECT t.number FROM (
             SELECT f.number, f.path, f.length, x.terms || ''::tsvector AS terms
@@ -162,7 +160,7 @@ async fn by_words(
     Ok(found)
 }
 
-/// Those that the question names, and those whose name begins with it. A name that very many share tells nothing.
+/// Returns documents whose name equals the question or begins with it. Names that match too many documents are ignored.
 async fn by_name(
     db: &PostgresSession,
     repository: i64,
@@ -171,9 +169,9 @@ async fn by_name(
     let Some((from, to)) = name.range() else { return Ok(BTreeMap::new()) };
     let sql = "SELECT file, key FROM gatehouse.file_name
          WHERE repository = $1 AND key >= $2 AND key < $3 ORDER BY key, file LIMIT $4";
-    // Where nothing but the exact name counts, the end of the range is not a text that the server knows.
+    // The end of an exact-name range contains NUL, which PostgreSQL rejects.
     let to = to.replace('\0', "\u{1}");
-    // Each file has three names at most.
+    // Each file has at most three names.
     let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
     let rows = db.rows(sql, &[&repository, &from, &to, &limit]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
@@ -181,7 +179,6 @@ async fn by_name(
     Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
-/// What is known of each candidate.
 async fn load_candidates(
     db: &PostgresSession,
     words: &DocumentQueryTerms,

@@ -1,5 +1,4 @@
-//! Writes repositories and their files. Everything here runs inside a transaction that the caller opened and will keep
-//! or drop as a whole.
+//! Writes repositories and files. Every function requires a transaction that holds the writer lock.
 
 use std::collections::HashSet;
 
@@ -17,13 +16,12 @@ use super::{
 };
 use crate::documents::{engine::CHUNKS, unknown_repository};
 
-/// Files that are on their way to the server at the same time.
+/// File inserts that are sent concurrently.
 const MAX_IN_FLIGHT: usize = 16;
 
-/// Chunks with the same text that are looked at for a vector to take over.
+/// Chunks with the same text to check for a vector to copy.
 const MAX_TWINS: i64 = 16;
 
-/// Stores what is known of a repository.
 pub(super) async fn put_state(db: &PostgresSession, state: &RepositoryState) -> Result<(), StoreError> {
     let RepositoryState { repository, root, changed_since_guide } = state;
     let guide = repository.navigation_guide.as_deref().map(storable);
@@ -51,7 +49,6 @@ pub(super) async fn put_state(db: &PostgresSession, state: &RepositoryState) -> 
     Ok(())
 }
 
-/// Stores files in the place of their older selves, and removes others.
 pub(super) async fn change(
     db: &PostgresSession,
     name: &str,
@@ -59,11 +56,11 @@ pub(super) async fn change(
     remove: &[String],
     with_vectors: bool,
 ) -> Result<(), StoreError> {
-    // Removed since the caller looked: another process may have done so.
+    // Another process can have removed the repository since the caller's check.
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?.number;
     let puts = put.iter().map(|file| put_file(db, repository, file)).collect::<Vec<_>>();
     let items: Vec<Vec<(String, String)>> = stream::iter(puts).buffered(MAX_IN_FLIGHT).try_collect().await?;
-    // What comes, comes before what goes: a file that was moved finds the vectors of its chunks.
+    // Insert before deleting, so that a moved file reuses the vectors of its chunks.
     put_items(db, &items.concat(), with_vectors).await?;
     let kept: HashSet<&str> = put.iter().map(|file| file.key.as_str()).collect();
     let gone: Vec<String> =
@@ -85,7 +82,7 @@ pub(super) async fn change(
     Ok(())
 }
 
-/// Removes a repository with all that is kept of it.
+/// Removes a repository and its files. Returns `false` if it does not exist.
 pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool, StoreError> {
     let Some(repository) = read::key(db, name).await? else { return Ok(false) };
     remove_items(db, &repository_prefix(repository.number)).await?;
@@ -93,14 +90,14 @@ pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool, Sto
     Ok(true)
 }
 
-/// Forgets the items whose keys begin so, with their vectors.
+/// Deletes the items with this key prefix and their vectors.
 async fn remove_items(db: &PostgresSession, prefix: &str) -> Result<(), StoreError> {
     let sql = "DELETE FROM gatehouse.item WHERE corpus = $1 AND key >= $2 AND key < $3";
     db.run(sql, &[&CHUNKS, &prefix, &after_prefix(prefix)]).await?;
     Ok(())
 }
 
-/// Stores one file but for the items of its chunks; gives those, as (key, version).
+/// Stores a file without its chunk items, which it returns as (key, version) pairs.
 async fn put_file(
     db: &PostgresSession,
     repository: i64,
@@ -179,7 +176,7 @@ async fn put_file(
     Ok(keys.into_iter().zip(chunks.versions.iter().cloned()).collect())
 }
 
-/// Notes the items of chunks, each once. One that is new takes over the vectors of another with the same text.
+/// Stores chunk items. A new item copies the vectors of an item with the same text.
 async fn put_items(
     db: &PostgresSession,
     items: &[(String, String)],
@@ -194,7 +191,7 @@ async fn put_items(
         db.run(fresh, &[&CHUNKS, &keys, &versions]).await?;
         return Ok(());
     }
-    // Texts that very many chunks have, such as licences, must not be compared each with each.
+    // The limit avoids quadratic work for texts that many chunks share, such as licenses.
     let sql = format!(
         "WITH fresh AS ({fresh})
          INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding)

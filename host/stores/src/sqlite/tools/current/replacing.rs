@@ -1,4 +1,4 @@
-//! The change from the file to memory and back, and to a file that was made again.
+//! Switches from the file to memory and back, and to a file that was created again.
 
 use std::{
     io::ErrorKind,
@@ -19,20 +19,21 @@ use crate::sqlite::{
     tools::{file, review, write},
 };
 
-/// The pause before a file is tried again that could not be used.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
-/// Sentence about servers whose reviewed definitions are lost.
-const LOST_REVIEW_NOTE: &str = "What was reviewed is lost: servers with on_change = \"quarantine\" are held back until \
-                    `gatehouse servers review` approves what they list; what tools of others say of themselves now counts.";
+const LOST_REVIEW_NOTE: &str = "Reviews are lost: servers with on_change = \"quarantine\" are quarantined until \
+`gatehouse servers review` approves their listings; for other servers, the current claims of their tools count as \
+accepted.";
 
 impl CurrentDatabase {
-    /// Returns if the work can be tried again: on another database than the one that failed.
+    /// Switches to another database than the failed one. Returns `Ok` if the work can be retried.
     pub(super) async fn replace(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
         let Some(own) = self.own.upgrade() else { return Err(failed.db.fault(error)) };
-        // Runs to its end whether or not the caller waits for it.
+        // Runs to completion even if the caller is canceled.
         let replaced = tokio::spawn(async move { own.replace_now(failed, error).await });
-        replaced.await.unwrap_or_else(|_| Err(Fault::internal("replacing the index of tools did not end")))
+        replaced.await.unwrap_or_else(|_| {
+            Err(Fault::internal("switching the tool catalog database ended unexpectedly"))
+        })
     }
 
     async fn replace_now(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
@@ -51,7 +52,7 @@ impl CurrentDatabase {
             return Err(failed.db.fault(error));
         }
         let may_be_damage = error.may_be_damage();
-        // While a restore replaces the file, that it is missing says nothing.
+        // A file missing during a restore does not mean that the catalog is new.
         let may_be_new = !matches!(error, StoreError::Restoring);
         let mut why = failed.db.fault(error).message;
         if may_be_damage && may_set_aside {
@@ -62,7 +63,7 @@ impl CurrentDatabase {
                     let is_lost = aside.is_some();
                     if let Some(aside) = aside {
                         tracing::warn!(
-                            "{why}. It is kept as {} and was made again. {LOST_REVIEW_NOTE}",
+                            "{why}. The file was saved as {} and created again. {LOST_REVIEW_NOTE}",
                             aside.display()
                         );
                     }
@@ -72,13 +73,13 @@ impl CurrentDatabase {
                     }
                     return Ok(());
                 }
-                Err(error) => why = format!("{why}; it cannot be made again ({error})"),
+                Err(error) => why = format!("{why}; cannot create it again ({error})"),
             }
         }
         let (db, is_lost) = in_memory(&self.file, may_be_new).await?;
         failed.db.close().await;
         let note = if is_lost { LOST_REVIEW_NOTE } else { "" };
-        tracing::warn!("{why}. What servers list is kept in memory until the file can be used. {note}");
+        tracing::warn!("{why}. Server listings stay in memory until the file is usable. {note}");
         self.switch(ToolDatabase::new(db, failed.number + 1, Some(why)), false);
         if is_lost {
             self.list_again().await;
@@ -97,13 +98,12 @@ impl CurrentDatabase {
         state.opened = Arc::new(opened);
     }
 
-    /// Puts what servers listed while this process ran into a database that knows nothing of it. A failure is met again, and
-    /// handled, by the next work.
+    /// Stores all listings of this process in a new database. The next operation handles any failure.
     async fn list_again(&self) {
         let listed = self.listing_histories();
         let put = self.current().db.try_write(move |db| put_all(db, &listed)).await;
         if let Ok(Err(error)) = put {
-            tracing::debug!(%error, "what servers listed is not in the new index");
+            tracing::debug!(%error, "cannot store server listings in the new database");
         }
     }
 
@@ -117,7 +117,7 @@ impl CurrentDatabase {
         done.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Returns whether the file is in use again, or nothing is in use any more.
+    /// Tries to use the file again. Returns true if it is in use or the database is closed.
     pub(super) async fn reopen_file(&self) -> bool {
         let turn = self.changing.lock().await;
         let before = self.current();
@@ -136,26 +136,26 @@ impl CurrentDatabase {
                 return false;
             }
             lock(&self.state).set_aside = true;
-            // The next turn writes to the file that was made.
+            // The next attempt writes to the new file.
             return false;
         }
-        tracing::info!("{} can be used again", self.file.display());
+        tracing::info!("{} is usable again", self.file.display());
         self.switch(opened, false);
         before.db.close().await;
         drop(turn);
-        // What servers listed meanwhile is in memory alone.
+        // Listings from during the switch are only in memory.
         for ListingHistory { last: (listing, now), .. } in self.listing_histories() {
             if !written.iter().any(|written| Arc::ptr_eq(written, &listing))
                 && let Err(fault) = self.write(move |db| write::put(db, &listing, now, false)).await
             {
-                tracing::warn!("what a server lists is not stored: {}", fault.in_one_line());
+                tracing::warn!("cannot store the listing of a server: {}", fault.in_one_line());
             }
         }
         true
     }
 }
 
-/// A database in memory with what the file has, and whether there may be a file that cannot be read.
+/// Creates a database in memory from the file. Returns true as well if an unreadable file may exist.
 async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fault> {
     let new = || Database::in_memory(DataFile::Tools.subject(), migrations::TOOLS);
     let (db, source) = (new(), path.to_owned());
@@ -172,7 +172,7 @@ async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fa
     Ok((db, is_lost))
 }
 
-/// Stores what each server listed first, which counts as reviewed if the server is new, and then what it lists now.
+/// Stores each server's first listing, which counts as reviewed if the server is new, and then its last listing.
 fn put_all(db: &Connection, listed: &[ListingHistory]) -> Result<(), StoreError> {
     for ListingHistory { first, last } in listed {
         write::put(db, &first.0, first.1, false)?;

@@ -1,4 +1,4 @@
-//! Files that cannot be used: servers are served all the same, and nothing that may have changed passes as reviewed.
+//! If the file is unusable, servers are still served, and no possible change passes as reviewed.
 
 use std::fs;
 
@@ -44,7 +44,6 @@ async fn held(tools: &SqliteTools) -> Vec<PendingChange> {
     tools.pending_changes().await.unwrap()
 }
 
-/// A folder with the file of a host that served two servers.
 async fn used() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let tools = SqliteTools::new(dir.path().join("tools.db"));
@@ -106,7 +105,7 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
 async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tools.db");
-    // A folder in the place of the file is neither read nor written, by no user.
+    // A directory in place of the file cannot be read or written by any user, not even root.
     fs::create_dir(&file).unwrap();
     let tools = SqliteTools::new(file.clone());
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
@@ -115,7 +114,7 @@ async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() 
     let waits = held(&tools).await;
     assert_eq!(waits.len(), 1, "there may have been a file: {waits:?}");
     let refused = tools.approve("strict", "read", &waits[0].digest).await.unwrap_err();
-    assert!(refused.message.starts_with("The approval cannot be stored: "), "{refused}");
+    assert!(refused.message.starts_with("cannot store the approval: "), "{refused}");
     assert!(!tools.db.reopen_file().await);
     fs::remove_dir(&file).unwrap();
     put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
@@ -131,7 +130,7 @@ async fn on_a_full_disk_what_was_reviewed_still_counts() {
     let dir = used().await;
     let tools = SqliteTools::new(dir.path().join("tools.db"));
     let before = tools.generation().await.unwrap();
-    // A database that may not grow is what a full disk looks like to SQLite.
+    // SQLite treats a database that may not grow like a full disk.
     let full = |db: &Transaction<'_>| {
         let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         Ok(db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?)

@@ -1,5 +1,5 @@
-//! ChromaDB servers for tests. `GATEHOUSE_TEST_CHROMA` is a Python that has the package `chromadb`; of that, only the server
-//! in it is used, which needs no other package.
+//! ChromaDB servers for tests. `GATEHOUSE_TEST_CHROMA` is a Python interpreter with the package `chromadb`, which
+//! contains the server.
 
 use std::{
     env,
@@ -19,16 +19,15 @@ use crate::support::missing_service;
 
 const PYTHON: &str = "GATEHOUSE_TEST_CHROMA";
 
-/// What Python runs: the server, with the words after it.
+/// Python code that runs the server with the remaining arguments.
 const RUN: &str =
     "import sys, chromadb_rust_bindings; chromadb_rust_bindings.cli(['chroma', 'run'] + sys.argv[1:])";
 
 const COLLECTIONS: &str = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 
-/// How long it may take to be ready; half a second is usual.
+/// Time limit to start; half a second is usual.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server; it ends with this, if this started it.
 pub(super) struct Server {
     port: u16,
     data: Option<TempDir>,
@@ -36,7 +35,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A running server, or none where its program is not here.
+    /// Starts a server. `None` if the program is missing.
     pub(super) async fn start() -> Option<Self> {
         if env::var_os(PYTHON).is_none() {
             missing_service(PYTHON);
@@ -48,7 +47,7 @@ impl Server {
         Some(server)
     }
 
-    /// The same server, for another place.
+    /// Returns a handle to the same server that does not stop it.
     pub(super) fn shared(&self) -> Self {
         Self { port: self.port, data: None, process: None }
     }
@@ -57,13 +56,11 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Starts it with nothing in it.
     pub(super) async fn run_empty(&mut self) {
         self.data = Some(tempfile::tempdir().unwrap());
         self.run().await;
     }
 
-    /// Starts it, and waits until it answers.
     pub(super) async fn run(&mut self) {
         assert!(self.process.is_none());
         let mut command = Command::new(env::var_os(PYTHON).unwrap());
@@ -78,7 +75,6 @@ impl Server {
         }
     }
 
-    /// Ends it at once.
     pub(super) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
@@ -86,32 +82,29 @@ impl Server {
         }
     }
 
-    /// How many vectors the collection has.
     pub(super) async fn count(&self) -> u64 {
         let collection = self.collection().await;
         let count = self.ask("GET", &format!("{COLLECTIONS}/{collection}/count"), None).await;
         count.unwrap().as_u64().unwrap()
     }
 
-    /// The id of the collection, which is made where it is not there.
+    /// Returns the id of the collection, and creates it if needed.
     async fn collection(&self) -> String {
         let body = json!({"name": "mcp_artifacts", "get_or_create": true});
         self.ask("POST", COLLECTIONS, Some(body)).await.unwrap()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Stores a vector of this dimension there.
     pub(super) async fn fill(&self, dimension: usize) {
         let collection = self.collection().await;
         let body = json!({"ids": ["x"], "embeddings": [vec![0.5; dimension]], "metadatas": [{"x": 1}]});
         self.ask("POST", &format!("{COLLECTIONS}/{collection}/add"), Some(body)).await.unwrap();
     }
 
-    /// Removes the collection.
     pub(super) async fn remove(&self) {
         self.ask("DELETE", &format!("{COLLECTIONS}/mcp_artifacts"), None).await.unwrap();
     }
 
-    /// A request; none where it cannot be reached.
+    /// Sends a request. `None` if the server is unreachable.
     async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.ok()?;
         let body = body.map_or(String::new(), |body| body.to_string());

@@ -1,4 +1,4 @@
-//! ChromaDB gone, back again, empty, of another dimension, and silent: words find what they can, and nothing else suffers.
+//! Failures of ChromaDB: stopped, restarted, empty, another dimension, unresponsive. Search by words continues to work.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ async fn while_it_is_gone_words_find_and_it_is_found_again_when_it_is_back() {
     place.server.run().await;
     until_complete(&shelf).await;
     assert_eq!(shelf.find("leaven").await, [later.clone(), yeast.clone()]);
-    // The same with nothing in it, and with the collection removed.
+    // The same without data, and without the collection.
     place.server.kill();
     place.server.run_empty().await;
     shelf.find("leaven").await;
@@ -78,8 +78,8 @@ async fn a_server_that_never_answers_costs_a_search_its_time_and_no_more() {
         let found = store.search(&LOCAL, "yeast", 5).await.unwrap();
         assert_eq!(found[0].artifact.id, kept.id);
     }
-    // It is left alone after the first time.
+    // After the first failure, the server is not contacted.
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     let failing = store.health().await.unwrap().embedding.unwrap().failing.unwrap();
-    assert!(failing.contains("no answer within 200ms"), "{failing}");
+    assert!(failing.contains("no response within 200ms"), "{failing}");
 }

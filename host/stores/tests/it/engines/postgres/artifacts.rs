@@ -1,4 +1,4 @@
-//! Artifacts on PostgreSQL: a store that hosts share.
+//! Artifacts on PostgreSQL.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,6 @@ use crate::{
     support::clock,
 };
 
-/// The place of artifacts.
 struct PostgresArtifacts(Postgres);
 
 impl Fixture for PostgresArtifacts {
@@ -107,7 +106,7 @@ async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
     let first = shelf.put(draft("first", "")).await.id;
     let digits = shelf.put(draft("second", "")).await.id;
     shelf.store.delete(&LOCAL, &digits).await.unwrap();
-    // Pairs of texts with twelve equal digits take days to make.
+    // Force the collision: finding two texts with twelve equal digits would take days.
     place
         .database()
         .run(&format!("UPDATE gatehouse.artifact SET id = '{digits}' WHERE id = '{first}'"))
@@ -132,7 +131,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
             shelf.store.health().await.unwrap_err(),
         ];
         for fault in faults {
-            assert!(fault.message.contains("version 99, newer than"), "{fault}");
+            assert!(fault.message.contains("version 99 is newer than"), "{fault}");
         }
     }
     assert_eq!(place.database().number("SELECT count(*) FROM gatehouse.artifact").await, 1);

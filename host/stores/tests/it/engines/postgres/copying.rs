@@ -1,4 +1,4 @@
-//! A graph that moves between SQLite and PostgreSQL.
+//! Copying a graph between SQLite and PostgreSQL.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -24,7 +24,7 @@ const IDS: [&str; 6] = [
     "Workflow/Acme_Pizza",
 ];
 
-/// A graph in SQLite: the small wiki, and a page that a caller wrote.
+/// Opens a graph in SQLite with the small wiki and a page from a caller.
 async fn filled() -> (House<Sqlite>, WikiKnowledge) {
     let house = House::small(Sqlite::fresh().await.unwrap());
     let graph = house.open();
@@ -66,7 +66,7 @@ async fn everything_of_every_page_moves_there_and_back() {
     let (mut a, b) = (from.stats().await.unwrap(), to.stats().await.unwrap());
     a.engine.clone_from(&b.engine);
     assert_eq!(a, b);
-    // The pages still belong to their files: nothing is new to an indexing, and an edit reaches the file.
+    // The pages are still linked to their files: indexing finds no changes, and an edit changes the file.
     assert_eq!(counts(&index(&to, &house.wiki()).await), (0, 0, 5, 0));
     let changes = PageChanges { overview: Some("Loaves.".into()), ..PageChanges::default() };
     let edited = to.patch("Workflow/Acme_Bread_Baking", changes, None, true).await.unwrap();

@@ -1,4 +1,4 @@
-//! Documents on PostgreSQL: in tables of our own, and in those of another program.
+//! Documents on PostgreSQL, in tables of gatehouse and of another program.
 
 mod existing;
 mod trouble;
@@ -22,7 +22,6 @@ use crate::{
     support::clock,
 };
 
-/// A token is a word.
 struct Words;
 
 impl TokenCounter for Words {
@@ -52,7 +51,6 @@ fn library_on(url: &str, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary
     library_with(PostgresConfig::parse(url).unwrap(), DocumentTables::default(), embedder)
 }
 
-/// The place of documents.
 struct PostgresDocuments(Postgres);
 
 impl Fixture for PostgresDocuments {
@@ -109,7 +107,6 @@ async fn pages_and_documents_live_side_by_side() {
         graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
     assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
     assert_eq!(graph.health().await.unwrap().pages, 0);
-    // The graph asks its model about pages alone.
     assert_eq!(embedder.documents(), 2);
     assert_eq!(library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap().note, None);
 }
@@ -145,7 +142,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
             let faults =
                 [library.repositories(false).await.unwrap_err(), library.health().await.unwrap_err()];
             for fault in faults {
-                assert!(fault.message.contains("version 99, newer than"), "{fault}");
+                assert!(fault.message.contains("version 99 is newer than"), "{fault}");
             }
         }
         database.run(&set(known as u32)).await;

@@ -1,4 +1,4 @@
-//! Encrypted connections: who is trusted, and that nothing is said to anybody else.
+//! Encrypted connections: only verified servers are trusted.
 
 use gatehouse_core::{outcome::Fault, ports::KnowledgeGraph as _};
 use gatehouse_stores::WikiRoots;
@@ -38,7 +38,7 @@ async fn strangers_and_servers_without_encryption_are_refused() {
     let (front, other) = (Front::of(port, "localhost").await, Front::of(port, "other.example").await);
     let named = |root: &Front| format!("sslmode=require&sslrootcert={}", root.root().display());
     for (server, parameters) in [
-        // A root that nobody on this machine vouches for; another root; another name.
+        // An untrusted root, a wrong root, and a wrong name.
         (&front, "sslmode=require".to_owned()),
         (&front, named(&other)),
         (&other, named(&other)),

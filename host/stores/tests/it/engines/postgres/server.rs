@@ -1,9 +1,9 @@
-//! PostgreSQL servers for tests: the shared one that `cargo xtask test` starts, and servers of a test's own, which
-//! it may stop, break and start again.
+//! PostgreSQL servers for tests: a shared server that `cargo xtask test` starts, and servers that a test can stop and
+//! break.
 //!
-//! `GATEHOUSE_TEST_POSTGRES` is the address of the shared one, with a user who may make databases;
-//! `GATEHOUSE_TEST_PG_BIN` is the folder with `initdb` and `postgres`, pgvector included. Where only the second is
-//! set, every test has a server of its own.
+//! `GATEHOUSE_TEST_POSTGRES` is the address of the shared server with a user who can create databases.
+//! `GATEHOUSE_TEST_PG_BIN` is the directory with `initdb`, `postgres` and pgvector. If only the second is set, each
+//! test starts its own server.
 
 use std::{
     env, fs,
@@ -23,19 +23,18 @@ use crate::support::{copy, missing_service};
 const SHARED: &str = "GATEHOUSE_TEST_POSTGRES";
 const BIN: &str = "GATEHOUSE_TEST_PG_BIN";
 
-/// The user `nobody`, as whom a server runs where we are root: PostgreSQL refuses to be.
+/// The user id of `nobody`. PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 
-/// A database that goes when this is dropped.
 pub(crate) struct Database {
     admin: String,
     pub(crate) name: String,
-    /// The server that it is on, where that is the test's own.
+    /// Server of the database if it belongs to the test.
     pub(crate) server: Option<OwnServer>,
 }
 
 impl Database {
-    /// An empty database, on the shared server or one of its own.
+    /// Creates an empty database on the shared server, or on a new one.
     pub(crate) async fn fresh() -> Option<Self> {
         if let Ok(admin) = env::var(SHARED) {
             return Some(Self::on(admin, None, "").await);
@@ -47,7 +46,6 @@ impl Database {
         Some(Self::on(server.url("postgres"), Some(server), "").await)
     }
 
-    /// The same on a server that the test may break.
     pub(crate) async fn breakable() -> Option<Self> {
         let Some(server) = OwnServer::start() else {
             missing_service(BIN);
@@ -56,7 +54,7 @@ impl Database {
         Some(Self::on(server.url("postgres"), Some(server), "").await)
     }
 
-    /// A further database on the same server, with options of `CREATE DATABASE`.
+    /// Creates another database on the same server, with options of `CREATE DATABASE`.
     pub(crate) async fn beside(&self, options: &str) -> Self {
         Self::on(self.admin.clone(), None, options).await
     }
@@ -68,29 +66,24 @@ impl Database {
         Self { admin, name, server }
     }
 
-    /// Its address for gatehouse.
     pub(crate) fn url(&self) -> String {
         let (place, _) = self.admin.rsplit_once('/').unwrap();
         format!("{place}/{}", self.name)
     }
 
-    /// The address as it is shown.
     pub(crate) fn address(&self) -> String {
         let url = self.url();
         url.rsplit_once('@').unwrap().1.to_owned()
     }
 
-    /// A connection of the test's own.
     pub(crate) async fn connect(&self) -> Client {
         connect(&self.url()).await
     }
 
-    /// Runs SQL there.
     pub(crate) async fn run(&self, sql: &str) {
         self.connect().await.batch_execute(sql).await.unwrap();
     }
 
-    /// The one number that a query gives.
     pub(crate) async fn number(&self, sql: &str) -> i64 {
         self.connect().await.query_one(sql, &[]).await.unwrap().get(0)
     }
@@ -99,11 +92,11 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         if self.server.is_some() {
-            // It goes with its server.
+            // Deleted with its server.
             return;
         }
         let (admin, name) = (self.admin.clone(), self.name.clone());
-        // A runtime of its own: this one may be ending.
+        // Use a new runtime, because the current one may be shutting down.
         let work = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -121,7 +114,6 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// A server of one test.
 pub(crate) struct OwnServer {
     dir: TempDir,
     bin: PathBuf,
@@ -130,7 +122,7 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// A running server, or none where its programs are not here.
+    /// Starts a server. `None` if the programs are missing.
     fn start() -> Option<Self> {
         let bin = PathBuf::from(env::var_os(BIN)?);
         let dir = tempfile::Builder::new().prefix("gh-pg").tempdir().unwrap();
@@ -151,13 +143,12 @@ impl OwnServer {
         format!("postgres://gatehouse@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Who may connect and how, from the next connection on.
+    /// Sets the authentication rules for new connections.
     pub(crate) fn hba(&self, lines: &str) {
         fs::write(self.dir.path().join("data/pg_hba.conf"), lines).unwrap();
         self.signal(rustix::process::Signal::HUP);
     }
 
-    /// Starts it, and waits until it answers.
     pub(crate) fn run(&mut self) {
         assert!(self.process.is_none());
         let mut command = as_nobody(&self.bin.join("postgres"));
@@ -177,12 +168,12 @@ impl OwnServer {
             ready
         });
         assert!(ready, "the server did not start: {seen:?}");
-        // A log that nobody reads would stop it.
+        // Drain the log, because a full pipe would block the server.
         std::thread::spawn(move || log.for_each(drop));
         self.process = Some(process);
     }
 
-    /// Ends it at once, as a crash would.
+    /// Stops the server without cleanup, like a crash.
     pub(crate) fn crash(&mut self) {
         self.signal(rustix::process::Signal::QUIT);
         self.process.take().unwrap().wait().unwrap();
@@ -202,7 +193,7 @@ impl Drop for OwnServer {
     }
 }
 
-/// A data folder as `initdb` makes it, made once: copying it takes a tenth of the time.
+/// Returns a data directory from `initdb`, made once. Copying it is ten times faster.
 fn template(bin: &Path) -> PathBuf {
     let name = bin.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let template = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("pg{name}"));
@@ -228,7 +219,7 @@ fn template(bin: &Path) -> PathBuf {
         assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
         let aside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         copy(&fresh, &aside.path().join("data"));
-        // Of two tests that make it at once, the first wins.
+        // If two tests race, the first one wins.
         let _ = fs::rename(aside.path().join("data"), &template);
     }
     template
@@ -247,7 +238,7 @@ fn as_nobody(program: &Path) -> Command {
     command
 }
 
-/// Others may pass through a folder, which is a new one's owner's alone.
+/// Lets other users pass through the directory.
 fn open_up(dir: &Path) {
     fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o711)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is found on a server: tables of another version, other encodings, no pgvector, other hosts at work.
+//! States of the server: other schema versions, other encodings, no pgvector, concurrent hosts.
 
 use gatehouse_core::{
     outcome::FaultKind,
@@ -27,7 +27,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     let old = house.open();
     index(&old, &house.wiki()).await;
     database.run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'knowledge'").await;
-    // A host that was there before the change, and one that comes after it.
+    // A host that was running before the change, and a new one.
     for graph in [&old, &house.open()] {
         let faults = [
             graph.search("yeast", &PageFilters::default(), 5).await.unwrap_err(),
@@ -36,7 +36,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
         ];
         for fault in faults {
             assert_eq!(fault.kind, FaultKind::Unavailable);
-            assert!(fault.message.contains("version 99, newer than 2"), "{fault:?}");
+            assert!(fault.message.contains("version 99 is newer than 2"), "{fault:?}");
             assert!(fault.hint.unwrap().contains("Update gatehouse") && !fault.retryable);
         }
     }
@@ -48,7 +48,7 @@ async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
     let Some(house) = house().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     index(&house.open_by_meaning(&embedder), &house.wiki()).await;
-    // As the first version of the tables had them.
+    // Recreate version 1 of the tables.
     let older = "CREATE TABLE gatehouse.page_vector AS SELECT p.number AS page, v.model, v.dimension, v.embedding, v.made
              FROM gatehouse.item_vector v JOIN gatehouse.page p ON p.key = v.key;
          DROP TABLE gatehouse.item_vector; DROP TABLE gatehouse.item;
@@ -86,7 +86,7 @@ async fn a_database_that_cannot_hold_every_text_is_refused() {
 async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
     let Some(house) = house().await else { return };
     let database = &house.engine.database;
-    // A user who may make neither schemas nor extensions, in a schema that is its own.
+    // A user who owns the schema but can create neither schemas nor extensions.
     let role = format!("{}_user", database.name);
     database.run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}")).await;
     let url = database.url().replace("gatehouse@", &format!("{role}@"));
@@ -95,12 +95,14 @@ async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
     assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 5);
     let found = graph.search("yeast", &PageFilters::default(), 5).await.unwrap();
     assert!(!found.hits.is_empty());
-    assert!(found.note.unwrap().starts_with("Found by words alone: the database has no extension 'vector'"));
+    assert!(
+        found.note.unwrap().starts_with("Searched by words only: the database has no extension 'vector'")
+    );
     let embedding = graph.health().await.unwrap().embedding.unwrap();
     assert_eq!(embedding.waiting, 5);
     assert!(embedding.failing.unwrap().contains("CREATE EXTENSION vector"));
-    // Once it is there it is used, without a restart.
-    // The right comes first: the task in the background may look at any time.
+    // An added extension is used without a restart. Grant the privilege first, because the background task can check at
+    // any time.
     database.run(&format!("CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO {role}")).await;
     database.run("CREATE EXTENSION vector SCHEMA other").await;
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
@@ -119,7 +121,7 @@ async fn a_user_without_rights_hears_which_are_missing() {
     let graph =
         graph_on(&database.url().replace("gatehouse@", &format!("{role}@")), Setup::of(WikiRoots::Any));
     let fault = graph.stats().await.unwrap_err();
-    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.message.contains("the user lacks a privilege"), "{fault:?}");
     assert!(fault.hint.unwrap().contains("CREATE on the database"));
     drop(graph);
     database.run(&format!("DROP ROLE {role}")).await;

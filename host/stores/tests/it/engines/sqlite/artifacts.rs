@@ -1,4 +1,4 @@
-//! Artifacts on SQLite: a file of their own in a temporary folder.
+//! Artifacts on SQLite.
 
 mod crash;
 
@@ -17,7 +17,6 @@ use crate::{
     engines::{ArtifactFixture, Fixture},
 };
 
-/// The place of artifacts.
 struct SqliteArtifacts(Sqlite);
 
 impl SqliteArtifacts {
@@ -25,7 +24,6 @@ impl SqliteArtifacts {
         self.0.dir.path().join("state/artifacts.db")
     }
 
-    /// Everything in the files of the database, one after the other.
     fn bytes(&self) -> Vec<u8> {
         let files = std::fs::read_dir(self.database().parent().unwrap()).unwrap();
         files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
@@ -106,7 +104,7 @@ async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     let shelf = shelf(&place);
     let first = shelf.put(draft("first", "")).await.id;
-    // Pairs of texts with twelve equal digits take days to make; that the other one's are these takes a statement.
+    // Force the collision: finding two texts with twelve equal digits would take days.
     let db = Connection::open(place.database()).unwrap();
     let digits = shelf.put(draft("second", "")).await.id;
     shelf.store.delete(&LOCAL, &digits).await.unwrap();
@@ -133,7 +131,7 @@ async fn damage_is_told_and_other_artifacts_are_read() {
     .unwrap();
     for part in [ArtifactPart::Whole, ArtifactPart::Pointer(String::new())] {
         let fault = shelf.store.read(&LOCAL, &damaged, &part).await.unwrap_err();
-        assert!(fault.message.contains("is not what was kept") && !fault.retryable, "{fault}");
+        assert!(fault.message.contains("does not match its digest") && !fault.retryable, "{fault}");
     }
     assert_eq!(shelf.text(&intact).await, "intact");
 }
@@ -157,13 +155,13 @@ async fn a_newer_database_is_refused_and_not_touched() {
     let old = shelf(&place);
     old.put(draft("x", "")).await;
     old.store.close().await;
-    // The version of the schema is a number in the header, 60 bytes from its beginning.
+    // The header stores the schema version at byte 60.
     let mut bytes = std::fs::read(place.database()).unwrap();
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     std::fs::write(place.database(), &bytes).unwrap();
     let new = shelf(&place);
     let fault = new.store.put(&LOCAL, draft("y", "")).await.unwrap_err();
-    assert!(fault.message.contains("version 99, newer than"), "{fault}");
+    assert!(fault.message.contains("version 99 is newer than"), "{fault}");
     assert!(new.store.sweep().await.is_err());
     new.store.close().await;
     assert_eq!(std::fs::read(place.database()).unwrap(), bytes);

@@ -1,5 +1,5 @@
-//! A process that is killed while it writes leaves a database that opens and goes on.
-#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+//! A process that is killed while it writes leaves a usable database.
+#![allow(clippy::print_stdout)] // the child reports its progress
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -39,14 +39,14 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Another moment each time: while reading, between reading and storing, in a later run.
+        // Kill at different times: while reading, before storing, and in later runs.
         let seen =
             lines.map_while(Result::ok).filter(|line| line.starts_with("step")).take(round * 37).count();
         assert_eq!(seen, round * 37);
         child.kill().unwrap();
         child.wait().unwrap();
         let pages = house.open().stats().await.unwrap().pages;
-        assert!(pages == 0 || pages == 105, "a part of a run was kept: {pages} pages");
+        assert!(pages == 0 || pages == 105, "part of a run was stored: {pages} pages");
     }
     let graph = house.open();
     let report = index(&graph, &house.wiki()).await;
@@ -54,7 +54,7 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
     assert_eq!(index(&graph, &house.wiki()).await.unchanged, 105);
 }
 
-/// Not a promise of its own: the process that the test above starts and kills.
+/// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_indexes_for_ever() {
     let Some(dir) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
@@ -80,7 +80,7 @@ async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_edit
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The file has just changed, and its page is about to be stored.
+        // The file has just changed, but its page is not stored yet.
         while house.read(FILE) == before {
             assert!(child.try_wait().unwrap().is_none(), "the editor has failed");
             std::thread::yield_now();
@@ -111,7 +111,7 @@ fn overview(text: String) -> PageChanges {
     PageChanges { overview: Some(text), ..PageChanges::default() }
 }
 
-/// Not a promise of its own: the process that the test above starts and kills.
+/// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_edits_for_ever() {
     let Some(dir) = std::env::var_os(EDITOR).map(PathBuf::from) else { return };

@@ -1,4 +1,4 @@
-//! Documents on SQLite: a file of their own in a temporary folder.
+//! Documents on SQLite.
 
 mod crash;
 
@@ -21,7 +21,6 @@ use crate::{
     support::clock,
 };
 
-/// The place of documents.
 struct SqliteDocuments(Sqlite);
 
 impl SqliteDocuments {
@@ -96,13 +95,13 @@ async fn a_newer_database_is_refused_and_not_touched() {
     let place = SqliteDocuments::fresh().await.unwrap();
     let library = shelf(&place).await;
     library.close().await;
-    // The version of the schema is a number in the header, 60 bytes from its beginning.
+    // The header stores the schema version at byte 60.
     let mut bytes = std::fs::read(place.database()).unwrap();
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     std::fs::write(place.database(), &bytes).unwrap();
     let library = place.open_documents(None);
     let fault = library.repositories(false).await.unwrap_err();
-    assert!(fault.message.contains("version 99, newer than"), "{fault}");
+    assert!(fault.message.contains("version 99 is newer than"), "{fault}");
     library.close().await;
     assert_eq!(std::fs::read(place.database()).unwrap(), bytes);
 }

@@ -1,5 +1,4 @@
-//! The fake is worth what it shares with a real Weaviate: the official client has to get along with it, and to
-//! read what the engine made.
+//! Checks the fake against the official Weaviate client, which must work with it and read the engine's data.
 
 use std::{env, ffi::OsString, path::Path, process::Command};
 
@@ -8,7 +7,6 @@ use serde_json::{Value, json};
 use super::house;
 use crate::support::{index, missing_service};
 
-/// Node, and the folder of the package `weaviate-ts-client`.
 const INSTALLED: [&str; 2] = ["GATEHOUSE_TEST_NODE", "GATEHOUSE_TEST_WEAVIATE_CLIENT"];
 
 fn installed() -> Option<[OsString; 2]> {

@@ -1,5 +1,5 @@
-//! A process that is killed between the two halves: what it stored is found by the next one.
-#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+//! A process that is killed between Neo4j and Weaviate: the next one delivers the stored pages.
+#![allow(clippy::print_stdout)] // the child reports its progress
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -20,7 +20,7 @@ const CHILD: &str = "GATEHOUSE_TEST_HALVES";
 async fn what_was_stored_before_a_kill_is_brought_by_the_next_process() {
     let Some(house) = house().await else { return };
     let config = house.engine.config();
-    // Stored in Neo4j, on its way to Weaviate: there it is killed.
+    // Kill the process when the pages are in Neo4j, but not in Weaviate.
     house.engine.fake.mood(Some(("batch", Mood::Silent)));
     let place =
         [&config.weaviate_url, &config.neo4j_uri, &house.engine.database.name].map(String::as_str).join(" ");
@@ -40,7 +40,7 @@ async fn what_was_stored_before_a_kill_is_brought_by_the_next_process() {
 
     let graph = house.engine.graph(WikiRoots::Any, impatient);
     assert_eq!(graph.stats().await.unwrap().pages, 5);
-    // Its claim to bring pages runs out by itself.
+    // The lease of the killed process expires.
     let all = in_the_end(async || match seen(&graph).await? {
         (5, None) => Ok(5),
         few => Err(gatehouse_core::Fault::not_found(format!("{few:?}"))),
@@ -50,7 +50,7 @@ async fn what_was_stored_before_a_kill_is_brought_by_the_next_process() {
     assert_eq!(house.engine.fake.collections(), [("KGWikiPages".to_owned(), 5, 0)]);
 }
 
-/// Not a promise of its own: the process that the test above starts and kills.
+/// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_indexes() {
     let Ok(told) = std::env::var(CHILD) else { return };

@@ -1,4 +1,4 @@
-//! A way to the Bolt server that can be closed, cut, or made to swallow everything.
+//! A proxy for the Bolt server that can refuse, cut or swallow traffic.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -9,23 +9,18 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-/// What happens to what comes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It goes on.
     Open,
-    /// Nothing comes back any more.
     Swallows,
-    /// The connection is cut when a transaction is to be committed.
+    /// Cuts the connection when a transaction commits.
     CutsCommits,
 }
 
-/// The way; it ends with this.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
     to: SocketAddr,
     way: watch::Sender<Way>,
-    /// How many connections were made.
     pub(super) connections: Arc<std::sync::atomic::AtomicUsize>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -37,7 +32,7 @@ impl Proxy {
         proxy
     }
 
-    /// One that refuses connections until it is opened.
+    /// Creates a proxy that refuses connections until it is opened.
     pub(super) async fn closed(to: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -58,7 +53,6 @@ impl Proxy {
         *self.task.lock().await = Some(task);
     }
 
-    /// Cuts every connection and refuses new ones.
     pub(super) async fn close(&self) {
         if let Some(task) = self.task.lock().await.take() {
             task.abort();
@@ -78,7 +72,7 @@ async fn pass(mut client: TcpStream, to: SocketAddr, way: watch::Receiver<Way>) 
     let forth = async {
         let mut buffer = vec![0; 65536];
         while let Ok(read @ 1..) = tokio::io::AsyncReadExt::read(&mut from_client, &mut buffer).await {
-            // A message of two bytes: a structure without fields, COMMIT.
+            // COMMIT: a two-byte message, a structure without fields.
             let commits = buffer[..read].windows(6).any(|bytes| bytes == [0, 2, 0xb0, 0x12, 0, 0]);
             if commits && *way.borrow() == Way::CutsCommits {
                 break;
@@ -102,6 +96,6 @@ async fn pass(mut client: TcpStream, to: SocketAddr, way: watch::Receiver<Way>) 
             }
         }
     };
-    // Whoever hangs up first ends both.
+    // Either side ends both.
     tokio::select! { () = forth => {}, () = back => {} }
 }

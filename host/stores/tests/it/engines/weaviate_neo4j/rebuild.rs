@@ -1,4 +1,4 @@
-//! Another model: the vectors are made anew in the background, and words find pages all the while.
+//! A change of the model: vectors are rebuilt in the background while search by words continues.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,10 +22,10 @@ use crate::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A model that embeds pages only when it is let.
+/// A model that embeds pages only when permitted.
 struct Held {
     model: Arc<TestEmbedder>,
-    /// One permit for each batch.
+    /// One permit per batch.
     let_go: Semaphore,
     began: Semaphore,
 }
@@ -60,7 +60,6 @@ fn with(house: &House<WeaviateNeo4j>, model: Arc<dyn Embedder>) -> WikiKnowledge
     house.engine.open(Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) })
 }
 
-/// Five texts, and so many vectors.
 fn collections(vectors: usize) -> [(String, usize, usize); 2] {
     [("KGWikiPages".to_owned(), 5, 0), ("KGWikiVectors".to_owned(), vectors, vectors)]
 }
@@ -75,7 +74,7 @@ async fn words_find_every_page_while_vectors_are_made_anew() {
     let graph = with(&house, Arc::clone(&held) as _);
     let (pages, note) = seen(&graph).await.unwrap();
     assert_eq!(pages, 5);
-    assert_eq!(note.unwrap(), "5 pages have no vectors yet and are found by their words alone.");
+    assert_eq!(note.unwrap(), "5 pages have no vectors yet and are searched by words only.");
     held.began.acquire().await.unwrap().forget();
     assert_eq!(house.engine.fake.collections(), collections(0));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
@@ -96,7 +95,7 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
     seen(&graph).await.unwrap();
     held.began.acquire().await.unwrap().forget();
     drop(graph);
-    // Yet another model, while the rebuild for the last one is under way.
+    // A third model, while the rebuild for the second one is running.
     let graph = with(&house, TestEmbedder::new("test/third", 8));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.wait_for_vectors(SOON).await);

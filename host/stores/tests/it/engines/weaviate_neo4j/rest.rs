@@ -1,5 +1,5 @@
-//! Weaviate in trouble: down, late, slow, wrong in every way. Pages are stored and read all the same; search says
-//! what is the matter, and comes back without a restart.
+//! Failures of Weaviate: stopped, slow, invalid responses. Pages are still stored and read, search reports the problem,
+//! and it recovers without a restart.
 
 use gatehouse_core::{FaultKind, http::Secret, ports::KnowledgeGraph as _};
 use gatehouse_stores::WikiRoots;
@@ -42,7 +42,6 @@ async fn after_a_failure_it_is_left_alone_for_a_while() {
     let fault = seen(&graph).await.unwrap_err();
     assert!(fault.message.contains("; next try in 3600 s"), "{}", fault.message);
     assert_eq!(house.engine.fake.asked("").len(), before, "it was not asked");
-    // Another process knows nothing of that failure.
     assert_eq!(seen(&house.open()).await.unwrap().0, 5);
 }
 
@@ -57,7 +56,7 @@ async fn every_wrong_answer_is_a_fault_in_words_and_the_next_right_one_is_taken(
         (Mood::Silent, "no answer within 700ms"),
         (Mood::Says(500, r#"{"error":[{"message":"index is broken"}]}"#), "it answered 500"),
         (Mood::Says(503, "<html>try later</html>"), "<html>try later</html>"),
-        (Mood::Says(200, errors), "it refused the question: explorer: shard is read-only"),
+        (Mood::Says(200, errors), "it rejected the query: explorer: shard is read-only"),
         (Mood::Says(200, "<html>"), "its answer is not JSON"),
         (Mood::Says(200, "[]"), "has no list of pages"),
         (Mood::Says(200, r#"{"data":{"Get":{"KGWikiPages":null}}}"#), "has no list of pages"),
@@ -151,11 +150,7 @@ async fn a_collection_of_somebody_else_is_left_alone() {
     let graph = house.open();
     assert_eq!(index(&graph, &house.wiki()).await.added, 5);
     let fault = seen(&graph).await.unwrap_err();
-    assert!(
-        fault.message.contains("holds something else than the pages of this graph: 'Recipes'"),
-        "{}",
-        fault.message
-    );
+    assert!(fault.message.contains("belongs to something else: 'Recipes'"), "{}", fault.message);
     assert_eq!((fault.retryable, house.engine.fake.asked("batch").len()), (false, 0));
     assert!(house.engine.fake.asked("schema").iter().all(|asked| asked.method == "GET"));
 }

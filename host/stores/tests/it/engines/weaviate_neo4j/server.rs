@@ -1,5 +1,4 @@
-//! The Bolt server of the tests: ArcadeDB, which `cargo xtask test` installs and starts. Each test has a database
-//! of its own in it.
+//! The Bolt server for tests, ArcadeDB, which `cargo xtask test` installs and starts. Each test has its own database.
 
 use std::{
     env,
@@ -10,16 +9,14 @@ use std::{
 
 use crate::support::missing_service;
 
-/// Names the two ports of the server: that of HTTP and that of Bolt, `52480,57687`.
+/// Variable with the HTTP and Bolt ports, such as `52480,57687`.
 const PORTS: &str = "GATEHOUSE_TEST_ARCADEDB";
 
-/// Of its one account, `root`.
 pub(super) const PASSWORD: &str = "playwithdata";
 
 /// `root:playwithdata` in base 64.
 const LOGIN: &str = "cm9vdDpwbGF5d2l0aGRhdGE=";
 
-/// An empty database; it goes when this is dropped.
 pub(super) struct Database {
     pub(super) name: String,
     http: SocketAddr,
@@ -27,7 +24,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// A new one; none, and a loud word, where the server is not here.
+    /// Creates a database. If the server is missing, prints how to get it and returns `None`.
     pub(super) fn fresh() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Ok(ports) = env::var(PORTS) else {
@@ -43,7 +40,7 @@ impl Database {
         Some(database)
     }
 
-    /// Changes the graph behind everybody's back.
+    /// Changes the graph unnoticed by the engine.
     pub(super) fn cypher(&self, statement: &str) {
         let body = format!(r#"{{"language":"opencypher","command":"{statement}"}}"#);
         self.post(&format!("/api/v1/command/{}", self.name), &body);

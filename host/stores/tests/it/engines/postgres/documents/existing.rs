@@ -1,4 +1,4 @@
-//! Documents in the tables of another program: read as far as the columns go, and never changed.
+//! Documents in the tables of another program, with and without optional columns. The tables are never changed.
 
 mod meaning;
 
@@ -50,7 +50,7 @@ const EMBEDDING: &str = "
     CREATE EXTENSION IF NOT EXISTS vector; ALTER TABLE repository_files ADD embedding vector(64);
 ";
 
-/// A database as another program keeps it, with 50 documents, and what else is there.
+/// Creates the other program's tables with 50 documents and runs more SQL.
 pub(super) async fn fill(database: &Database, more: &[&str]) {
     database.run(TABLES).await;
     for sql in more {
@@ -89,7 +89,7 @@ async fn repositories_are_told_as_far_as_the_columns_go() {
     let store = library.health().await.unwrap().store;
     assert_eq!((store.repositories, store.files, store.schema), (2, 50, None));
     assert_eq!((store.address, store.notes), (database.address(), vec![]));
-    // With the least columns that there can be.
+    // With only the required columns.
     database.run("ALTER TABLE repositories DROP id, DROP url, DROP created_at, DROP metadata").await;
     let library = library_on(&database.url(), None);
     assert_eq!(library.repositories(true).await.unwrap()[1].id, "shelf");
@@ -117,15 +117,15 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
             find(&library, "model_loading.rs", SearchMode::Text).await.hits[0].fit,
             MatchQuality::Names
         );
-        // A word that the server leaves out is none that is missing.
+        // A stop word is not reported as missing.
         assert!(find(&library, "yeast just", SearchMode::Text).await.unmatched_terms.is_empty());
         let nothing = find(&library, "quux", SearchMode::Text).await;
         assert_eq!((nothing.hits, nothing.unmatched_terms), (vec![], vec!["quux".into()]));
         let common = find(&library, "baking", SearchMode::Text).await;
         assert_eq!(common.hits.len(), 5);
         let said = more.is_empty().then(|| {
-            "The table 'repository_files' has no column 'content_tsvector': words are looked for in the texts \
-             themselves, which takes long where there are many."
+            "The table 'repository_files' has no column 'content_tsvector': searches read the full texts, \
+             which is slow for large repositories."
                 .to_owned()
         });
         assert_eq!(common.note, said);
@@ -195,7 +195,7 @@ async fn documents_are_read_and_near_paths_are_told() {
     assert!(fault.message.contains("docs/rising.md"), "{fault}");
     assert_eq!(library.read("shelf", "gone.md", None).await.unwrap_err().kind, FaultKind::NotFound);
     let fault = library.search("shelv", "x", SearchMode::Text, 5).await.unwrap_err();
-    assert!(fault.message.contains("Nearest: shelf"), "{fault}");
+    assert!(fault.message.contains("nearest: shelf"), "{fault}");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn nothing_is_ever_changed() {
         library.remove("shelf").await.unwrap_err(),
     ] {
         assert_eq!(fault.kind, FaultKind::Denied);
-        assert!(fault.message.contains("belong to another program and are only read"), "{fault}");
+        assert!(fault.message.contains("belong to another program and are read-only"), "{fault}");
         assert!(fault.hint.unwrap().contains("tables = \"own\""));
     }
     assert_eq!(database.number(state).await, before);
@@ -243,13 +243,13 @@ async fn tables_that_cannot_be_read_are_told_apart() {
     for (sql, said) in [
         (
             "ALTER TABLE repository_files ALTER content TYPE bytea USING content::bytea",
-            "column 'content' of table 'repository_files' has the type bytea, not text",
+            "column 'content' of table 'repository_files' has the type bytea; expected text",
         ),
         (
             "ALTER TABLE repository_files RENAME filepath TO path",
             "table 'repository_files' has no column 'filepath'",
         ),
-        ("DROP TABLE repositories", "there is no table 'repositories' that can be seen"),
+        ("DROP TABLE repositories", "table 'repositories' does not exist or is not visible"),
     ] {
         database.run(sql).await;
         for fault in [

@@ -1,4 +1,4 @@
-//! A server that is not there or not well: what callers hear, for our own tables and for those of another program.
+//! Server failures as seen by callers, for tables of gatehouse and of another program.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     engines::{DocumentFixture as _, Fixture as _},
 };
 
-/// A library that does not wait between tries, and gives up soon.
+/// Opens a library that retries without delay and has short timeouts.
 fn hasty(url: &str) -> DocumentLibrary {
     let mut config = PostgresConfig::parse(url).unwrap();
     config.times.first_pause = Duration::ZERO;
@@ -26,7 +26,7 @@ fn hasty(url: &str) -> DocumentLibrary {
     library_with(config, DocumentTables::default(), None)
 }
 
-/// The fault names the store and where it is; gives the rest of its words.
+/// Checks that the fault names the store and its address, and returns the cause.
 fn cause(fault: &Fault, address: &str) -> String {
     assert_eq!(fault.kind, FaultKind::Unavailable, "{fault:?}");
     assert!(fault.hint.is_some(), "{fault:?}");
@@ -39,7 +39,6 @@ async fn asked(library: &DocumentLibrary) -> Result<usize, Fault> {
     Ok(library.search("shelf", "yeast", SearchMode::Text, 5).await?.hits.len())
 }
 
-/// How many statements of gatehouse wait for a lock.
 const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gatehouse'
     AND datname = current_database() AND wait_event_type = 'Lock'";
 
@@ -93,7 +92,7 @@ async fn a_wrong_password_is_said_without_a_word_of_it() {
     let server = database.server.as_ref().unwrap();
     server.hba("host all all 127.0.0.1/32 scram-sha-256\n");
     let url = format!("postgres://gatehouse:wr0ng@127.0.0.1:{}/{}", server.port, database.name);
-    // The server reads its rules anew soon, not at once.
+    // The server reloads its rules with a delay.
     let refused = async {
         loop {
             match hasty(&url).health().await {
@@ -103,7 +102,7 @@ async fn a_wrong_password_is_said_without_a_word_of_it() {
         }
     };
     let fault = tokio::time::timeout(Duration::from_secs(20), refused).await.unwrap();
-    assert!(cause(&fault, &database.address()).contains("user and password are refused"), "{fault:?}");
+    assert!(cause(&fault, &database.address()).contains("rejected the user or password"), "{fault:?}");
     assert!(!format!("{fault:?}").contains("wr0ng") && !fault.retryable);
 }
 
@@ -118,7 +117,7 @@ async fn a_statement_that_takes_too_long_is_ended_on_the_server() {
     let held = database.connect().await;
     held.batch_execute("BEGIN; LOCK TABLE repository_files IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let fault = asked(&library).await.unwrap_err();
-    assert!(cause(&fault, &database.address()).contains("took too long"), "{fault:?}");
+    assert!(cause(&fault, &database.address()).contains("timed out"), "{fault:?}");
     held.batch_execute("ROLLBACK").await.unwrap();
     assert!(asked(&library).await.unwrap() > 0);
 }
@@ -153,14 +152,14 @@ async fn a_user_without_rights_hears_which_are_missing() {
     database.run(&format!("CREATE ROLE {role} LOGIN")).await;
     let url = database.url().replace("gatehouse@", &format!("{role}@"));
     let fault = library_on(&url, None).repositories(false).await.unwrap_err();
-    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.message.contains("the user lacks a privilege"), "{fault:?}");
     assert!(fault.hint.unwrap().contains("CREATE on the database"));
     existing::fill(&database, &[existing::TSVECTOR]).await;
     let library = library_on(&url, None);
     let fault = asked(&library).await.unwrap_err();
-    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.message.contains("the user lacks a privilege"), "{fault:?}");
     assert!(fault.hint.unwrap().contains("SELECT on the tables"));
-    // A user who may read and nothing else is enough.
+    // Read access is sufficient.
     database.run(&format!("GRANT SELECT ON repositories, repository_files TO {role}")).await;
     assert!(asked(&library).await.unwrap() > 0);
     drop(library);
@@ -178,7 +177,9 @@ async fn without_pgvector_words_find_documents_and_health_says_what_is_missing()
     add(&library, vec![file("a.md", "yeast")]).await;
     let found = library.search("shelf", "yeast", SearchMode::Semantic, 5).await.unwrap();
     assert_eq!(found.hits.len(), 1);
-    assert!(found.note.unwrap().starts_with("Found by words alone: the database has no extension 'vector'"));
+    assert!(
+        found.note.unwrap().starts_with("Searched by words only: the database has no extension 'vector'")
+    );
     let health = library.health().await.unwrap();
     assert!(health.embedding.unwrap().failing.unwrap().contains("CREATE EXTENSION vector"));
     drop(library);

@@ -1,5 +1,5 @@
-//! A process that is killed while it keeps texts leaves whole ones, and all that it said it had kept.
-#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+//! A process that is killed while it stores texts leaves complete ones, including all that it acknowledged.
+#![allow(clippy::print_stdout)] // the child reports its progress
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -45,7 +45,6 @@ async fn a_killed_host_loses_nothing_that_it_said_it_had_kept() {
         for (round, id) in (0..).zip(&kept) {
             assert!(shelf.text(id).await == text(round), "round {round}");
         }
-        // What was on its way is there whole, or not at all.
         for id in shelf.recent(&[], "").await {
             assert_eq!(shelf.text(&id).await.len(), 200_000);
         }
@@ -53,7 +52,7 @@ async fn a_killed_host_loses_nothing_that_it_said_it_had_kept() {
     }
 }
 
-/// Not a promise of its own: the process that the test above starts and kills.
+/// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_keeps_for_ever() {
     let Some(database) = std::env::var_os(CHILD).map(PathBuf::from) else { return };

@@ -1,5 +1,5 @@
-//! A process that is killed while it indexes leaves whole batches, and a database that goes on.
-#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+//! A process that is killed while it indexes leaves complete batches and a usable database.
+#![allow(clippy::print_stdout)] // the child reports its progress
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -22,7 +22,7 @@ use crate::{
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_DOCUMENTS";
 
-/// Files of a batch: each says in which round it was written.
+/// Files of a batch. Each contains the number of its round.
 const BATCH: usize = 20;
 
 fn batch(round: usize) -> Vec<NewFile> {
@@ -67,7 +67,7 @@ async fn a_killed_indexing_leaves_whole_batches_and_goes_on() {
     assert_eq!(found.hits.len(), BATCH);
 }
 
-/// Not a promise of its own: the process that the test above starts and kills.
+/// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_indexes_for_ever() {
     let Some(database) = std::env::var_os(CHILD).map(PathBuf::from) else { return };

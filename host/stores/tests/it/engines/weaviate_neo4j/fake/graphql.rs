@@ -1,9 +1,8 @@
-//! Reads GraphQL as its specification has it (October 2021), as far as Weaviate's questions go: one operation with
-//! fields, arguments and values. Anything else is an error in words, as a real server would answer.
+//! A parser for the subset of GraphQL (October 2021) that Weaviate queries use: one operation with fields, arguments
+//! and values. Errors resemble those of a real server.
 
 use std::collections::BTreeMap;
 
-/// A field that is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -11,12 +10,11 @@ pub(super) struct Field {
     pub(super) fields: Vec<Field>,
 }
 
-/// A value of an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Text(String),
     Number(f64),
-    /// An enumeration's value, a boolean or null.
+    /// Enum value, boolean or null.
     Word(String),
     List(Vec<Value>),
     Object(BTreeMap<String, Value>),
@@ -30,7 +28,6 @@ enum Token {
     Sign(char),
 }
 
-/// The fields of the one operation in a document.
 pub(super) fn parse(document: &str) -> Result<Vec<Field>, String> {
     let mut reader = Reader { tokens: tokens(document)?, next: 0, depth: 0 };
     if reader.peek() == Some(&Token::Name("query".into())) {
@@ -182,7 +179,6 @@ fn tokens(document: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// The value of a quoted string and where it ends.
 fn string(chars: &[char], mut at: usize) -> Result<(String, usize), String> {
     let mut text = String::new();
     loop {

@@ -1,5 +1,5 @@
-//! A Weaviate made for tests: REST and GraphQL as the official client speaks them, real BM25 and real cosines, and
-//! every way to misbehave. A test with the official client keeps it honest.
+//! A fake Weaviate: REST and GraphQL for the official client, real BM25 and cosines, and simulated failures. A test
+//! with the official client verifies it.
 
 mod graphql;
 mod query;
@@ -17,20 +17,18 @@ use tokio::sync::watch;
 
 use store::{Store, error};
 
-/// How it answers requests whose path holds a text.
+/// A simulated failure of requests whose path contains a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
-    /// With a status and a body of its own.
+    /// Returns this status and body.
     Says(u16, &'static str),
-    /// With a body that does not end.
     Endless,
-    /// Not at all, until the mood changes.
+    /// Does not respond until the mood changes.
     Silent,
-    /// With half an answer, and then hangs up.
+    /// Sends half of the response and closes the connection.
     Cut,
 }
 
-/// A request that came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -49,7 +47,6 @@ struct Shared {
     stopping: Mutex<bool>,
 }
 
-/// The server; it ends with this.
 pub(crate) struct Fake {
     shared: Arc<Shared>,
     count: watch::Sender<usize>,
@@ -71,17 +68,17 @@ impl Fake {
         format!("http://{}", self.address)
     }
 
-    /// Answers requests whose path holds `on` in this mood from now on; none is as it should be.
+    /// Sets the failure of requests whose path contains `on`. `None` for normal responses.
     pub(crate) fn mood(&self, mood: Option<(&'static str, Mood)>) {
         *self.shared.mood.lock().unwrap() = mood;
         self.shared.changed.notify_all();
     }
 
-    /// Ends: connections are cut, new ones refused. What it holds stays.
+    /// Stops the server but retains its data.
     pub(crate) fn stop(&self) {
         *self.shared.stopping.lock().unwrap() = true;
         self.shared.changed.notify_all();
-        // Wakes whoever accepts.
+        // Wake the accepting thread.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.lock().unwrap().take() {
             accepting.join().unwrap();
@@ -91,23 +88,20 @@ impl Fake {
         }
     }
 
-    /// Starts again where it was.
     pub(crate) fn again(&self) {
         *self.shared.stopping.lock().unwrap() = false;
         self.accept(TcpListener::bind(self.address).unwrap());
     }
 
-    /// Loses everything.
     pub(crate) fn forget(&self) {
         *self.shared.store.lock().unwrap() = Store::default();
     }
 
-    /// Refuses objects of pages whose id holds this.
+    /// Rejects objects of pages whose id contains this text.
     pub(crate) fn refuse(&self, page: Option<&'static str>) {
         self.shared.store.lock().unwrap().refuses = page;
     }
 
-    /// Has a collection that somebody else made.
     pub(crate) fn have(&self, name: &str, description: &str) {
         let class = json!({
             "class": name, "description": description, "vectorizer": "none",
@@ -116,12 +110,10 @@ impl Fake {
         self.shared.store.lock().unwrap().make(class).unwrap();
     }
 
-    /// The requests so far whose path holds a text.
     pub(crate) fn asked(&self, on: &str) -> Vec<Asked> {
         self.shared.asked.lock().unwrap().iter().filter(|asked| asked.path.contains(on)).cloned().collect()
     }
 
-    /// Waits until so many requests have come in whose path holds a text.
     pub(crate) async fn heard(&self, on: &str, times: usize) {
         let mut count = self.count.subscribe();
         while self.asked(on).len() < times {
@@ -129,7 +121,7 @@ impl Fake {
         }
     }
 
-    /// Names of the collections, sorted, each with its number of objects and how many of them have a vector.
+    /// Returns the names of the collections, sorted, with their numbers of objects and of vectors.
     pub(crate) fn collections(&self) -> Vec<(String, usize, usize)> {
         let store = self.shared.store.lock().unwrap();
         let counts = |(name, collection): (&String, &store::Collection)| {
@@ -139,7 +131,7 @@ impl Fake {
         store.collections.iter().map(counts).collect()
     }
 
-    /// Removes some objects behind everybody's back.
+    /// Deletes objects unnoticed by the engine.
     pub(crate) fn lose(&self, objects: usize) {
         let mut store = self.shared.store.lock().unwrap();
         for collection in store.collections.values_mut() {
@@ -172,7 +164,7 @@ impl Drop for Fake {
     }
 }
 
-/// Answers one request after the other. An error is a client that hung up.
+/// Serves one connection. Returns `None` when the client disconnects.
 fn serve(shared: &Shared, count: &watch::Sender<usize>, connection: TcpStream) -> Option<()> {
     let mut reader = BufReader::new(connection.try_clone().ok()?);
     let mut writer = connection;

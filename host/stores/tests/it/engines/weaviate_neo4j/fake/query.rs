@@ -1,5 +1,5 @@
-//! Answers questions: `Get` with `bm25`, `nearVector`, `where` and `limit`, and `Aggregate` with its count. What a
-//! real server refuses is refused in words like its own.
+//! Executes queries: `Get` with `bm25`, `nearVector`, `where` and `limit`, and `Aggregate` with a count. Errors
+//! resemble those of a real server.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,10 @@ use super::{
     store::{Collection, Object, Store},
 };
 
-/// What Weaviate gives unless told otherwise, and at most.
 const LIMIT: usize = 100;
 const MAXIMUM: usize = 10_000;
 
-/// The answer to one question: `data`, or `errors`. The status is 200 either way.
+/// Returns the response, `data` or `errors`. The status is 200 in both cases.
 pub(super) fn answer(store: &Store, question: &Json) -> Json {
     let text = question["query"].as_str().unwrap_or_default();
     match parse(text)
@@ -116,7 +115,7 @@ fn shown(
     Ok(Json::Object(row))
 }
 
-/// BM25F: a word's frequencies in all properties, by their weights, count as one document's.
+/// BM25F: combines the weighted frequencies of a word in all properties.
 fn by_words(collection: &Collection, bm25: &Value) -> Result<BTreeMap<String, f64>, String> {
     let Value::Object(bm25) = bm25 else { return Err("Argument \"bm25\" has invalid value.".into()) };
     let Some(Value::Text(query)) = bm25.get("query") else { return Err("bm25: query is required".into()) };
@@ -204,7 +203,6 @@ fn by_meaning<'a>(
     Ok(near.filter(|(distance, _, _)| *distance <= most).collect())
 }
 
-/// A `where`, checked.
 enum Condition {
     AnyOf(String, Vec<String>, super::store::Property),
     All(Vec<Condition>),

@@ -1,11 +1,9 @@
-//! What the fake holds: collections with their properties, and objects that were checked as a real server checks
-//! them.
+//! Data of the fake: collections and objects, validated like a real server does.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// A property of a collection.
 #[derive(Debug, Clone)]
 pub(super) struct Property {
     pub(super) list: bool,
@@ -14,39 +12,33 @@ pub(super) struct Property {
     pub(super) searchable: bool,
 }
 
-/// A collection.
 #[derive(Debug, Clone)]
 pub(super) struct Collection {
     pub(super) class: Value,
     pub(super) properties: BTreeMap<String, Property>,
-    /// By id.
     pub(super) objects: BTreeMap<String, Object>,
-    /// Set by the first vector that comes in; a real index keeps it for good.
+    /// Set by the first vector, permanently, as in a real index.
     pub(super) dimension: Option<usize>,
 }
 
-/// An object.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) properties: BTreeMap<String, Value>,
     pub(super) vector: Option<Vec<f32>>,
 }
 
-/// Everything.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    /// Objects of a page whose id holds this are refused.
+    /// Rejects objects of pages whose id contains this text.
     pub(super) refuses: Option<&'static str>,
     pub(super) collections: BTreeMap<String, Collection>,
 }
 
-/// An error as Weaviate's REST interface says it.
 pub(super) fn error(message: impl Into<String>) -> Value {
     json!({"error": [{"message": message.into()}]})
 }
 
 impl Store {
-    /// `POST /v1/schema`.
     pub(super) fn make(&mut self, class: Value) -> Result<Value, Value> {
         let name = class["class"].as_str().unwrap_or_default().to_owned();
         if !name.starts_with(|c: char| c.is_ascii_uppercase())
@@ -89,7 +81,6 @@ impl Store {
         Ok(class)
     }
 
-    /// One object of `POST /v1/batch/objects`; the error is the object's own.
     pub(super) fn put(&mut self, object: &Value) -> Result<(), String> {
         let name = object["class"].as_str().unwrap_or_default();
         let collection =
@@ -147,7 +138,6 @@ fn is_uuid(id: &str) -> bool {
 }
 
 impl Property {
-    /// The words of a value, as the property's tokenization parts them.
     pub(super) fn words(&self, value: &Value) -> Vec<String> {
         let texts: Vec<&str> = match value {
             Value::String(text) => vec![text],
@@ -157,7 +147,6 @@ impl Property {
         texts.into_iter().flat_map(|text| self.words_of(text)).collect()
     }
 
-    /// The words of one text.
     pub(super) fn words_of(&self, text: &str) -> Vec<String> {
         let own =
             |words: Vec<&str>| words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();

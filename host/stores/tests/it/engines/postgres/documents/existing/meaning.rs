@@ -1,4 +1,4 @@
-//! Vectors that another program made: compared where the same model embeds questions, and done without otherwise.
+//! Vectors of another program: used if the models match, ignored otherwise.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use super::{
 };
 use crate::embedder::TestEmbedder;
 
-/// Gives every document its vector.
 async fn embed(database: &Database, embedder: &TestEmbedder) {
     let client = database.connect().await;
     let rows = client.query("SELECT id, coalesce(content, '') FROM repository_files", &[]).await.unwrap();
@@ -33,22 +32,24 @@ async fn vectors_are_compared_where_the_model_made_them() {
     let found = find(&open(&embedder), "leaven", SearchMode::Semantic).await;
     assert_eq!(paths(&found), ["docs/rising.md"]);
     assert_eq!(embedder.documents(), 0);
-    // A vector of another dimension.
     let other = TestEmbedder::new("test/two", 32);
     let found = find(&open(&other), "yeast", SearchMode::Semantic).await;
     assert_eq!(paths(&found), ["docs/rising.md"]);
     let note = found.note.unwrap();
-    assert!(note.contains("64 dimensions") && note.contains("'test/two' have 32"), "{note}");
-    // The same dimension, and the database says that another model made them.
+    assert!(note.contains("64 dimensions") && note.contains("'test/two' produces 32"), "{note}");
+    // The same dimension, but the database names another model.
     database.run("UPDATE repositories SET metadata = metadata || '{\"embedding_model\": \"three\"}'").await;
     let found = find(&open(&embedder), "yeast", SearchMode::Semantic).await;
     assert_eq!(paths(&found), ["docs/rising.md"]);
-    assert!(found.note.unwrap().contains("were made by 'three', and questions are embedded by 'one'"));
-    // No such column, and one that is none.
+    assert!(found.note.unwrap().contains("were made by 'three', but the configured model is 'one'"));
+    // Without the column, and with a column of another type.
     database.run("ALTER TABLE repository_files DROP embedding").await;
     for (sql, said) in [
         ("SELECT 1", "has no column 'embedding'"),
-        ("ALTER TABLE repository_files ADD embedding real[]", "has the type _float4, which is no vector"),
+        (
+            "ALTER TABLE repository_files ADD embedding real[]",
+            "has the type _float4; expected vector or halfvec",
+        ),
     ] {
         database.run(sql).await;
         let library = open(&embedder);
