@@ -1,5 +1,5 @@
-//! Artifacts: texts that were too large to show, kept whole for a while, each for whoever made the call that it came
-//! from. Needs the grant `artifacts`.
+//! Storage for texts that are too large to show. A call sees only artifacts that its own caller created. Needs the
+//! grant `artifacts`.
 
 pub use crate::bindings::gatehouse::gate::artifacts::{
     Artifact, Changes, Draft, Filter, Fit, Hit, Part, Piece, Window,

@@ -1,11 +1,10 @@
-//! What wit-bindgen makes of `wit/0.1.0`, and nothing else. The rest of the SDK, and every gate, uses
-//! these types through the modules that re-export them.
+//! Bindings that wit-bindgen generates from `wit/0.1.0`, re-exported by other modules.
 //!
-//! A component has to have everything that its world exports. What a gate may export and need not is therefore a
-//! world of its own each, with the same types, and `export!` joins those that the gate has.
+//! A component must implement all exports of its world. Each optional export therefore has its own world, and `export!`
+//! combines those that the gate has.
 //!
-//! This is the only module with unsafe code: the canonical ABI passes pointers. On targets other than
-//! wasm the imports are stubs that are never called; see [`crate::testing`].
+//! Only this module contains unsafe code, because the canonical ABI passes pointers. On native targets the imports are
+//! stubs that are never called; see [`crate::testing`].
 
 #![allow(unsafe_code, missing_docs, unreachable_pub, clippy::all)]
 

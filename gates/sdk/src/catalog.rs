@@ -1,4 +1,4 @@
-//! The tools that the caller of this gate has: find them, call them. Needs the grant `catalog`.
+//! The tools that this gate's caller can use. Needs the grant `catalog`.
 
 pub use crate::bindings::gatehouse::gate::catalog::{Entry, ToolRequest};
 use crate::{Fault, Reply};
@@ -6,24 +6,24 @@ use crate::{Fault, Reply};
 host_functions! {
     catalog:
 
-    /// Every tool that the caller has, sorted by name.
+    /// Returns every tool of the caller, sorted by name.
     fn tools() -> Vec<Entry>;
 
-    /// The JSON Schema of a tool's arguments, as text.
+    /// Returns the JSON Schema of a tool's arguments, as text.
     fn schema(tool: &str) -> String;
 
-    /// The JSON Schema of the data of a tool's replies, as text; none where it declares none.
+    /// Returns the JSON Schema of structured replies, if the tool declares one.
     fn output_schema(tool: &str) -> Option<String>;
 
-    /// Calls a tool for the caller. `arguments` is a JSON object. A tool may call no tool with a stronger
-    /// effect than its own, and calls nest at most four deep.
+    /// Calls a tool on behalf of the caller. `arguments` is a JSON object. A tool cannot call a tool with a stronger
+    /// effect than its own. Calls nest at most four deep.
     fn call(tool: &str, arguments: &str) -> Reply;
 
-    /// [`call`] that may take so many milliseconds at most; never more than is left of the deadline.
+    /// Like [`call`], with an additional timeout.
     fn call_within(tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
 }
 
-/// The same for several calls, which run at the same time; the outcomes are in the order of the calls.
+/// Runs several calls concurrently and returns the results in the same order.
 pub fn call_many(calls: &[ToolRequest]) -> Vec<Result<Reply, Fault>> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::gatehouse::gate::catalog::call_many(calls);

@@ -1,13 +1,11 @@
-//! Checks that every gate should pass, for use in its tests (feature `testing`). They panic, as
-//! assertions do.
+//! Checks for the tests of every gate (feature `testing`). They panic on failure, like assertions.
 
 use serde_json::Value;
 
 use crate::{Gate, Params, Reply, bindings::gatehouse::gate::types::Manifest};
 
-/// Describes the gate twice under these parameters and asserts that both say the same bytes, that
-/// every schema is a valid one, that every tool has a description, and that every parameter has a
-/// type, a default and a description.
+/// Describes the gate twice and asserts that the manifests are equal, schemas are valid, tools have descriptions, and
+/// parameters have a type, a default and a description.
 #[track_caller]
 pub fn describe<P: Params>(gate: &Gate<P>, params: &str) -> Manifest {
     let manifest = gate.describe(params).unwrap_or_else(|fault| panic!("describe: {fault:?}"));
@@ -32,7 +30,7 @@ pub fn describe<P: Params>(gate: &Gate<P>, params: &str) -> Manifest {
     manifest
 }
 
-/// Asserts that the reply's data matches the schema that the tool declares, and returns the data.
+/// Asserts that the reply's data matches the tool's output schema, and returns the data.
 #[track_caller]
 pub fn structured<P: Params>(gate: &Gate<P>, tool: &str, reply: &Reply) -> Value {
     let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));
@@ -46,7 +44,7 @@ pub fn structured<P: Params>(gate: &Gate<P>, tool: &str, reply: &Reply) -> Value
     data
 }
 
-/// Whether the host would let these arguments through to the tool.
+/// Returns whether the host would accept these arguments for the tool.
 #[track_caller]
 pub fn accepts<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str) -> bool {
     let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));

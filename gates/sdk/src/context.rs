@@ -1,4 +1,4 @@
-//! Facts about the call that is running, and the way to speak while it runs. Always granted.
+//! Facts about the running call, and logging, progress and messages. Always granted.
 
 pub use crate::bindings::gatehouse::gate::context::{ClientInfo, Level, MessageLevel};
 #[cfg(target_family = "wasm")]
@@ -9,7 +9,7 @@ pub use crate::bindings::gatehouse::gate::context::{
 pub use crate::testing::context::{cancelled, client, exposed_name, log, message, now, progress, remaining};
 
 impl ClientInfo {
-    /// A client that can do nothing.
+    /// Returns a client without capabilities.
     pub fn unknown() -> Self {
         Self {
             name: String::new(),

@@ -1,30 +1,29 @@
-//! Whole numbers that no caller can overflow.
+//! Integer arguments that saturate instead of overflowing.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// How many of something a caller asks for, from 1 up.
+/// A number of items that a caller requests, at least 1.
 pub type Count = WholeNumber<1>;
 
-/// Where in something a caller wants to go on, from 0 up.
+/// A position to start from, at least 0.
 pub type Offset = WholeNumber<0>;
 
-/// A whole number from `LEAST` up. JSON knows no largest integer: `1e30` and a number of forty digits are valid
-/// integers, so whatever does not fit becomes the largest number that does. The tool then applies its own cap
-/// with [`WholeNumber::at_most`].
+/// An integer of at least `LEAST`. JSON integers have no maximum (`1e30` is valid), so larger values saturate at
+/// `u32::MAX`. The tool applies its own limit with [`WholeNumber::at_most`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct WholeNumber<const LEAST: u32>(u32);
 
 impl<const LEAST: u32> WholeNumber<LEAST> {
-    /// This number, or the least one where it is less.
+    /// Creates the number, raised to `LEAST` if it is less.
     pub const fn new(number: u32) -> Self {
         Self(if number < LEAST { LEAST } else { number })
     }
 
-    /// The number, but no more than `cap`.
+    /// Returns the number, or `cap` if it is greater.
     pub fn at_most(self, cap: u32) -> u32 {
         self.0.min(cap)
     }
@@ -37,7 +36,7 @@ impl<'de, const LEAST: u32> Deserialize<'de> for WholeNumber<LEAST> {
         let float = || number.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64);
         match number.as_u64().or_else(float) {
             Some(n) if n >= LEAST.into() => Ok(Self(u32::try_from(n).unwrap_or(u32::MAX))),
-            _ => Err(de::Error::custom(format!("{number} is not a whole number from {LEAST} up"))),
+            _ => Err(de::Error::custom(format!("expected an integer of at least {LEAST}, got {number}"))),
         }
     }
 }

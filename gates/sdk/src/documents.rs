@@ -1,5 +1,4 @@
-//! Repositories of documents that an operator has indexed, searched by words or by meaning and read as text. Needs the
-//! grant `documents`.
+//! Document repositories that an operator has indexed, searchable by words or by meaning. Needs the grant `documents`.
 
 pub use crate::bindings::gatehouse::gate::documents::{
     Document, DocumentHit, Lines, Repository, SearchMode, SearchResult,
@@ -9,19 +8,19 @@ pub use crate::bindings::gatehouse::gate::types::Fit;
 host_functions! {
     documents:
 
-    /// Every repository, by name. Without `guides`, no navigation guides.
+    /// Returns every repository, sorted by name. Navigation guides are included only with `guides`.
     fn repositories(guides: bool) -> Vec<Repository>;
 
-    /// Finds documents of a repository. Any text is a valid query. `limit` is 1 to 50.
+    /// Finds documents in a repository. Any text is a valid query. `limit` is 1 to 50.
     ///
     /// # Errors
-    /// `not-found` with the nearest names where there is no such repository.
+    /// `not-found` with similar names if the repository does not exist.
     fn find(repository: &str, query: &str, mode: SearchMode, limit: u32) -> SearchResult;
 
-    /// A document, whole or only these lines.
+    /// Returns a document or the given lines of it.
     ///
     /// # Errors
-    /// `not-found` with the nearest names where there is no such repository or path, `invalid-arguments` where the
-    /// lines begin beyond the end.
+    /// `not-found` with similar names if the repository or path does not exist, `invalid-arguments` if the range starts
+    /// beyond the end.
     fn open(repository: &str, path: &str, lines: Option<Lines>) -> Document;
 }

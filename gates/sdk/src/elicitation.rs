@@ -1,23 +1,23 @@
-//! Questions to the person in front of the client, while a call runs: its time stands still until they answer. Needs the
-//! grant `elicitation`, and a client that can show them; [`crate::context::client`] says what it can.
+//! Questions to the user while a call runs. The call's clock pauses until they answer. Needs the grant `elicitation`
+//! and a client that supports it; check [`crate::context::client`].
 //!
 //! ```
 //! use gatehouse_sdk::{Fault, elicitation::{self, Answer}, testing};
 //!
 //! fn delete(name: &str) -> Result<String, Fault> {
 //!     let form = r#"{"type":"object","properties":{"sure":{"type":"boolean","title":"Delete it"}},"required":["sure"]}"#;
-//!     match elicitation::ask(&format!("Delete '{name}' for good?"), form)? {
-//!         Answer::Accepted(filled) if filled.contains("true") => Ok(format!("'{name}' is gone")),
-//!         _ => Ok(format!("'{name}' stays")),
+//!     match elicitation::ask(&format!("Delete '{name}' permanently?"), form)? {
+//!         Answer::Accepted(answer) if answer.contains("true") => Ok(format!("deleted '{name}'")),
+//!         _ => Ok(format!("did not delete '{name}'")),
 //!     }
 //! }
 //!
 //! // In a test:
 //! let host = testing::Fake::new().ask_person(|message, _| {
-//!     assert_eq!(message, "Delete 'notes' for good?");
+//!     assert_eq!(message, "Delete 'notes' permanently?");
 //!     Ok(Answer::Declined)
 //! });
-//! assert_eq!(host.run(|| delete("notes")).as_deref(), Ok("'notes' stays"));
+//! assert_eq!(host.run(|| delete("notes")).as_deref(), Ok("did not delete 'notes'"));
 //! ```
 
 pub use crate::bindings::gatehouse::gate::elicitation::{Answer, Consent};
@@ -25,12 +25,12 @@ pub use crate::bindings::gatehouse::gate::elicitation::{Answer, Consent};
 host_functions! {
     elicitation:
 
-    /// Shows a form; `schema` is a JSON Schema of type object with plain fields, and an accepted answer matches it.
+    /// Shows a form. `schema` is a JSON Schema of type `object` with flat fields; an accepted answer matches it.
     ///
     /// # Errors
-    /// `denied` where the client shows no forms, `timed-out` where nobody answers in ten minutes.
+    /// `denied` if the client shows no forms, `timed-out` if the user does not answer within ten minutes.
     fn ask as ask_person(message: &str, schema: &str) -> Answer;
 
-    /// Asks the person to open an address, which they are shown whole: https, or http on this machine.
+    /// Asks the user to open a URL, which the client shows in full: `https:`, or `http:` on this machine.
     fn open as open_address(message: &str, url: &str) -> Consent;
 }

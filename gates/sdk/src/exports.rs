@@ -1,5 +1,5 @@
-//! What a gate may have beside its tools: a filter for replies, resources, prompts, completion. The component exports those that
-//! [`export!`](crate::export) names.
+//! Optional exports of a gate: a reply filter, resources, prompts and completion. [`export!`](crate::export) selects
+//! those that the component exports.
 
 use serde_json::{Map, Value};
 
@@ -13,14 +13,14 @@ use crate::{
     Call, EmbeddedResource, Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, names, params,
 };
 
-/// A reply on its way to the client, with the call that it answers.
+/// A reply that a filter may replace, with the arguments of its call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutgoingReply {
-    /// Whose reply it is.
+    /// Tool that the reply comes from.
     pub origin: Origin,
-    /// The arguments of the call: a JSON object as text.
+    /// Arguments of the call as a JSON object.
     pub arguments: String,
-    /// What the client gets where the filter has no other reply.
+    /// Reply that the client gets unless the filter replaces it.
     pub reply: Reply,
 }
 
@@ -33,7 +33,6 @@ type PromptsFn<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
 type CompleteFn<P> = Box<dyn Fn(&P, &Typed) -> Result<Suggestions, Fault>>;
 type MessagesFn<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
 
-/// What a gate has beside its tools.
 pub(crate) struct OptionalExports<P> {
     filter: Option<FilterFn<P>>,
     resources: Option<(TemplatesFn<P>, ListFn<P>, ReadFn<P>)>,
@@ -49,8 +48,8 @@ impl<P> OptionalExports<P> {
 }
 
 impl<P: Params> Gate<P> {
-    /// Gives the gate a filter: another reply to stand for the one on its way, or none to leave that as it is. The
-    /// call's deadline is the filter's. A fault leaves the reply as it is. Needs `export!(gate, filter)`.
+    /// Sets the reply filter, which returns a replacement, or `None` to leave the reply unchanged, as does a fault.
+    /// Needs `export!(gate, filter)`.
     #[must_use]
     pub fn filter(
         mut self,
@@ -60,8 +59,8 @@ impl<P: Params> Gate<P> {
         self
     }
 
-    /// Gives the gate resources: the families of addresses that it answers for, what there is to list from a cursor on,
-    /// and what stands at an address. Needs `export!(gate, resources)`.
+    /// Sets the resource handlers: the URI templates, a page of the listing from a cursor on, and the contents of a
+    /// URI. Needs `export!(gate, resources)`.
     #[must_use]
     pub fn resources(
         mut self,
@@ -73,16 +72,16 @@ impl<P: Params> Gate<P> {
         self
     }
 
-    /// Says in how many milliseconds what stands at an address changes by itself; none where nobody knows. Without it nobody
-    /// does. Clients that subscribed to the address are told then.
+    /// Sets the function that returns the milliseconds until a resource changes by itself, if known. The host then
+    /// notifies subscribed clients.
     #[must_use]
     pub fn changing(mut self, changes_in: impl Fn(&P, &str) -> Result<Option<u64>, Fault> + 'static) -> Self {
         self.exports.changes_in = Some(Box::new(changes_in));
         self
     }
 
-    /// Gives the gate prompts: which there are, and the messages of one by its name and arguments, which are strings. A
-    /// name that `list` does not have never arrives at `get`. Needs `export!(gate, prompts)`.
+    /// Sets the prompt handlers: the list, and the messages of a prompt by its listed name and string arguments. Needs
+    /// `export!(gate, prompts)`.
     #[must_use]
     pub fn prompts(
         mut self,
@@ -93,8 +92,8 @@ impl<P: Params> Gate<P> {
         self
     }
 
-    /// Completes what a person types into an argument of a prompt, or into a template. Only arguments that are there arrive.
-    /// Needs `export!(gate, completion)` beside prompts or resources.
+    /// Sets the completion of existing prompt arguments and template variables. Needs `export!(gate, completion)`, and
+    /// prompts or resources.
     #[must_use]
     pub fn completion(
         mut self,
@@ -104,13 +103,13 @@ impl<P: Params> Gate<P> {
         self
     }
 
-    /// What may be meant by what is typed.
+    /// Returns completions for a typed value.
     pub fn complete(&self, params: &str, typed: &Typed) -> Result<Suggestions, Fault> {
         let Some(complete) = &self.exports.complete else { return self.missing_handler("completion") };
         complete(&params::read(params)?, typed)
     }
 
-    /// What the filter makes of a reply; `call` is the call that was made.
+    /// Applies the filter to the reply to `call`.
     pub fn on_reply(&self, call: types::Call, origin: Origin, reply: Reply) -> Result<Option<Reply>, Fault> {
         let Some(filter) = &self.exports.filter else { return self.missing_handler("filter") };
         let types::Call { id, arguments, params, caller, preset, deadline_ms, meta, .. } = call;
@@ -118,25 +117,25 @@ impl<P: Params> Gate<P> {
         filter(&call, OutgoingReply { origin, arguments, reply })
     }
 
-    /// The families of addresses that the gate answers for under these parameters.
+    /// Returns the URI templates for these parameters.
     pub fn resource_templates(&self, params: &str) -> Result<Vec<Template>, Fault> {
         let Some((templates, ..)) = &self.exports.resources else { return self.missing_handler("resources") };
         templates(&params::read(params)?)
     }
 
-    /// A page of what there is to list.
+    /// Returns a page of the resource list.
     pub fn list_resources(&self, params: &str, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
         let Some((_, list, _)) = &self.exports.resources else { return self.missing_handler("resources") };
         list(&params::read(params)?, cursor)
     }
 
-    /// What stands at an address.
+    /// Returns the contents of a resource.
     pub fn read_resource(&self, params: &str, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
         let Some((.., read)) = &self.exports.resources else { return self.missing_handler("resources") };
         read(&params::read(params)?, uri)
     }
 
-    /// When what stands at an address changes by itself; one that cannot be read has no such time.
+    /// Returns the milliseconds until a resource changes by itself. Faults if it is not readable.
     pub fn resource_changes_in(&self, params: &str, uri: &str) -> Result<Option<u64>, Fault> {
         match &self.exports.changes_in {
             Some(changes_in) => changes_in(&params::read(params)?, uri),
@@ -144,13 +143,13 @@ impl<P: Params> Gate<P> {
         }
     }
 
-    /// The prompts under these parameters.
+    /// Returns the prompts for these parameters.
     pub fn list_prompts(&self, params: &str) -> Result<Vec<Prompt>, Fault> {
         let Some((list, _)) = &self.exports.prompts else { return self.missing_handler("prompts") };
         list(&params::read(params)?)
     }
 
-    /// The messages of a prompt; `arguments` is a JSON object as text.
+    /// Returns the messages of a prompt. `arguments` is a JSON object as text.
     pub fn get_prompt(&self, params: &str, name: &str, arguments: &str) -> Result<Vec<Message>, Fault> {
         let Some((list, get)) = &self.exports.prompts else { return self.missing_handler("prompts") };
         let params: P = params::read(params)?;
@@ -166,7 +165,7 @@ impl<P: Params> Gate<P> {
     }
 
     fn missing_handler<T>(&self, what: &str) -> Result<T, Fault> {
-        Err(Fault::internal(format!("gate '{}' exports {what} and has none", self.name())))
+        Err(Fault::internal(format!("gate '{}' exports `{what}` but registers no handler", self.name())))
     }
 }
 
@@ -213,6 +212,6 @@ mod tests {
     #[test]
     fn an_export_without_its_part_is_a_fault_of_the_gate() {
         let fault = gate().resource_templates("{}").unwrap_err();
-        assert_eq!(fault.message, "gate 'loud' exports resources and has none");
+        assert_eq!(fault.message, "gate 'loud' exports `resources` but registers no handler");
     }
 }

@@ -1,35 +1,35 @@
-//! Failures in words a person or a model can act on. A fault names its subject; its hint is the next step.
+//! Faults that a user or a model can act on.
 
 pub use crate::bindings::gatehouse::gate::types::{Fault, FaultKind};
 
 impl Fault {
-    /// A fault of this kind. Retryable where the kind usually passes by itself.
+    /// Creates a fault. Kinds that usually pass by themselves are retryable.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         let retryable = matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut);
         Self { kind, message: message.into(), hint: None, retryable }
     }
 
-    /// The arguments do not make sense, though they match the schema.
+    /// Reports arguments that match the schema but make no sense.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(FaultKind::InvalidArguments, message)
     }
 
-    /// What the arguments name does not exist.
+    /// Reports that something named in the arguments does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(FaultKind::NotFound, message)
     }
 
-    /// A preset, a grant or a policy forbids it.
+    /// Reports that a preset, a grant or a policy forbids the call.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Denied, message)
     }
 
-    /// Something that is needed cannot be reached right now.
+    /// Reports an unreachable dependency.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Unavailable, message)
     }
 
-    /// A mistake in the gate.
+    /// Reports a bug in the gate.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Internal, message)
     }

@@ -1,4 +1,4 @@
-//! A gate: its name, and one table of tools.
+//! [`Gate`]: a name and a table of tools.
 
 use crate::{
     Fault, Params, Reply, Tool,
@@ -8,13 +8,11 @@ use crate::{
     tool::Call,
 };
 
-/// Looks at parameters beyond their types.
 type ParamsCheck<P> = fn(&P) -> Result<(), Fault>;
 
-/// Makes tools of parameters.
 type ToolFactory<P> = Box<dyn Fn(&P) -> Result<Vec<Tool<P>>, Fault>>;
 
-/// A gate with parameters `P`. It remembers nothing: the host makes a new one for each call.
+/// A gate with parameters `P`. It has no state: the host builds it again for each call.
 pub struct Gate<P> {
     name: &'static str,
     version: &'static str,
@@ -27,7 +25,7 @@ pub struct Gate<P> {
 }
 
 impl<P: Params> Gate<P> {
-    /// An empty gate. `summary` is one sentence for lists of gates.
+    /// Creates a gate without tools. `summary` is one sentence for lists of gates.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -45,22 +43,23 @@ impl<P: Params> Gate<P> {
         self.name
     }
 
-    /// Adds a tool to the table. Lists show the tools in this order.
+    /// Adds a tool. Lists show tools in the order they were added.
     #[must_use]
     pub fn tool(mut self, tool: Tool<P>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Adds tools that parameters declare, after those of the table; they are made for each call, too. A fault is why the
-    /// parameters cannot be used.
+    /// Adds tools that depend on the parameters, after those of [`tool`](Self::tool). `tools` also runs for each call.
+    /// A fault rejects the parameters.
     #[must_use]
     pub fn tools_from(mut self, tools: impl Fn(&P) -> Result<Vec<Tool<P>>, Fault> + 'static) -> Self {
         self.more = Some(Box::new(tools));
         self
     }
 
-    /// Has parameters checked when the gate is described, where their types do not say all. A fault refuses them.
+    /// Sets a check that the parameter types do not express, for when the gate is described. A fault rejects the
+    /// parameters.
     #[must_use]
     pub fn checked_by(mut self, check: fn(&P) -> Result<(), Fault>) -> Self {
         self.check = Some(check);
@@ -71,16 +70,15 @@ impl<P: Params> Gate<P> {
         self.more.as_ref().map_or_else(|| Ok(Vec::new()), |more| more(params))
     }
 
-    /// Runs `prepare` whenever the gate is described. That is of use to a gate whose Cargo.toml has `snapshot = true` below
-    /// `[package.metadata.gate]`: it is described once when it is built, and each call begins with the memory that this left.
+    /// Runs `prepare` when the gate is described. With `snapshot = true` under `[package.metadata.gate]` in Cargo.toml,
+    /// the build describes the gate once, and each call starts with the resulting memory.
     #[must_use]
     pub fn prepared_by(mut self, prepare: fn()) -> Self {
         self.prepare = Some(prepare);
         self
     }
 
-    /// What the gate offers under these parameters (a JSON object). The same parameters give the same
-    /// bytes. Parameters that the gate does not know, or that are of the wrong type, are a fault.
+    /// Returns the manifest for parameters in JSON. Equal parameters give equal bytes; unknown ones are a fault.
     pub fn describe(&self, params: &str) -> Result<Manifest, Fault> {
         let params: P = params::check(params)?;
         self.check.map_or(Ok(()), |check| check(&params))?;
@@ -127,7 +125,7 @@ mod tests {
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     struct EchoParams {
-        /// How often.
+        /// Number of repetitions.
         times: Count,
     }
 
@@ -140,9 +138,9 @@ mod tests {
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct EchoArgs {
-        /// What to say.
+        /// Text to repeat.
         text: String,
-        /// How often to say it.
+        /// Number of repetitions.
         times: Option<Count>,
     }
 

@@ -1,11 +1,9 @@
-//! How a function of the host is declared: its signature once, and the macro makes of it what a gate calls, what
-//! a test calls instead, and the method of the fake host that says what it does there.
+//! The macro for functions of the host and their test doubles.
 
-/// Declares functions of one WIT interface. On WebAssembly each calls the import of the component; elsewhere it
-/// calls the closure that the test gave to [`crate::testing::Fake`] by the method of the same name.
+/// Declares the functions of one WIT interface. On WebAssembly each calls the component's import; on native targets,
+/// the closure set with the method of the same name on [`crate::testing::Fake`].
 ///
-/// With `as`, the method of the fake has another name than the function: functions of two interfaces may share one, methods
-/// cannot.
+/// `as` renames the method, because functions of two interfaces may share a name but methods cannot.
 macro_rules! host_functions {
     ($interface:ident: $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $reply:ty;)*) => {
         host_functions! { $interface: $($(#[$doc])* fn $name as $name($($argument: $type),*) -> $reply;)* }
@@ -23,7 +21,7 @@ macro_rules! host_functions {
 
         #[cfg(not(target_family = "wasm"))]
         impl crate::testing::Fake {
-            #[doc = concat!("What [`crate::", stringify!($interface), "::", stringify!($name), "`] does.")]
+            #[doc = concat!("Sets the implementation of [`crate::", stringify!($interface), "::", stringify!($name), "`].")]
             #[must_use]
             pub fn $fake(self, f: impl Fn($($type),*) -> Result<$reply, crate::Fault> + 'static) -> Self {
                 let f: Box<dyn Fn($($type),*) -> Result<$reply, crate::Fault>> = Box::new(f);

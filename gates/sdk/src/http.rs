@@ -1,5 +1,5 @@
-//! HTTP requests, to the hosts that presets.toml names for the gate under `[gates.<name>.http]`, and to no
-//! other. Credentials stand there too: the host adds them, and the gate never sees one.
+//! HTTP requests, only to the hosts that `[gates.<name>.http]` in presets.toml names. The host also adds the
+//! credentials configured there; the gate never sees them.
 //!
 //! ```
 //! use gatehouse_sdk::{Fault, http::{Request, Response}, testing};
@@ -27,12 +27,12 @@ use crate::{Fault, FaultKind};
 host_functions! {
     http:
 
-    /// Sends one request and follows redirects. Any status is an answer; [`Response::ok`] makes a fault of
-    /// those that are none.
+    /// Sends one request and follows redirects. Returns responses with any status; [`Response::ok`] turns error
+    /// statuses into faults.
     fn fetch(request: &Request) -> Response;
 }
 
-/// Sends up to 16 requests, several at a time; the answers are in the order of the requests.
+/// Sends up to 16 requests concurrently and returns the responses in the same order.
 pub fn fetch_many(requests: &[Request]) -> Vec<Result<Response, Fault>> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::gatehouse::gate::http::fetch_many(requests);
@@ -41,17 +41,17 @@ pub fn fetch_many(requests: &[Request]) -> Vec<Result<Response, Fault>> {
 }
 
 impl Request {
-    /// A request with any method.
+    /// Creates a request with any method.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
         Self { method: method.into(), url: url.into(), headers: Vec::new(), body: None, timeout_ms: None }
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new("GET", url)
     }
 
-    /// A POST request.
+    /// Creates a POST request.
     pub fn post(url: impl Into<String>) -> Self {
         Self::new("POST", url)
     }
@@ -73,30 +73,30 @@ impl Request {
     /// Sets the body to this data as JSON, with its content type.
     pub fn json(self, data: &impl Serialize) -> Result<Self, Fault> {
         let body = serde_json::to_vec(data)
-            .map_err(|e| Fault::internal(format!("the request cannot be written as JSON: {e}")))?;
+            .map_err(|e| Fault::internal(format!("cannot serialize the request body as JSON: {e}")))?;
         Ok(self.header("content-type", "application/json").body(body))
     }
 
-    /// How long it may take. The call's own deadline always holds as well.
+    /// Sets the timeout. The call's deadline still applies.
     #[must_use]
     pub fn timeout_ms(mut self, ms: u32) -> Self {
         self.timeout_ms = Some(ms);
         self
     }
 
-    /// Sends it, as [`fetch`] does.
+    /// Sends the request, as [`fetch`] does.
     pub fn send(&self) -> Result<Response, Fault> {
         fetch(self)
     }
 }
 
 impl Response {
-    /// An answer without headers, for tests.
+    /// Creates a response without headers, for tests.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, url: String::new(), headers: Vec::new(), body: body.into() }
     }
 
-    /// The answer where its status is 200 to 299, else a fault that says the status.
+    /// Returns the response if its status is 200 to 299, else a fault with the status.
     pub fn ok(self) -> Result<Self, Fault> {
         let kind = match self.status {
             200..=299 => return Ok(self),
@@ -105,24 +105,24 @@ impl Response {
             _ => FaultKind::Unavailable,
         };
         let fault = Fault::new(kind, format!("{} answered with status {}", self.url, self.status));
-        // The client's own mistakes stay mistakes.
+        // Client errors other than 429 stay errors on retry.
         Err(Fault { retryable: self.status == 429 || self.status >= 500, ..fault })
     }
 
-    /// The first header of this name, in whatever case.
+    /// Returns the first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let line = self.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name));
         line.map(|line| line.value.as_str())
     }
 
-    /// The body as text; what is not UTF-8 is shown as well as it can be.
+    /// Returns the body as text, with replacement characters for invalid UTF-8.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body, read as JSON.
+    /// Parses the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
-        let bad = |e| Fault::unavailable(format!("{} answered with JSON that cannot be read: {e}", self.url));
+        let bad = |e| Fault::unavailable(format!("{} returned invalid JSON: {e}", self.url));
         serde_json::from_slice(&self.body).map_err(bad)
     }
 }

@@ -1,5 +1,5 @@
-//! The knowledge graph: wiki pages of five types, linked by typed edges, found by search. Needs the
-//! grant `knowledge`, or `knowledge:read` for everything but [`upsert`], [`patch`], [`index`] and their previews.
+//! The knowledge graph: wiki pages of five types, connected by typed edges. Needs the grant `knowledge`, or
+//! `knowledge:read` for everything except [`upsert`], [`patch`], [`index`] and their previews.
 
 pub use crate::bindings::gatehouse::gate::knowledge::{
     Changes, Draft, Filters, Fit, FoundPage, Hit, IndexOptions, IndexReport, Link, Lookup, Neighbour, Page,
@@ -13,30 +13,30 @@ host_functions! {
     /// Finds pages. Any text is a valid query. `limit` is 1 to 100.
     fn search(query: &str, filters: &Filters, limit: u32) -> SearchResult;
 
-    /// One page by id (`Type/Name`) or by title; `_` and space are the same.
+    /// Returns a page by id (`Type/Name`) or title; `_` equals space.
     fn read(id_or_title: &str) -> Lookup;
 
-    /// The pages one link away from the page with this id; none where there is no such page.
+    /// Returns the pages one link away from this page; empty if the page is missing.
     fn neighbours(id: &str) -> Vec<Neighbour>;
 
-    /// Writes pages, new or not, all or none of them.
+    /// Creates or replaces pages, all or nothing.
     fn upsert(drafts: &[Draft]) -> IndexReport;
 
-    /// Changes a stored page and the wiki file it came from. With `stamp`, its last-updated becomes now.
+    /// Changes a stored page and its wiki file. `stamp` sets the last-updated time to now.
     fn patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool) -> PatchReport;
 
-    /// Makes the stored pages of a wiki folder equal to the folder; without one, of the host's own folder.
+    /// Makes the stored pages of a wiki directory match its files. `None` means the host's own directory.
     fn index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
 
-    /// Reports what [`upsert`] would do, and changes nothing.
+    /// Previews [`upsert`].
     fn preview_upsert(drafts: &[Draft]) -> IndexReport;
 
-    /// Reports what [`patch`] would do, and changes nothing.
+    /// Previews [`patch`].
     fn preview_patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool) -> PatchReport;
 
-    /// Reports what [`index`] would do: reads the folder, and changes nothing.
+    /// Previews [`index`]: reads the directory without changing anything.
     fn preview_index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
 
-    /// Counts.
+    /// Returns statistics of the graph.
     fn stats() -> Statistics;
 }

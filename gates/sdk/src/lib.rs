@@ -1,23 +1,23 @@
-//! Write a Gatehouse gate in Rust. A gate is one table of tools; the SDK makes a component of it that
-//! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
-//! tool that a call names, reads the arguments, and turns what you return into a reply.
+//! Write Gatehouse gates in Rust. A gate is a table of tools. The SDK compiles it to a component that implements the
+//! contract in `wit/0.1.0`: it generates schemas from your types, dispatches calls, parses arguments and encodes
+//! replies.
 //!
-//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
-//! [`artifacts`], [`catalog`], [`servers`], [`servers_admin`], [`elicitation`] and [`sampling`] are the host's capabilities, and
-//! only those that the gate uses become imports of the component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
-//! functions reach a [`testing::Fake`].
+//! A gate uses the host through [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
+//! [`artifacts`], [`catalog`], [`servers`], [`servers_admin`], [`elicitation`] and [`sampling`]. Only the capabilities
+//! that the gate uses become imports of the component, and the host shows that import list to the operator who grants
+//! them. In native `cargo test` builds, the same functions call a [`testing::Fake`].
 //!
-//! # A whole gate
+//! # Example
 //!
 //! ```
 //! use gatehouse_sdk::{Call, Count, Fault, Gate, Reply, tool, knowledge};
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
 //!
-//! // What a preset may set: `gates.titles = { top_k = 3 }`. Default and doc comments go to the schema.
+//! // Parameters that a preset may set: `gates.titles = { top_k = 3 }`. The schema includes the defaults and doc comments.
 //! #[derive(Serialize, Deserialize, JsonSchema)]
 //! struct Params {
-//!     /// How many titles a search returns unless the call says otherwise.
+//!     /// Number of titles that a search returns by default.
 //!     top_k: Count,
 //! }
 //!
@@ -30,15 +30,15 @@
 //! #[derive(Deserialize, JsonSchema)]
 //! #[serde(deny_unknown_fields)]
 //! struct Find {
-//!     /// What to look for, in your own words.
+//!     /// Topic to search for, in your own words.
 //!     #[schemars(length(min = 1, max = 8192))]
 //!     query: String,
-//!     /// How many titles to return; more than 20 count as 20.
+//!     /// Number of titles to return, at most 20.
 //!     top_k: Option<Count>,
 //! }
 //!
 //! #[derive(Serialize, JsonSchema)]
-//! struct Found {
+//! struct Titles {
 //!     titles: Vec<String>,
 //! }
 //!
@@ -47,7 +47,7 @@
 //!     let filters = knowledge::Filters { page_types: vec![], domains: vec![], min_score: None };
 //!     let hits = knowledge::search(&args.query, &filters, limit)?.hits;
 //!     let titles: Vec<String> = hits.into_iter().map(|h| h.title).collect();
-//!     Reply::markdown(titles.join("\n")).structured(&Found { titles })
+//!     Reply::markdown(titles.join("\n")).structured(&Titles { titles })
 //! }
 //!
 //! pub fn gate() -> Gate<Params> {
@@ -57,7 +57,7 @@
 //!             .description(|p| format!("Find wiki pages; returns {} titles.", p.top_k.at_most(20)))
 //!             .default_from("top_k", |p| p.top_k.at_most(20).into())
 //!             .idempotent()
-//!             .output::<Found>()
+//!             .output::<Titles>()
 //!             .run(find),
 //!     )
 //! }
@@ -72,11 +72,10 @@
 //! assert_eq!(reply.structured.as_deref(), Some(r#"{"titles":[]}"#));
 //! ```
 //!
-//! The crate is a library of type `cdylib` and `rlib`; build it with
-//! `cargo build --profile gate --target wasm32-wasip2`.
+//! Set the crate types `cdylib` and `rlib`, and build with `cargo build --profile gate --target wasm32-wasip2`.
 //!
-//! The SDK refuses to hide what costs: it caches nothing between calls (the host gives each call an
-//! instance of its own), reads no environment and opens no file.
+//! The SDK has no hidden costs: it caches nothing between calls, because the host gives each call its own instance, and
+//! it reads no environment variables or files.
 
 #![warn(missing_docs)]
 
@@ -126,14 +125,14 @@ pub use params::{NoParams, Params};
 pub use reply::{Content, Reply};
 pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
 
-/// Makes the component's exports of a function that returns the [`Gate`]. What the gate has beside its tools is named
-/// after it: `export!(gate, filter, resources, prompts, completion)`; what is not named is not exported. Does nothing on targets
-/// other than wasm, so that a gate builds and tests natively like any library.
+/// Exports a gate from the component, given a function that returns the [`Gate`]. List the optional exports after the
+/// function: `export!(gate, filter, resources, prompts, completion)`. Expands to nothing on native targets, so that the
+/// gate builds and tests like any library.
 #[macro_export]
 macro_rules! export {
     ($gate:path $(, $part:ident)* $(,)?) => {
         #[cfg(target_family = "wasm")]
-        #[allow(unsafe_code)] // The exports of the canonical ABI take raw pointers.
+        #[allow(unsafe_code)] // The canonical ABI passes raw pointers.
         const _: () = {
             use $crate::bindings::{exports::gatehouse::gate::tools::Guest, gatehouse::gate::types};
 
@@ -155,7 +154,7 @@ macro_rules! export {
     };
 }
 
-/// The part of [`export!`] for what a gate may have beside its tools.
+/// Implements one optional export for [`export!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_part {

@@ -1,5 +1,5 @@
-//! The models that the host can reach: a language model, with web search where its provider has it, an
-//! embedding model, and token counts. Needs the grant `models`.
+//! The models that the host can reach: a language model, with web search if its provider has it, an embedding model,
+//! and token counts. Needs the grant `models`.
 //!
 //! ```
 //! use gatehouse_sdk::{Fault, models::{self, Completion, Options}, testing};
@@ -26,21 +26,21 @@ pub use crate::bindings::gatehouse::gate::models::{
 host_functions! {
     models:
 
-    /// Asks the language model. Long answers report their progress to the client, and end with the call.
+    /// Asks the language model. Long answers report progress to the client and stop when the call ends.
     fn complete(prompt: &str, options: &Options) -> Completion;
 
-    /// Embeds up to 1,000 texts; a text of which the model knows no word has no vector.
+    /// Embeds up to 1,000 texts. A text gets no vector if the model knows none of its words.
     fn embed(texts: &[String], purpose: Purpose) -> Embeddings;
 
     /// Counts the tokens of each text.
     fn count_tokens(texts: &[String], encoding: Encoding) -> Vec<u32>;
 
-    /// What serves now. Asks nobody.
+    /// Returns the models in use, without contacting them.
     fn which() -> Serving;
 }
 
 impl Default for Options {
-    /// A quick answer in free text, without web search.
+    /// Returns options for a quick answer in free text, without web search.
     fn default() -> Self {
         Self {
             system: None,
@@ -55,19 +55,19 @@ impl Default for Options {
 }
 
 impl Completion {
-    /// A whole answer without sources, as tests need them.
+    /// Creates a complete answer without sources, for tests.
     pub fn new(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self { text: text.into(), sources: Vec::new(), model: model.into(), tokens: None, cut_short: None }
     }
 
-    /// The first JSON object in the text that has this key. Models put fences and words around what they
-    /// were asked for.
+    /// Returns the first JSON object in the text that has this key. Models often wrap requested JSON in fences and
+    /// prose.
     ///
     /// ```
     /// use gatehouse_sdk::models::Completion;
     ///
-    /// let answer = Completion::new("test/model", "Gladly:\n```json\n{\"colours\": [\"red\"]}\n```");
-    /// assert_eq!(answer.object("colours").unwrap()["colours"][0], "red");
+    /// let answer = Completion::new("test/model", "Sure:\n```json\n{\"colors\": [\"red\"]}\n```");
+    /// assert_eq!(answer.object("colors").unwrap()["colors"][0], "red");
     /// ```
     pub fn object(&self, key: &str) -> Option<Map<String, Value>> {
         let mut rest = self.text.as_str();
@@ -84,5 +84,5 @@ impl Completion {
     }
 }
 
-/// Braces at which [`Completion::object`] looks for one: each may cost as much time as the text is long.
+/// Maximum number of braces at which [`Completion::object`] tries to parse. Each attempt can scan the rest of the text.
 const MAX_OBJECTS_TRIED: usize = 64;

@@ -1,12 +1,12 @@
-//! The nearest of several names, for "did you mean".
+//! Name suggestions for error hints.
 
-/// The candidate most like `name`, if any is like it at all.
+/// Returns the candidate most similar to `name`, or `None` without a similar one.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|c| (strsim::jaro_winkler(name, c), c));
     scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
 }
 
-/// `'a', 'b', 'c'`.
+/// Formats names as `'a', 'b', 'c'`.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ")
 }

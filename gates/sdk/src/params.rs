@@ -1,4 +1,4 @@
-//! A gate's parameters: what a preset may set, checked, with the gate's defaults filled in.
+//! Parameters of a gate: reads the values that a preset sets, and fills in defaults.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -6,21 +6,21 @@ use serde_json::{Map, Value};
 
 use crate::{Fault, names, schema};
 
-/// What a type must offer to be the parameters of a gate; every type that offers it is. Its `Default`
-/// holds the defaults, its doc comments describe the parameters to those who write presets.
+/// Type of a gate's parameters, implemented for every type with these traits. `Default` provides the defaults, and doc
+/// comments describe the parameters to preset authors.
 pub trait Params: Default + Serialize + DeserializeOwned + JsonSchema + 'static {}
 
 impl<T: Default + Serialize + DeserializeOwned + JsonSchema + 'static> Params for T {}
 
-/// The parameters of a gate that has none.
+/// Parameters of a gate without any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
-/// The schema that the gate declares: every parameter with its default.
+/// Returns the parameter schema with all defaults.
 pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
     let mut schema = schema::for_arguments::<P>();
     if let Value::Object(map) = &mut schema {
-        map.remove("required"); // Each one has a default.
+        map.remove("required"); // Each parameter has a default.
     }
     for (name, default) in defaults::<P>()? {
         schema::set_default(&mut schema, &name, default);
@@ -28,8 +28,7 @@ pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
     Ok(schema)
 }
 
-/// Reads parameters and refuses, by name, what the schema does not know. For `describe`, which judges
-/// what a preset set.
+/// Reads parameters and rejects unknown ones. `describe` uses it to validate a preset.
 pub(crate) fn check<P: Params>(json: &str) -> Result<P, Fault> {
     let given = object(json)?;
     let known = defaults::<P>()?;
@@ -49,8 +48,7 @@ fn unknown(key: &str, known: &[&str]) -> Fault {
     Fault::invalid(format!("unknown parameter '{key}'")).hint(hint)
 }
 
-/// Reads parameters, with the defaults for those that are not given. For `call`, where the host has
-/// checked them already.
+/// Reads parameters and fills in defaults. `call` uses it, because the host has already checked the parameters.
 pub(crate) fn read<P: Params>(json: &str) -> Result<P, Fault> {
     let given = object(json)?;
     let defaults = defaults::<P>()?;
@@ -60,7 +58,7 @@ pub(crate) fn read<P: Params>(json: &str) -> Result<P, Fault> {
         serde_json::from_value::<P>(Value::Object(all))
     };
     with(given.clone()).map_err(|error| {
-        // serde does not say which field it is about: the one that fails alone among defaults.
+        // serde does not name the field, so find the one that fails with only defaults around it.
         let guilty = given.into_iter().find(|one| with(Map::from_iter([one.clone()])).is_err());
         match guilty {
             Some((key, _)) => Fault::invalid(format!("parameter '{key}': {error}")),
@@ -80,7 +78,7 @@ fn object(json: &str) -> Result<Map<String, Value>, Fault> {
 fn defaults<P: Params>() -> Result<Map<String, Value>, Fault> {
     match serde_json::to_value(P::default()) {
         Ok(Value::Object(map)) => Ok(map),
-        _ => Err(Fault::internal("the gate's parameters are not a struct with named fields")),
+        _ => Err(Fault::internal("the parameter type must be a struct with named fields")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The answer to a call: text for people and models, and the same answer as data.
+//! [`Reply`]: the result of a call, as text and as structured data.
 
 use serde::Serialize;
 
@@ -6,28 +6,28 @@ use crate::Fault;
 pub use crate::bindings::gatehouse::gate::types::{Content, Reply};
 
 impl Reply {
-    /// A reply of one text block, written as markdown.
+    /// Creates a reply with one block of Markdown text.
     pub fn markdown(text: impl Into<String>) -> Self {
         Self { content: vec![Content::Text(text.into())], structured: None, is_error: false, meta: None }
     }
 
-    /// Adds the same answer as data; it must match the schema that the tool declares with `output`.
-    /// Faults only where `data` cannot be JSON at all, a map with keys that are not strings for example.
+    /// Adds the same result as data, which must match the schema that the tool declares with `output`. Faults only if
+    /// `data` cannot be JSON, for example a map whose keys are not strings.
     pub fn structured(mut self, data: &impl Serialize) -> Result<Self, Fault> {
         let json = serde_json::to_string(data)
-            .map_err(|e| Fault::internal(format!("the reply cannot be written as JSON: {e}")))?;
+            .map_err(|e| Fault::internal(format!("cannot serialize the reply as JSON: {e}")))?;
         self.structured = Some(json);
         Ok(self)
     }
 
-    /// Adds one block of content.
+    /// Adds a block of content.
     #[must_use]
     pub fn with(mut self, content: Content) -> Self {
         self.content.push(content);
         self
     }
 
-    /// The text blocks, one after the other.
+    /// Returns the text blocks, joined by newlines.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|c| match c {
             Content::Text(text) => Some(text.as_str()),

@@ -1,5 +1,5 @@
-//! Questions to the client's own model, which its owner pays for. Needs the grant `sampling`, and a client that still offers
-//! it: the protocol has it no longer for new ones. [`crate::context::client`] says so; have a way without.
+//! Requests to the client's model, which the user pays for. Needs the grant `sampling` and a client that supports it.
+//! Newer MCP versions no longer have this: check [`crate::context::client`] and provide an alternative.
 
 pub use crate::bindings::gatehouse::gate::sampling::{Answer, Question};
 
@@ -9,12 +9,12 @@ host_functions! {
     /// Asks the client's model.
     ///
     /// # Errors
-    /// `denied` where the client does not offer its model.
+    /// `denied` if the client does not offer its model.
     fn ask as ask_client_model(question: &Question) -> Answer;
 }
 
 impl Question {
-    /// A question with nothing else to it.
+    /// Creates a question without a system prompt or temperature.
     pub fn new(prompt: impl Into<String>, max_tokens: u32) -> Self {
         Self { prompt: prompt.into(), system: None, max_tokens, temperature: None }
     }

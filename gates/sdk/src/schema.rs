@@ -1,19 +1,19 @@
-//! JSON Schemas for arguments, replies and parameters, made from Rust types and then made plain.
+//! JSON Schemas for arguments, replies and parameters, generated from Rust types and simplified.
 //!
-//! Agents pay for every byte of a schema in each conversation, and some clients know only the simple
-//! keywords. So: draft 2020-12, everything inlined, no `$schema`, `title` or number formats, an optional
-//! field is a field that may be left out (not one that may be null), and objects take no unknown fields.
-//! Types that contain themselves are not supported: they cannot be inlined.
+//! Agents pay for schema bytes in each conversation, and some clients support only simple keywords. Schemas therefore
+//! use draft 2020-12 with everything inlined and without `$schema`, `title` and number formats. Optional fields may be
+//! omitted but not null, and objects reject unknown fields. Recursive types are not supported, because they cannot be
+//! inlined.
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
 use serde_json::{Map, Value};
 
-/// The schema of what a caller sends as `T`.
+/// Returns the schema of data that a caller sends.
 pub(crate) fn for_arguments<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what a tool sends as `T`.
+/// Returns the schema of data that a tool sends.
 pub(crate) fn for_reply<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -28,8 +28,8 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     plain(&mut schema);
     let mut schema = schema.to_value();
     if let Value::Object(root) = &mut schema {
-        root.remove("description"); // The tool has a description; the Rust type's says nothing to callers.
-        // A type without fields has no properties, and is closed all the same.
+        root.remove("description"); // The tool's own description is better for callers than the Rust type's.
+        // A type without fields has no `properties`, but must still be a closed object.
         let says_nothing =
             !root.keys().any(|key| ["anyOf", "oneOf", "allOf", "enum", "const"].contains(&&**key));
         if says_nothing {
@@ -42,7 +42,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Sets what `property` is when it is left out. Unknown properties are left alone.
+/// Sets the default of `property`. Ignores unknown properties.
 pub(crate) fn set_default(schema: &mut Value, property: &str, default: Value) {
     let pointer = schema.get_mut("properties").and_then(|p| p.get_mut(property));
     if let Some(Value::Object(schema)) = pointer {
@@ -72,13 +72,13 @@ fn drop_noise(map: &mut Map<String, Value>) {
     if map.get("default").is_some_and(empty) {
         map.remove("default");
     }
-    // Doc comments are broken into lines for the reader of the source.
+    // Join the line breaks of doc comments.
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
 }
 
-/// Removes `null` from the types that a value may have.
+/// Removes `null` from the types of a value.
 fn drop_null(map: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = map.get_mut("type") {
         types.retain(|t| t != "null");
@@ -96,7 +96,7 @@ fn drop_null(map: &mut Map<String, Value>) {
         let inner = any.remove(0);
         map.remove("anyOf");
         if let Value::Object(inner) = inner {
-            // What is said about the field outweighs what is said about its type.
+            // Keywords of the field take precedence over those of its type.
             inner.into_iter().for_each(|(k, v)| {
                 map.entry(k).or_insert(v);
             });
@@ -111,11 +111,10 @@ mod tests {
 
     use super::*;
 
-    /// Says nothing to callers.
+    /// Omitted from the schema.
     #[derive(Serialize, Deserialize, JsonSchema)]
     struct Args {
-        /// What to look
-        /// for.
+        /// What to look for.
         title: String,
         #[serde(default)]
         limit: Option<u32>,

@@ -1,5 +1,5 @@
-//! The MCP servers behind the host, as far as the caller's preset lets its gates reach them: what it denies or hides is
-//! unknown. Servers are started by the first function that needs them to be. Needs the grant `servers`.
+//! The MCP servers behind the host that the caller's preset makes available to its gates. Servers that it denies or
+//! hides are unknown. A server starts when a function needs it. Needs the grant `servers`.
 //!
 //! ```
 //! use gatehouse_sdk::{Fault, Reply, servers, testing};
@@ -28,55 +28,55 @@ pub use crate::bindings::gatehouse::gate::{
 host_functions! {
     servers:
 
-    /// Every server that the caller may reach, by name. Starts none.
+    /// Returns the available servers, sorted by name, without starting any.
     fn servers as server_list() -> Vec<Server>;
 
-    /// The tools of one server, by name.
+    /// Returns the tools of a server, sorted by name.
     ///
     /// # Errors
-    /// `not-found` with the nearest names where there is no such server, `unavailable` where it cannot be connected.
+    /// `not-found` with similar names if the server does not exist, `unavailable` if the connection fails.
     fn tools as server_tools(server: &str) -> Vec<ServerTool>;
 
-    /// One tool.
+    /// Returns one tool.
     ///
     /// # Errors
-    /// Those of [`tools`], `not-found` with the nearest names where the server has no such tool, `denied` where it is held back.
+    /// Those of [`tools`], `not-found` with similar names if the tool does not exist, `denied` if it is quarantined.
     fn tool as server_tool(server: &str, name: &str) -> ServerTool;
 
-    /// Calls a tool for the caller, through the same checks as if the caller had called it. `arguments` is a JSON object.
-    /// Counted with the calls of [`crate::catalog`]. A tool may call no tool with a stronger effect than its own.
+    /// Calls a tool on behalf of the caller, with the same checks as a direct call. `arguments` is a JSON object.
+    /// Shares the call limit with [`crate::catalog`]. A tool cannot call a tool with a stronger effect than its own.
     fn call as server_call(server: &str, tool: &str, arguments: &str) -> Reply;
 
-    /// [`call`] that may take so many milliseconds at most; never more than is left of the deadline.
+    /// Like [`call`], with an additional timeout.
     fn call_within as server_call_within(server: &str, tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
 
-    /// [`call_within`] over a connection of its own: the server is started for this call and ended with it.
+    /// Like [`call_within`], over a separate connection: the server is started for this call and stopped after it.
     fn call_apart as server_call_apart(server: &str, tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
 
-    /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
+    /// Lists the tools of a new server over a temporary connection. Does nothing if they are known.
     fn learn as server_learn(server: &str) -> ();
 
-    /// Whether the calls of a server had better share a connection or be made apart, and why.
+    /// Recommends a shared or a separate connection for a server.
     fn advise as server_advise(server: &str) -> Advice;
 
-    /// Searches the tools of all servers that the caller may reach.
+    /// Searches the tools of all available servers.
     fn search as server_search(query: &ToolSearch) -> ToolsFound;
 
-    /// How calls went, by tool.
+    /// Returns call statistics per tool.
     fn metrics as server_metrics(filter: &MetricsFilter) -> Vec<ToolMetrics>;
 
-    /// What may be called instead of a tool, best first. `error` is what it failed with.
+    /// Returns replacements for a tool, best first. `error` is the tool's error.
     fn alternatives as server_alternatives(server: &str, tool: &str, error: Option<&str>, limit: u32) -> Vec<Alternative>;
 
-    /// What is usually called after a tool, or beside it; empty where too little was seen.
+    /// Returns tools usually called after a tool or together with it; empty without enough data.
     fn related as server_related(server: &str, tool: &str, limit: u32) -> Vec<RelatedTool>;
 
-    /// Asks servers anew what they list: one, or all.
+    /// Lists the tools of one server or all servers again. `force` also rewrites unchanged tools.
     fn refresh as server_refresh(server: Option<&str>, force: bool) -> RefreshReport;
 }
 
 impl MetricsFilter {
-    /// Every call that the caller may make.
+    /// Matches every call that the caller may make.
     pub fn all() -> Self {
         Self { server: None, tool: None, days: None }
     }

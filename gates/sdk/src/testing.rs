@@ -1,8 +1,7 @@
-//! A stand-in for the host, so that a gate's logic runs under `cargo test`. Not part of a component.
+//! A fake host, so that a gate's logic runs under `cargo test`.
 //!
-//! A [`Fake`] holds one closure per host function. A test sets those it needs and runs a call inside
-//! [`Fake::run`]; a function that was not set answers with an `internal` fault that names it. What the
-//! gate tells the host (log lines, progress) is kept and can be read back.
+//! Set a closure on a [`Fake`] for each host function that the gate calls, and run the gate inside [`Fake::run`]. Other
+//! functions return an `internal` fault. The fake records log lines, progress and messages.
 
 pub(crate) mod artifacts;
 pub(crate) mod context;
@@ -20,14 +19,14 @@ use crate::{
     models::Serving,
 };
 
-/// The time of a call where the preset says nothing of it.
+/// Time limit of a call without a preset setting.
 const DEADLINE_MS: u64 = 30_000;
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
 }
 
-/// The host as a test wants it.
+/// A configurable fake host.
 #[derive(Default)]
 pub struct Fake {
     exposed: BTreeMap<String, String>,
@@ -38,46 +37,46 @@ pub struct Fake {
     kv: Option<kv::Store>,
     artifacts: Option<artifacts::Store>,
     failures: BTreeMap<&'static str, Fault>,
-    /// What was set, by interface and function: each a boxed closure of the function's own type.
+    /// Boxed closures by interface and function; each has its function's own type.
     functions: BTreeMap<&'static str, Box<dyn Any>>,
     reported: RefCell<Vec<String>>,
 }
 
 impl Fake {
-    /// A host that offers nothing and exposes no tool.
+    /// Creates a host without functions and exposed tools.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The caller's preset has these tools, under their own names.
+    /// Exposes tools in the caller's preset, under their own names.
     #[must_use]
     pub fn exposes<'a>(mut self, tools: impl IntoIterator<Item = &'a str>) -> Self {
         self.exposed.extend(tools.into_iter().map(|t| (t.to_owned(), t.to_owned())));
         self
     }
 
-    /// The caller's preset has this tool under another name.
+    /// Exposes a tool in the caller's preset under another name.
     #[must_use]
     pub fn exposes_as(mut self, tool: &str, name: &str) -> Self {
         self.exposed.insert(tool.to_owned(), name.to_owned());
         self
     }
 
-    /// What the clock says.
+    /// Sets the clock, in milliseconds.
     #[must_use]
     pub fn now(self, ms: u64) -> Self {
         self.now.set(ms);
         self
     }
 
-    /// Milliseconds that are left of the call's time; those of a preset that says nothing where this is not called.
+    /// Sets the milliseconds left for the call; 30,000 by default.
     #[must_use]
     pub fn remaining(mut self, ms: u64) -> Self {
         self.remaining = Some(ms);
         self
     }
 
-    /// A function of a host that keeps things (`kv.set`, `artifacts.put`) answers with this fault.
+    /// Makes a storage function (`kv.set`, `artifacts.put`) return this fault.
     #[must_use]
     pub fn fails(mut self, function: &'static str, fault: Fault) -> Self {
         self.failures.insert(function, fault);
@@ -88,21 +87,21 @@ impl Fake {
         self.failures.get(function).cloned().map_or(Ok(()), Err)
     }
 
-    /// The client has given the call up.
+    /// Marks the call as canceled by the client.
     #[must_use]
     pub fn cancelled(mut self) -> Self {
         self.cancelled = true;
         self
     }
 
-    /// The client of the call.
+    /// Sets the client of the call.
     #[must_use]
     pub fn client(mut self, client: ClientInfo) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// What [`crate::models::which`] says.
+    /// Sets the result of [`crate::models::which`].
     #[must_use]
     pub fn serving(self, llm: Option<&str>, web_search: Option<&str>, embedding: &str) -> Self {
         let serving = Serving {
@@ -123,12 +122,12 @@ impl Fake {
         set.map_or_else(|| unset(function), |f| Ok(f.as_ref()))
     }
 
-    /// Runs `body` with this host in place, on this thread.
+    /// Runs `body` with this host on this thread.
     pub fn run<T>(self, body: impl FnOnce() -> T) -> T {
         self.run_and_hear(body).0
     }
 
-    /// Like [`Fake::run`], and also says what the gate logged and how far it said it was.
+    /// Like [`Fake::run`], and also returns what the gate logged and reported.
     pub fn run_and_hear<T>(self, body: impl FnOnce() -> T) -> (T, Vec<String>) {
         let fake = Rc::new(self);
         let before = CURRENT.with(|c| c.replace(Some(Rc::clone(&fake))));
@@ -138,7 +137,7 @@ impl Fake {
     }
 }
 
-/// Puts the former host back, also when the body panics.
+/// Restores the previous host, even if the body panics.
 struct Restore(Option<Rc<Fake>>);
 
 impl Drop for Restore {
@@ -165,7 +164,7 @@ fn request(tool: &str, arguments: &str, params: &str) -> types::Call {
     }
 }
 
-/// Has the filter of a gate look at the reply to a call with these arguments.
+/// Applies a gate's filter to the reply to a call with these arguments.
 pub fn filter<P: Params>(
     gate: &Gate<P>,
     origin: Origin,
@@ -176,7 +175,7 @@ pub fn filter<P: Params>(
     gate.on_reply(request(&origin.tool.name.clone(), arguments, params), origin, reply)
 }
 
-/// A read-only tool of the source `server`, as a filter hears of it.
+/// Returns the origin of a read-only tool of the source `server`.
 pub fn origin(tool: &str) -> Origin {
     let tool = types::Tool {
         name: tool.into(),
@@ -196,7 +195,7 @@ pub fn origin(tool: &str) -> Origin {
     Origin { name: tool.name.clone(), source: "server".into(), version: "1".into(), tool }
 }
 
-/// Lets time go by for the host in place.
+/// Advances the current host's clock.
 pub fn advance(ms: u64) {
     let host = current();
     host.now.set(host.now.get().saturating_add(ms));
@@ -207,5 +206,5 @@ pub(crate) fn current() -> Rc<Fake> {
 }
 
 fn unset<T>(function: &str) -> Result<T, Fault> {
-    Err(Fault::internal(format!("the test's host has no '{function}'")))
+    Err(Fault::internal(format!("the test host does not implement '{function}'")))
 }

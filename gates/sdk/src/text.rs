@@ -1,4 +1,4 @@
-//! The host's compressors for text, without a language model. Always granted.
+//! Text compression without a language model. Always granted.
 
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::{
@@ -9,26 +9,26 @@ pub use crate::bindings::gatehouse::gate::{
 host_functions! {
     text:
 
-    /// Tokens (o200k_base) of a text.
+    /// Counts the tokens (o200k_base) of a text.
     fn count(text: &str) -> u32;
 
-    /// Keeps what answers `query`, in the order of the document, within `budget` tokens (o200k_base), and says how well
-    /// it is answered. An empty query keeps what is central, early and recurrent. Each gap has a mark that says which
-    /// lines were left out: `[… lines 812-1,040: 3,100 tokens, "Calibration options" …]`.
+    /// Returns the parts of a text that answer `query`, in document order, within `budget` tokens. An empty query
+    /// selects central, early and recurring parts. Gaps are marked: `[… lines 812-1,040: 3,100 tokens, "Calibration
+    /// options" …]`.
     fn extract(text: &str, query: &str, budget: u32) -> ExtractResult;
 
-    /// The same text in fewer tokens with nothing left out; none where there is no such form or where it is no shorter.
+    /// Re-encodes a text in fewer tokens without loss. `None` if no shorter form exists.
     fn compact(text: &str) -> Option<CompactResult>;
 
-    /// Tells a document of any kind within `budget` tokens (o200k_base): findings first, then what stands out of its
-    /// kind, and what matches `query` (which may be empty). A document that fits comes back as it is.
+    /// Summarizes any document within `budget` tokens: findings first, then details, and parts that match `query`
+    /// (which may be empty). A document that fits is returned unchanged.
     ///
     /// # Errors
-    /// `invalid-arguments` where the budget is too small for anything.
+    /// `invalid-arguments` if the budget is too small.
     fn digest(document: &str, query: &str, budget: u32) -> DigestResult;
 }
 
-/// Tokens (o200k_base) of a text, as [`count`] has them.
+/// Same as [`count`].
 pub fn tokens(text: &str) -> Result<u32, Fault> {
     count(text)
 }
@@ -54,6 +54,6 @@ mod tests {
         let told = host.run(|| digest("[1]", "one", 64)).unwrap();
         assert_eq!((told.text.as_str(), told.findings.len()), ("[1] one 64", 1));
         let fault = Fake::new().run(|| digest("[1]", "", 64)).unwrap_err();
-        assert_eq!(fault.message, "the test's host has no 'text.digest'");
+        assert_eq!(fault.message, "the test host does not implement 'text.digest'");
     }
 }

@@ -1,4 +1,4 @@
-//! One row of a gate's table: what a tool is called, what it says about itself, and what it does.
+//! Tool declarations: a tool's name, description, schemas and handler.
 
 use std::{borrow::Cow, marker::PhantomData};
 
@@ -10,24 +10,24 @@ use crate::{Fault, Reply, bindings::gatehouse::gate::types, params::Params, sche
 use types::Icon;
 pub use types::{Effect, Intent};
 
-/// A call as a handler sees it. Its arguments come beside it, already typed.
+/// A call without its typed arguments.
 #[derive(Debug, Clone)]
 pub struct Call<P> {
-    /// Unique among the calls of the host; the same id is in the host's log.
+    /// Unique; also in the host's log.
     pub id: String,
-    /// The preset's parameters, with the gate's defaults filled in.
+    /// Preset parameters with defaults.
     pub params: P,
-    /// Who calls, where the host knows.
+    /// Identity of the caller, if known.
     pub caller: Option<String>,
-    /// Name of the preset that the call came through.
+    /// Preset of the call.
     pub preset: String,
-    /// Milliseconds that this call may take from its start.
+    /// Time limit from the start of the call.
     pub deadline_ms: u64,
-    /// What the client said beside the arguments: an object as JSON, without what is between the client and the host.
+    /// `_meta` of the client's request as a JSON object, without keys that concern only the client and the host.
     pub meta: Option<String>,
 }
 
-/// The key of a tool's `_meta` by which the host knows it as one that only calls others. Clients do not get it.
+/// Key in `_meta` that marks a tool that only calls others. Clients do not see it.
 const FORWARDS: &str = "gatehouse/forwards";
 
 type DescribeFn<P> = Box<dyn Fn(&P) -> String>;
@@ -37,7 +37,7 @@ type OfferedFn<P> = Box<dyn Fn(&P) -> bool>;
 type EffectFn<P> = Box<dyn Fn(&P) -> Effect>;
 type RunFn<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
 
-/// A tool, ready for the table of a gate with parameters `P`.
+/// A complete tool.
 pub struct Tool<P> {
     row: ToolRow<P>,
     run: RunFn<P>,
@@ -63,14 +63,14 @@ struct ToolRow<P> {
     offered: Option<OfferedFn<P>>,
 }
 
-/// A tool that is being declared; [`ToolBuilder::run`] completes it.
+/// Declares a tool; [`ToolBuilder::run`] completes it.
 pub struct ToolBuilder<P, A> {
     row: ToolRow<P>,
     args: PhantomData<fn(A)>,
 }
 
-/// Starts a tool of a gate with parameters `P`, called with arguments `A`. Unless it says otherwise, a
-/// tool is a read-only query over what the host keeps.
+/// Declares a tool with parameters `P` and arguments `A`. By default it is a read-only query of data that the host
+/// stores.
 pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
     name: impl Into<Cow<'static, str>>,
 ) -> ToolBuilder<P, A> {
@@ -97,65 +97,65 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
 }
 
 impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
-    /// A name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, title: &'static str) -> Self {
         self.row.title = Some(title);
         self
     }
 
-    /// When to use the tool, what comes back, and which tool to try next. The parameters are at hand so
-    /// that their values can be told.
+    /// Sets the description: when to use the tool, its result, and which tool to try next.
     #[must_use]
     pub fn description<S: Into<String>>(mut self, describe: impl Fn(&P) -> S + 'static) -> Self {
         self.row.description = Some(Box::new(move |p| describe(p).into()));
         self
     }
 
-    /// What the tool is for; the host sets time-outs and retries by it.
+    /// Sets the purpose, which determines timeouts and retries.
     #[must_use]
     pub fn intent(mut self, intent: Intent) -> Self {
         self.row.intent = intent;
         self
     }
 
-    /// The strongest thing the tool may do to the world.
+    /// Sets the strongest effect.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.row.effect = effect;
         self
     }
 
-    /// The same where it depends on parameters.
+    /// Sets the effect depending on the parameters.
     #[must_use]
     pub fn effect_from(mut self, effect: impl Fn(&P) -> Effect + 'static) -> Self {
         self.row.effect_from = Some(Box::new(effect));
         self
     }
 
-    /// Calling it twice with the same arguments is the same as calling it once.
+    /// Declares that repeating a call has no further effect.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.row.idempotent = true;
         self
     }
 
-    /// It reaches beyond what the host keeps.
+    /// Declares that the tool accesses systems outside the host, such as the web.
     #[must_use]
     pub fn open_world(mut self) -> Self {
         self.row.open_world = true;
         self
     }
 
-    /// Name of the boolean argument that makes a mutating call a rehearsal.
+    /// Names the boolean argument that makes a mutating call a dry run.
     #[must_use]
     pub fn dry_run(mut self, argument: &'static str) -> Self {
         self.row.dry_run = Some(argument);
         self
     }
 
-    /// Declares that a request envelope calls `tool` with this argument first, and this tool only if that finds it.
-    /// `tool` reads, belongs to the same gate, and takes the value under the same name or as its only required argument.
+    /// Makes a request envelope call `tool` with this argument first, and this tool only if the argument's target
+    /// exists. `tool` must be read-only, belong to the same gate, and take the value under the same name or as its only
+    /// required argument.
     #[must_use]
     pub fn precheck(self, argument: &'static str, tool: &'static str) -> Self {
         self.schema(move |_, schema| {
@@ -164,76 +164,76 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         })
     }
 
-    /// Declares that a request envelope makes a dry run of a call before the call itself; see [`Self::dry_run`].
+    /// Makes a request envelope do a dry run first; see [`Self::dry_run`].
     #[must_use]
     pub fn precheck_by_dry_run(self) -> Self {
         let own = self.row.name.clone();
         self.schema(move |_, schema| schema["x-precheck"] = own.as_ref().into())
     }
 
-    /// It only adds: what is there when it is called is neither changed nor removed.
+    /// Declares that the tool never changes or removes existing data.
     #[must_use]
     pub fn additive(mut self) -> Self {
         self.row.additive = true;
         self
     }
 
-    /// It does nothing but call other tools. Workflows go by those, and not by the effect that this one declares.
+    /// Declares that the tool only calls other tools. Workflows use their effects instead of this tool's.
     #[must_use]
     pub fn forwards(mut self) -> Self {
         self.row.forwards = Some(true.into());
         self
     }
 
-    /// It [forwards](Self::forwards) the calls of its caller's code. No such tool is called on behalf of another one.
+    /// Declares that the tool [forwards](Self::forwards) calls of the caller's code. Other tools cannot call it.
     #[must_use]
     pub fn runs_code(mut self) -> Self {
         self.row.forwards = Some("code".into());
         self
     }
 
-    /// What clients get as the tool's `_meta`: an object, for hints that some of them read.
+    /// Sets `_meta`: an object with hints that some clients read.
     #[must_use]
     pub fn meta(mut self, meta: impl Fn(&P) -> Option<Value> + 'static) -> Self {
         self.row.meta = Some(Box::new(meta));
         self
     }
 
-    /// There only with some parameters; with others it is as unknown as a tool that the gate has not.
+    /// Offers the tool only with some parameters.
     #[must_use]
     pub fn only_if(mut self, offered: impl Fn(&P) -> bool + 'static) -> Self {
         self.row.offered = Some(Box::new(offered));
         self
     }
 
-    /// A picture for people; at most four of them. See [`Icon`].
+    /// Adds an icon for users, at most four. See [`Icon`].
     #[must_use]
     pub fn icon(mut self, icon: Icon) -> Self {
         self.row.icons.push(icon);
         self
     }
 
-    /// Every reply carries data of this type, see [`Reply::structured`].
+    /// Declares the type of [structured data](Reply::structured) in each reply.
     #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.row.output = Some(schema::for_reply::<T>);
         self
     }
 
-    /// Shows in the schema what an argument is when it is left out, where that depends on parameters.
+    /// Sets an argument's default in the schema, depending on the parameters.
     #[must_use]
     pub fn default_from(self, argument: &'static str, value: impl Fn(&P) -> Value + 'static) -> Self {
         self.schema(move |params, shape| schema::set_default(shape, argument, value(params)))
     }
 
-    /// Changes the generated schema of the arguments, by the parameters.
+    /// Adjusts the schema of the arguments, depending on the parameters.
     #[must_use]
     pub fn schema(mut self, shape: impl Fn(&P, &mut Value) + 'static) -> Self {
         self.row.shapes.push(Box::new(shape));
         self
     }
 
-    /// Completes the tool with what it does.
+    /// Sets the handler and completes the tool.
     pub fn run(self, handler: impl Fn(&Call<P>, A) -> Result<Reply, Fault> + 'static) -> Tool<P> {
         let name = self.row.name.clone();
         let run = move |call: &Call<P>, arguments: &str| handler(call, read_arguments(&name, arguments)?);
@@ -242,7 +242,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
 }
 
 impl<P: Params> Tool<P> {
-    /// The name as the gate declares it.
+    /// Returns the name that the gate declares.
     pub fn name(&self) -> &str {
         &self.row.name
     }
@@ -279,13 +279,16 @@ impl<P: Params> Tool<P> {
     pub(crate) fn call(&self, call: &Call<P>, arguments: &str) -> Result<Reply, Fault> {
         let reply = (self.run)(call, arguments)?;
         if self.row.output.is_some() && reply.structured.is_none() && !reply.is_error {
-            return Err(Fault::internal(format!("tool '{}' sent no data beside its text", self.row.name)));
+            return Err(Fault::internal(format!(
+                "tool '{}' declares an output schema but sent no structured data",
+                self.row.name
+            )));
         }
         Ok(reply)
     }
 }
 
-/// An argument that is null counts as left out, as many models mean it.
+/// Treats a `null` argument as omitted, because many models send it that way.
 fn read_arguments<A: DeserializeOwned>(tool: &str, json: &str) -> Result<A, Fault> {
     let invalid = |e: serde_json::Error| Fault::invalid(format!("arguments of '{tool}': {e}"));
     let mut value: Value = serde_json::from_str(json).map_err(invalid)?;

@@ -1,5 +1,5 @@
-//! jq over a result: how gates let an agent take what it wants of a large one. It runs in the gate, so the sandbox bounds
-//! its time and its memory.
+//! jq filters that select parts of a large result. The filter runs in the gate, so the sandbox limits its time and
+//! memory.
 
 mod library;
 
@@ -11,26 +11,24 @@ use jaq_core::{
 };
 use jaq_json::{Val, read};
 
-/// Values that a filter gives at most, and bytes of all of them.
 const MAX_VALUES: usize = 10_000;
 const MAX_BYTES: usize = 4 << 20;
 
-/// Levels of a value at most: reading goes one call deeper for each.
+/// Maximum nesting depth. The parser recurses once per level.
 const MAX_DEPTH: usize = 256;
 
-/// What a filter gave.
 pub struct JqOutputs {
-    /// Each as JSON on one line.
+    /// Output values, each as JSON on one line.
     pub values: Vec<String>,
-    /// What the reader should know of it.
+    /// For the reader, for example that the output is incomplete.
     pub note: Option<&'static str>,
 }
 
-/// Applies a filter to a text of JSON, or to the list of its values where it is JSON Lines.
+/// Applies a filter to JSON text. For JSON Lines, the input is an array of all lines.
 pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
     if too_deep(text) {
         return Err(Fault::invalid(format!("the value is nested deeper than {MAX_DEPTH} levels"))
-            .hint("Take a part of it with json_pointer first."));
+            .hint("Select a part with json_pointer first."));
     }
     let values: Result<Vec<Val>, _> = read::parse_many(text.as_bytes()).collect();
     let not_json = |e: String| {
@@ -40,9 +38,10 @@ pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
     let (input, lines) = match values.len() {
         0 => return Err(not_json("the text is empty".into())),
         1 => (values.remove(0), None),
-        _ => {
-            (values.into_iter().collect(), Some("The result is JSON Lines: the filter got the list of them."))
-        }
+        _ => (
+            values.into_iter().collect(),
+            Some("The result is JSON Lines; the filter's input is an array of all lines."),
+        ),
     };
     let filter = compile(program)?;
     let context = Ctx::<library::JqData>::new(&filter.lut, Vars::new([]));
@@ -54,7 +53,7 @@ pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
             .to_string();
         bytes += value.len();
         if outputs.values.len() == MAX_VALUES || bytes > MAX_BYTES {
-            outputs.note = Some("The filter gives more; these are the first of its values.");
+            outputs.note = Some("The filter returned more values; these are the first ones.");
             break;
         }
         if serde_json::from_str::<serde::de::IgnoredAny>(&value).is_err() {
@@ -65,7 +64,7 @@ pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
     Ok(outputs)
 }
 
-/// Whether a filter can be applied at all; the fault says what is wrong with it.
+/// Checks that a filter is valid.
 pub fn check(program: &str) -> Result<(), Fault> {
     compile(program).map(drop)
 }
@@ -75,7 +74,7 @@ type CompiledFilter = jaq_core::Filter<library::JqData>;
 fn compile(program: &str) -> Result<CompiledFilter, Fault> {
     if nests_too_deep(program) {
         return Err(Fault::invalid(format!("the filter is nested deeper than {MAX_DEPTH} levels"))
-            .hint("Write it flatter."));
+            .hint("Use fewer nested brackets."));
     }
     let definitions = library::definitions();
     let functions = library::functions();
@@ -92,7 +91,7 @@ fn compile(program: &str) -> Result<CompiledFilter, Fault> {
 fn invalid_filter(mut errors: Vec<String>) -> Fault {
     errors.truncate(3);
     let fault = Fault::invalid(format!("jq: {}", errors.join("; ")));
-    fault.hint("It is jq 1.7 with `test`, and without other regular expressions, dates, @formats and input.")
+    fault.hint("Filters use jq 1.7 without dates, @formats, input and regular expressions other than `test`.")
 }
 
 fn syntax_error(error: load::Error<&str>) -> String {
@@ -107,15 +106,15 @@ fn place(first: Option<(&str, &str)>) -> String {
     match first {
         Some((expected, "")) => format!("expected {expected} at the end"),
         Some((expected, at)) => format!("expected {expected} at '{}'", truncate(at)),
-        None => "it does not parse".into(),
+        None => "invalid syntax".into(),
     }
 }
 
 fn undefined_name((name, undefined): (&str, jaq_core::compile::Undefined)) -> String {
-    format!("there is no {} '{name}'", undefined.as_str())
+    format!("unknown {} '{name}'", undefined.as_str())
 }
 
-/// The beginning: an error may hold the whole value.
+/// An error may contain a whole value.
 fn truncate(text: &str) -> String {
     let mut shown: String = text.chars().take(200).collect();
     if shown.len() < text.len() {
@@ -124,7 +123,7 @@ fn truncate(text: &str) -> String {
     shown
 }
 
-/// Whether a filter has more levels than parsing it may take calls. What its strings hold counts as well.
+/// Returns true if a filter is nested too deeply to parse. Brackets in strings count too.
 fn nests_too_deep(program: &str) -> bool {
     let mut depth = 0_usize;
     program.bytes().any(|byte| {

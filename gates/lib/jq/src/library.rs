@@ -1,4 +1,5 @@
-//! The functions that filters have: jq's, without those that need tables, would end the program, or speak to a machine.
+//! Functions available to filters: those of jq, except functions that need tables, end the program or access the
+//! machine.
 
 use gatehouse_sdk::Fault;
 use jaq_core::{
@@ -9,10 +10,10 @@ use jaq_core::{
 use jaq_json::Val;
 use regex_bites::bytes::RegexBuilder;
 
-/// The data of a run: what was compiled, and nothing beside it.
+/// Data of a run: only the compiled filter.
 pub(crate) type JqData = data::JustLut<Val>;
 
-/// Definitions of jaq's library whose functions are not here, each with the arguments it has; none for any.
+/// Excluded functions of jaq's library, each as `name` for any number of arguments or as `name/arity`.
 const EXCLUDED_FUNCTIONS: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma test scan_ match \
                         capture split/2 splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
 
@@ -32,7 +33,7 @@ pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<JqData>>> {
     jaq_core::funs().chain(base).chain(jaq_json::funs()).chain([test])
 }
 
-/// `test(re; flags)`: whether an expression matches anywhere in a string.
+/// `test(re; flags)`: returns whether a regular expression matches anywhere in a string.
 fn test<'a>((mut context, value): Cv<'a, JqData>) -> ValXs<'a, <JqData as DataT>::V<'a>> {
     let (flags, expression) = (context.pop_var(), context.pop_var());
     bome(matches(&value, &expression, &flags).map_err(|fault| Error::str(fault.message)))
@@ -41,14 +42,14 @@ fn test<'a>((mut context, value): Cv<'a, JqData>) -> ValXs<'a, <JqData as DataT>
 fn matches(value: &Val, expression: &Val, flags: &Val) -> Result<Val, Fault> {
     let text = |value: &Val| match value {
         Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        other => Err(Fault::invalid(format!("cannot match {other}: it is no string"))),
+        other => Err(Fault::invalid(format!("cannot match {other}: expected a string"))),
     };
     let flags = match flags {
         Val::Null => String::new(),
         flags => text(flags)?,
     };
     if let Some(flag) = flags.chars().find(|flag| !"gimsx".contains(*flag)) {
-        return Err(Fault::invalid(format!("there is no flag '{flag}'")));
+        return Err(Fault::invalid(format!("unknown flag '{flag}'")));
     }
     let expression = RegexBuilder::new(&text(expression)?)
         .case_insensitive(flags.contains('i'))
@@ -56,6 +57,6 @@ fn matches(value: &Val, expression: &Val, flags: &Val) -> Result<Val, Fault> {
         .dot_matches_new_line(flags.contains('s'))
         .ignore_whitespace(flags.contains('x'))
         .build()
-        .map_err(|error| Fault::invalid(format!("the expression does not parse: {error}")))?;
+        .map_err(|error| Fault::invalid(format!("invalid regular expression: {error}")))?;
     Ok(Val::Bool(expression.is_match(text(value)?.as_bytes())))
 }

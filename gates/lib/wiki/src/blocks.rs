@@ -1,7 +1,5 @@
-//! Blocks of code in wiki text: fences, and tags such as `<syntaxhighlight>`. Says where lines open and close them;
-//! what is done with them is for others.
+//! Finds code blocks in wiki text: fences, and tags such as `<syntaxhighlight>`.
 
-/// Blocks of wiki text that hold code or formulas: how they begin and how they end.
 const TAGS: [(&str, &str); 4] = [
     ("<syntaxhighlight", "</syntaxhighlight>"),
     ("<pre", "</pre>"),
@@ -9,13 +7,12 @@ const TAGS: [(&str, &str); 4] = [
     ("<math", "</math>"),
 ];
 
-/// A block that has begun and not ended.
 pub(crate) struct OpenBlock {
     pub(crate) start: usize,
     pub(crate) close: String,
 }
 
-/// What is open after this line, which begins at `start`.
+/// Returns the block that is open after a line that starts at `start`.
 pub(crate) fn after_line(line: &str, start: usize, open: Option<OpenBlock>) -> Option<OpenBlock> {
     let Some(block) = open else {
         return match fence(line) {
@@ -32,7 +29,7 @@ pub(crate) fn after_line(line: &str, start: usize, open: Option<OpenBlock>) -> O
             None => Some(block),
         };
     }
-    // A fence is ended by one of the same kind that is at least as long, with nothing after it.
+    // A closing fence has the same character, is at least as long, and has nothing after it.
     let ends = fence(line).is_some_and(|f| f.starts_with(&block.close)) && {
         let mark = block.close.chars().next().unwrap_or('`');
         line.trim().chars().all(|c| c == mark)
@@ -40,17 +37,17 @@ pub(crate) fn after_line(line: &str, start: usize, open: Option<OpenBlock>) -> O
     (!ends).then_some(block)
 }
 
-/// The fence that the line begins with: three or more backticks or tildes.
+/// Returns the fence at the start of the line: three or more backticks or tildes.
 pub(crate) fn fence(line: &str) -> Option<String> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = line.chars().take_while(|c| *c == mark).count();
-    // Backticks with more backticks behind them are code within a line.
+    // Backticks followed by more backticks are inline code.
     let inline = mark == '`' && line[length..].contains('`');
     (length >= 3 && !inline).then(|| mark.to_string().repeat(length))
 }
 
-/// The first tag that is opened in the text and not closed in it.
+/// Returns the first tag that the text opens and does not close.
 fn open_tag(text: &str, start: usize) -> Option<OpenBlock> {
     let mut at = 0;
     loop {

@@ -1,6 +1,6 @@
-//! The text of a page taken apart: sections, and in each of them prose and blocks of code.
+//! Parser for page text: sections that contain prose and code blocks.
 //!
-//! What a hit says elsewhere is left out: its overview, and headings that then announce nothing.
+//! It drops the overview, which hits show separately, and headings without remaining content.
 
 use crate::blocks::after_line;
 
@@ -8,12 +8,11 @@ pub(crate) struct PageBody<'a> {
     sections: Vec<BodySection<'a>>,
 }
 
-/// A section: its heading, and what stands under it up to the next one.
 #[derive(Clone)]
 struct BodySection<'a> {
-    /// The line of the heading; empty for what stands ahead of the first one.
+    /// Heading line. Empty for the text before the first heading.
     heading: &'a str,
-    /// 1 to 6, the outermost first; 0 where there is no heading.
+    /// 1 (outermost) to 6. 0 without a heading.
     level: usize,
     parts: Vec<BodyPart<'a>>,
 }
@@ -24,13 +23,11 @@ enum BodyPart<'a> {
     Code(&'a str),
 }
 
-/// A block of code, and the heading that it stands under.
 pub(crate) struct CodeBlock<'a> {
     pub(crate) heading: &'a str,
     pub(crate) text: &'a str,
 }
 
-/// The content without the overview, which a hit shows by itself.
 pub(crate) fn without_overview(content: &str, overview: &str) -> String {
     let overview = overview.trim();
     if overview.is_empty() { content.to_owned() } else { content.replacen(overview, "", 1) }
@@ -81,7 +78,7 @@ impl<'a> PageBody<'a> {
         })
     }
 
-    /// The same without code, and without the list of linked pages, which a hit shows by itself.
+    /// Returns the page without code and the list of related pages, which hits show separately.
     pub(crate) fn prose(&self) -> Self {
         let is_list =
             |section: &BodySection<'_>| title(section.heading).eq_ignore_ascii_case("Related Pages");
@@ -102,7 +99,7 @@ impl<'a> PageBody<'a> {
         Self { sections: without_empty_sections(sections) }
     }
 
-    /// As text, in the order of the page; with `code_first`, the chapters with code ahead of the others.
+    /// `code_first` moves chapters with code to the front.
     pub(crate) fn text(&self, code_first: bool) -> String {
         let chapters = self.chapters();
         let has_code = |chapter: &&[BodySection<'a>]| {
@@ -118,7 +115,7 @@ impl<'a> PageBody<'a> {
         sections.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Sections with those below them: a section of the first two levels opens one.
+    /// A section of level 1 or 2 starts a chapter.
     fn chapters(&self) -> Vec<&[BodySection<'a>]> {
         self.sections.chunk_by(|_, next| next.level > 2).collect()
     }
@@ -149,7 +146,7 @@ fn push<'a>(parts: &mut Vec<BodyPart<'a>>, part: BodyPart<'a>) {
     }
 }
 
-/// The sections that say something, or are the heading of one that does.
+/// Keeps sections with content and their parents.
 fn without_empty_sections(sections: Vec<BodySection<'_>>) -> Vec<BodySection<'_>> {
     let mut kept: Vec<BodySection<'_>> = Vec::new();
     for section in sections.into_iter().rev() {
@@ -164,7 +161,7 @@ fn without_empty_sections(sections: Vec<BodySection<'_>>) -> Vec<BodySection<'_>
     kept
 }
 
-/// The level of a heading: `== X ==` has 2, `## X` too.
+/// Returns the level of a heading: 2 for `== X ==` and `## X`.
 fn level(line: &str) -> Option<usize> {
     let line = line.trim_end();
     let run = |c| line.chars().take_while(|other| *other == c).count();
@@ -176,7 +173,6 @@ fn level(line: &str) -> Option<usize> {
         .then_some(hashes)
 }
 
-/// What a heading says, without its marks.
 fn title(heading: &str) -> &str {
     heading.trim().trim_matches(['=', '#']).trim()
 }

@@ -1,23 +1,20 @@
-//! The beginning of a text, without a code block that is cut open.
-//!
-//! A reader, or a model, that meets an open fence takes all that follows for code. So a text that
-//! would end inside a block either ends before the block, or, where that would lose half of it, at a
-//! whole line of the block and with the block closed.
+//! Truncates text without leaving a code block open, which would turn everything after it into code. Text that would
+//! end inside a block ends before it, or, if that loses more than half, at a line of the block, which is then closed.
 
 use crate::{
     blocks::{OpenBlock, after_line, fence},
     line::{at_word, head},
 };
 
-/// The first `max` characters of the text, cut at a word. What was cut ends in `…`, on a line of its
-/// own after a block that was closed.
+/// Returns the first `max` characters, cut at a word and followed by `…`. After a closed block, the `…` is on its own
+/// line.
 pub fn cut(text: &str, max: usize) -> String {
     let text = text.trim();
     let head = head(text, max);
     if head.len() == text.len() {
         return text.to_owned();
     }
-    // A word that ends exactly at the limit is whole.
+    // A word that ends exactly at the limit is complete.
     let whole = text[head.len()..].starts_with(char::is_whitespace);
     let head = if whole { head } else { at_word(head) };
     match open_block(head) {
@@ -26,7 +23,7 @@ pub fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// The text without a heading, or half of one, at its end: nothing of what it announces is there.
+/// Removes a heading, or part of one, at the end, because its section was cut.
 fn without_heading(text: &str) -> &str {
     match text.rsplit_once('\n') {
         Some((above, last)) if last.trim_start().starts_with(['=', '#']) => without_heading(above.trim_end()),
@@ -34,7 +31,7 @@ fn without_heading(text: &str) -> &str {
     }
 }
 
-/// The text with `…` behind it, on a line of its own where it would spoil the end of a fence.
+/// Appends `…`, on a new line if the text ends with a fence.
 fn cut_mark(text: &str) -> String {
     let after_fence = text.lines().last().is_some_and(|line| fence(line).is_some());
     format!("{text}{}", if after_fence { "\n…" } else { "…" })
@@ -45,12 +42,12 @@ fn end_of_block(head: &str, block: &OpenBlock) -> String {
     let first_line = head[block.start..].find('\n').map(|end| block.start + end + 1);
     let last_line = head.rfind('\n').unwrap_or(0);
     match first_line {
-        // Some of the block's lines are whole, and what stands before it is less than half.
+        // The block has complete lines, and less than half of the text precedes it.
         Some(inside) if last_line >= inside && block.start * 2 < head.len() => {
             format!("{}\n{}\n…", head[..last_line].trim_end(), block.close)
         }
         _ if !before.is_empty() => cut_mark(before),
-        // The block is all there is, and its first line is longer than the preview.
+        // The text is only this block, whose first line exceeds the limit.
         _ => format!("{}\n{}\n…", head.trim_end(), block.close),
     }
 }

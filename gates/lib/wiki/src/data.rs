@@ -1,4 +1,4 @@
-//! Search replies as data. Field for field what the text says, so that a client may show either.
+//! Search replies as data. Contains the same information as the text, because a client may show either.
 
 use gatehouse_sdk::knowledge::{Fit, Hit, Neighbour, UnknownDomain};
 use schemars::JsonSchema;
@@ -6,63 +6,58 @@ use serde::Serialize;
 
 use crate::{Kind, preview::PagePreview, shorten};
 
-/// What a search found.
+/// Search results.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchResults {
-    /// The query as it was asked.
     pub query: String,
-    /// How many hits there are.
+    /// Number of hits.
     pub found: usize,
     /// Best first.
     pub hits: Vec<HitData>,
-    /// Words of the query that occur in no page.
+    /// Query words that occur in no page.
     pub unmatched_terms: Vec<String>,
-    /// Domains of the filter that no page has.
+    /// Filter domains that no page has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unknown_domains: Vec<DomainData>,
-    /// What to know of how this was found, where there is something to know.
+    /// Limitation of this search, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What a search found that a language model may have ordered.
+/// Search results that a language model may have ordered.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RankedResults {
     #[serde(flatten)]
     pub(crate) found: SearchResults,
-    /// The model that ordered the hits; without it, the order is the engine's.
+    /// Model that ordered the hits; absent for the engine's order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reranked_by: Option<String>,
 }
 
-/// One page that was found.
+/// One hit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HitData {
     /// `Type/Name`.
     pub id: String,
-    /// Its heading.
     pub title: String,
-    /// Its type.
     pub page_type: Kind,
     /// 0 to 1, comparable within this reply.
     pub score: f64,
     /// names, good or weak; comparable across replies.
     pub fit: &'static str,
-    /// Its subjects.
     pub domains: Vec<String>,
-    /// What it is about.
     pub overview: String,
-    /// What of the page answers the query, or all of it.
+    /// Parts that answer the query, or all content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_preview: Option<String>,
-    /// Whether that is all of the page but its overview.
+    /// True if nothing but the overview is omitted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
     /// Linked pages, at most five.
     pub related: Vec<RelatedData>,
 }
 
-// What an agent pays for in each list of tools says only what its names do not.
+// No descriptions: agents pay for the schema in each tool list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DomainData {
     pub(crate) domain: String,
@@ -74,15 +69,13 @@ pub(crate) struct DomainData {
 pub struct RelatedData {
     /// Kind of link.
     pub edge: String,
-    /// Whether the link starts here.
+    /// True if the link starts here.
     pub outgoing: bool,
     /// `Type/Name` of the other page.
     pub id: String,
-    /// Its heading.
     pub title: String,
 }
 
-/// Characters of an overview that a reply shows.
 pub(crate) const MAX_OVERVIEW_CHARS: usize = 1000;
 
 pub(crate) const MAX_RELATED: usize = 5;
@@ -93,7 +86,7 @@ impl HitData {
             id: hit.id.clone(),
             title: hit.title.clone(),
             page_type: Kind(hit.page_type),
-            // Two digits more than the text shows; an engine's last digits are noise.
+            // The text shows two digits; more than four would be noise.
             score: (hit.score.clamp(0.0, 1.0) * 1e4).round() / 1e4,
             fit: fit_name(hit.fit),
             domains: hit.domains.clone(),
@@ -121,7 +114,6 @@ impl DomainData {
 }
 
 impl RelatedData {
-    /// The page at the other end.
     pub fn new(near: &Neighbour) -> Self {
         Self {
             edge: near.edge.clone(),

@@ -1,12 +1,8 @@
-//! The whole of a gate that searches two types of page: its parameters, its arguments, its one tool.
-//! idea and code are this with different words; kg, which searches everything, is not.
+//! A gate that searches two types of page: parameters, arguments and one tool. The idea and code gates use it with
+//! different texts; kg, which searches all types, does not.
 //!
-//! With `use_llm_reranker` the configured language model orders what the engine found, see `rerank`; so
-//! these gates ask for `models` beside `knowledge`. Without the grant, or without a model, the engine's
-//! order stands at no cost, and no reply claims otherwise.
-//!
-//! Given `page` instead of `query` the tool reads one page, whole and of any type: an agent that finds a page has to
-//! be able to read it, and its links, also where the preset has no kg.
+//! With `use_llm_reranker`, the language model orders the results, so these gates also request `models`. With `page`
+//! instead of `query`, the tool reads one page of any type, so that agents can read results even in presets without kg.
 
 use gatehouse_sdk::{Call, Count, Fault, Gate, Offset, Reply, Tool, tool};
 use schemars::JsonSchema;
@@ -19,16 +15,16 @@ use crate::{
     search::{PageQuery, search_and_rerank, search_plain},
 };
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FocusedParams {
-    /// Pages that a search returns unless the call says otherwise; more than 20 count as 20.
+    /// Default number of pages that a search returns, at most 20.
     pub top_k: Count,
-    /// Let the configured language model order the candidates, where there is one.
+    /// Let the configured language model order the results, if available.
     pub use_llm_reranker: bool,
     /// Show the best pages whole and parts of the others.
     pub include_content: bool,
-    /// Tokens of content in a reply, all pages together.
+    /// Total tokens of page content in a reply.
     pub content_tokens: Count,
 }
 
@@ -43,13 +39,13 @@ impl Default for FocusedParams {
     }
 }
 
-/// Tokens of content that a reply has at most, whatever a preset says.
+/// Upper limit for `content_tokens`.
 const MAX_CONTENT_TOKENS: u32 = 50_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What you look for, in your own words.
+    /// Topic, in your own words.
     #[schemars(length(max = 8192))]
     query: Option<String>,
     /// Pages to return, at most 20.
@@ -61,11 +57,11 @@ struct Args {
     /// Instead of query: id of a page to read whole.
     #[schemars(length(max = 1000))]
     page: Option<String>,
-    /// Character of the page to go on from.
+    /// Character of the page to continue from.
     offset: Option<Offset>,
 }
 
-/// What a search found, or the page that was asked for.
+/// Search results, or the requested page.
 #[derive(Serialize, JsonSchema)]
 struct FocusedReply {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -74,7 +70,7 @@ struct FocusedReply {
     page: Option<PagePiece>,
 }
 
-// Less than `get_wiki_page` tells: agents pay for the schema in each list of tools.
+// Fewer fields than `get_wiki_page`: agents pay for the schema in each tool list.
 #[derive(Serialize, JsonSchema)]
 struct PagePiece {
     id: String,
@@ -90,23 +86,20 @@ impl From<PageData> for PagePiece {
     }
 }
 
-/// The words that make a focused gate.
+/// Texts and settings of a focused gate.
 pub struct FocusedGateSpec {
-    /// Name of the gate.
     pub gate: &'static str,
     /// One sentence about the gate.
     pub summary: &'static str,
-    /// The tool's name for people.
+    /// Display name of the tool.
     pub title: &'static str,
-    /// What the tool finds and when to use it: the first sentences of its description.
+    /// First sentences of the tool's description: its results and when to use it.
     pub when: &'static str,
-    /// Where to go next: the last sentence of its description.
+    /// Last sentence of the tool's description: the tool to try next.
     pub next: &'static str,
-    /// What the tool is called, and how it shows what it found.
     pub view: SearchView,
 }
 
-/// The gate.
 pub fn focused_gate(focus: &'static FocusedGateSpec, version: &'static str) -> Gate<FocusedParams> {
     Gate::new(focus.gate, version, focus.summary).tool(focused_tool(focus))
 }
@@ -118,8 +111,8 @@ fn focused_tool(focus: &'static FocusedGateSpec) -> Tool<FocusedParams> {
             let content = if params.include_content { " content," } else { "" };
             let top_k = params.top_k.at_most(MAX_TOP_K);
             format!(
-                "{} Returns up to {top_k} pages, best first, each with overview,{content} score and links; \
-                 with page, that page whole. {}",
+                "{} Returns up to {top_k} pages, best first, each with overview,{content} score and links; with \
+                page, that page in full. {}",
                 focus.when, focus.next
             )
         })
@@ -130,7 +123,7 @@ fn focused_tool(focus: &'static FocusedGateSpec) -> Tool<FocusedParams> {
 }
 
 fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) -> Result<Reply, Fault> {
-    // Many models send "" for what they mean to leave out.
+    // Many models send "" for an omitted argument.
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     match (given(args.query), given(args.page)) {
         (Some(query), None) if args.offset.is_none_or(|offset| offset.at_most(1) == 0) => {
@@ -143,12 +136,14 @@ fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) 
             let (text, page) = read_page(focus.view.tool, &id, args.offset.unwrap_or(Offset::new(0)))?;
             Reply::markdown(text).structured(&FocusedReply { search: None, page: Some(page.into()) })
         }
-        (Some(_), Some(_)) => Err(Fault::invalid("query and page exclude each other")
-            .hint("Search with query, then read what was found with page.")),
-        (Some(_), None) => Err(Fault::invalid("offset goes with page, not with query")
-            .hint("Leave it out, or name the page to go on with.")),
-        (None, None) => Err(Fault::invalid("query is missing")
-            .hint("Say what you look for, or give the id of a page in page.")),
+        (Some(_), Some(_)) => Err(Fault::invalid("query and page cannot be combined")
+            .hint("Search with query, then read a result with page.")),
+        (Some(_), None) => Err(Fault::invalid("offset requires page, not query")
+            .hint("Omit offset, or set page instead of query.")),
+        (None, None) => {
+            Err(Fault::invalid("query is missing")
+                .hint("Set query to search, or page to read a page by its id."))
+        }
     }
 }
 

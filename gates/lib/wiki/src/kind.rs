@@ -1,4 +1,4 @@
-//! The five kinds of page as callers write them.
+//! [`Kind`]: page types in arguments and replies.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,7 @@ use gatehouse_sdk::knowledge::PageType;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A page type in arguments and replies: `Workflow`, `Principle`, … as ids have it. Arguments may have it in small
-/// letters too, in every tool.
+/// A page type, written as in ids (`Workflow`, `Principle`, …). Arguments may also use lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind(pub PageType);
 
@@ -23,12 +22,12 @@ const ALL: [PageType; 5] = [
 const NAMES: [&str; 5] = ["Workflow", "Principle", "Implementation", "Environment", "Heuristic"];
 
 impl Kind {
-    /// The type with this name, whatever its case.
+    /// Returns the type with this name, ignoring case.
     pub fn parse(name: &str) -> Option<Self> {
         ALL.into_iter().map(Self).find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 
-    /// The name as it stands in ids, `Workflow` for example.
+    /// Returns the name as used in ids, such as `Workflow`.
     pub fn name(self) -> &'static str {
         NAMES[self.0 as usize]
     }

@@ -1,10 +1,8 @@
-//! How the gates that search the knowledge graph show wiki pages: one hit, one preview, one page, one way to say
-//! that nothing was found. kg, idea and code differ in a [`SearchView`] and share the rest.
+//! Shared presentation of wiki pages for the gates that search the knowledge graph (kg, idea and code): hits, previews,
+//! pages and empty results. The gates differ in their [`SearchView`].
 //!
-//! What pages say is quoted or fenced wherever it has lines of its own, so that no page can forge a part of a reply.
-//!
-//! It is a library, not a gate. It decides nothing about what pages hold, keeps nothing, and names a
-//! tool in a reply only where the caller has it.
+//! Page text on its own lines is quoted or fenced, so that a page cannot forge parts of a reply. Replies name only
+//! tools that the caller has.
 
 mod blocks;
 mod body;

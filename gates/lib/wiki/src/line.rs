@@ -1,14 +1,13 @@
-//! Text from callers and pages, made fit for one line of a reply.
+//! Formats text from callers and pages for one line of a reply.
 
-/// The text on one line: control characters and runs of white space become single spaces, and what is
-/// longer than `max` characters ends in `…`.
+/// Replaces control characters and runs of white space with single spaces, and shortens the text to `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
     let clean: String =
         text.chars().map(|c| if c.is_control() || is_separator(c) { ' ' } else { c }).collect();
     shorten(&clean.split_whitespace().collect::<Vec<_>>().join(" "), max)
 }
 
-/// At most `max` characters of the text, cut at a word where there is one near, and `…` if it was cut.
+/// Returns at most `max` characters, cut at a word if one is near, with `…` if anything was cut.
 pub fn shorten(text: &str, max: usize) -> String {
     let head = head(text, max);
     if head.len() == text.len() {
@@ -17,7 +16,7 @@ pub fn shorten(text: &str, max: usize) -> String {
     format!("{}…", at_word(head).trim_end())
 }
 
-/// The text between backticks, with a fence long enough for the backticks it holds.
+/// Wraps the text in a code span with enough backticks for those in the text.
 pub fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -29,8 +28,7 @@ pub(crate) fn head(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The text up to its last white space, unless that would lose more than a third of it: a word that
-/// long (a URL, a language without spaces) may be cut.
+/// Cuts the text at its last white space, unless that loses more than a third (a URL, a language without spaces).
 pub(crate) fn at_word(text: &str) -> &str {
     match text.rfind(char::is_whitespace) {
         Some(end) if end * 3 >= text.len() * 2 => &text[..end],
@@ -38,7 +36,7 @@ pub(crate) fn at_word(text: &str) -> &str {
     }
 }
 
-/// Line and paragraph separators, and the marks that turn the direction of the text around.
+/// Line and paragraph separators, and marks that change the text direction.
 fn is_separator(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,5 +1,4 @@
-//! What a search did not find: words and domains that no page has, and what may help where there is no hit at all.
-//! "Nothing found" is an answer; an engine that cannot be reached is a fault and never gets here.
+//! Terms and domains without matches, and the reply to a search without hits.
 
 use gatehouse_sdk::{
     context,
@@ -13,16 +12,15 @@ use crate::{
     search::{PageQuery, SearchView, shorten_query},
 };
 
-/// Pages that are named as the nearest, where none fits.
 const MAX_NEAR: usize = 3;
 
-/// The reply to a search without hits; `near` came nearest and says nothing about what was asked.
+/// `near` holds the nearest pages, which do not answer the query.
 pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
     let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shorten_query(&ask.query));
     if is_empty() {
-        out += "The knowledge graph holds no pages yet.";
+        out += "The knowledge graph has no pages yet.";
         if let Some(tool) = context::exposed_name("kg_index") {
-            out += &format!(" {} indexes a wiki folder.", code(&tool));
+            out += &format!(" {} indexes a wiki directory.", code(&tool));
         }
         out += "\n\n";
     }
@@ -30,7 +28,7 @@ pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, ne
     if !near.is_empty() {
         let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
         let ids = ids.collect::<Vec<_>>().join(", ");
-        out += &format!("Nothing fits. Nearest, about something else: {ids}\n\n");
+        out += &format!("No good match. Nearest, but unrelated: {ids}\n\n");
     }
     if let Some(note) = &found.note {
         out += &format!("{}\n\n", render_note(note));
@@ -49,7 +47,7 @@ pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, ne
     out
 }
 
-/// What no page has, with a blank line behind it: it tells how far the hits may be trusted, so it comes first.
+/// Returns the terms and domains that no page has. It limits the value of the hits, so it comes first.
 pub(crate) fn missing_names(found: &SearchResults) -> String {
     let mut out = String::new();
     if !found.unmatched_terms.is_empty() {
@@ -69,7 +67,6 @@ fn unknown_domain(unknown: &DomainData) -> String {
     format!("No page has the domain '{}'{nearest}\n", one_line(&unknown.domain, 100))
 }
 
-/// `Note: …`, on one line.
 pub(crate) fn render_note(note: &str) -> String {
     format!("Note: {}", one_line(note, 500))
 }
@@ -89,8 +86,7 @@ fn filters(ask: &PageQuery) -> Vec<String> {
     set
 }
 
-/// Whether there are no pages at all. Only asked when nothing was found; an engine that cannot say is
-/// not worth a fault here.
+/// Called only for empty results, so an error counts as false.
 fn is_empty() -> bool {
     knowledge::stats().is_ok_and(|s| s.pages == 0)
 }

@@ -1,5 +1,5 @@
-//! A page, whole: what `get_wiki_page` answers, and the searches of idea and code where they are given an id. A long
-//! page comes in pieces, and each piece says how to get the next.
+//! Reads pages for `get_wiki_page`, and for the idea and code searches if called with an id. A long page is split into
+//! pieces, and each piece names the call for the next one.
 
 use gatehouse_sdk::{
     Fault, Offset, context,
@@ -19,19 +19,18 @@ use crate::{
     shorten,
 };
 
-/// Tokens of a reply at most.
 const MAX_REPLY_TOKENS: u32 = 8_000;
 
-/// Tokens for what says where the piece stands, for the fences, and for what counts of parts are short of the whole.
+/// Reserved for the range line, the fences, and the error of counting parts separately.
 const FRAME_TOKENS: u32 = 200;
 
-/// Tokens of the content that each piece has at least, however long names and titles are.
+/// Minimum content of a piece, regardless of long names and titles.
 const MIN_PIECE_TOKENS: u32 = 500;
 
-/// Sources and linked pages that the data has, each; the same for those in the text where they have room.
+/// Maximum sources and maximum related pages.
 const MAX_LIST_ITEMS: usize = 100;
 
-/// Tokens of sources and linked pages at most; what is more is counted.
+/// Maximum for sources and related pages; the rest is counted.
 const MAX_LISTS_TOKENS: u32 = 2_000;
 
 /// A page, or a piece of it.
@@ -39,34 +38,28 @@ const MAX_LISTS_TOKENS: u32 = 2_000;
 pub struct PageData {
     /// `Type/Name`.
     pub id: String,
-    /// Its heading.
     pub title: String,
-    /// Its type.
     pub page_type: Kind,
     /// Other pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub same_title: Vec<String>,
-    /// Its subjects.
     pub domains: Vec<String>,
-    /// As the page says it.
+    /// As written in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
-    /// What it is about.
     pub overview: String,
-    /// Its wiki text from the offset on.
+    /// Wiki text from the offset on.
     pub content: String,
     /// Of the whole wiki text.
     pub characters: usize,
-    /// Where the next piece begins.
+    /// Start of the next piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
-    /// Where it comes from.
     pub sources: Vec<SourceData>,
     /// Linked pages, in both directions.
     pub related: Vec<RelatedData>,
 }
 
-/// A source of a page.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SourceData {
     kind: String,
@@ -74,8 +67,7 @@ pub struct SourceData {
     url: String,
 }
 
-/// The page that an id or a title names, from this character of its content on, as text and as data. `used` is the
-/// tool that was called.
+/// Reads a page by id or title, from character `offset` of its content on. `used` is the tool that was called.
 pub fn read_page(used: &'static str, id_or_title: &str, offset: Offset) -> Result<(String, PageData), Fault> {
     match knowledge::read(id_or_title)? {
         Lookup::Found(FoundPage { page, namesakes }) => {
@@ -95,7 +87,7 @@ fn missing(asked: &str, nearest: &[String]) -> Fault {
     }
     let searches = ["search_knowledge", "wiki_code_search", "wiki_idea_search"];
     if let Some(search) = searches.into_iter().find_map(context::exposed_name) {
-        hints.push(format!("{search} finds pages by what they say."));
+        hints.push(format!("Use {search} to find pages by content."));
     }
     if hints.is_empty() { fault } else { fault.hint(hints.join(" ")) }
 }
@@ -105,10 +97,10 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
     let characters = body.chars().count();
     if offset > 0 && offset >= characters {
         return Err(Fault::invalid(format!(
-            "offset {offset} is behind the end of '{}': it has {characters} characters",
+            "offset {offset} is beyond the end of '{}', which has {characters} characters",
             one_line(&page.id, 200)
         ))
-        .hint("Leave offset out to begin at the start."));
+        .hint("Omit offset to start at the beginning."));
     }
     let from = body.char_indices().nth(offset).map_or(body.len(), |(at, _)| at);
     let (head, tail) = match offset {
@@ -130,7 +122,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
     }
     out += &tail;
     let source = |Source { kind, title, url }| SourceData { kind, title, url };
-    // What the first piece has said is not said again.
+    // Only the first piece has lists and the overview.
     let listed = if offset == 0 { MAX_LIST_ITEMS } else { 0 };
     let data = PageData {
         content: content.to_owned(),
@@ -149,8 +141,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
     Ok((out, data))
 }
 
-/// What is shown in pieces. An overview that is too long for the head of the reply, and that the content does not
-/// repeat, is part of it.
+/// Returns the text to split. It includes an overview that is too long for the head and missing from the content.
 fn body(page: &Page) -> String {
     let (overview, content) = (page.overview.trim(), page.content.trim());
     if overview.chars().count() <= MAX_OVERVIEW_CHARS || content.contains(overview) {
@@ -185,7 +176,7 @@ fn whole_head(page: &Page, namesakes: &[String]) -> String {
     out
 }
 
-/// Where this piece stands, and how to get the next.
+/// Returns the line with the range of this piece and the call for the next one.
 fn range(used: &str, id: &str, from: usize, to: usize, all: usize) -> String {
     let mut out = format!("Characters {from} to {to} of {all}");
     if to == all {
@@ -196,7 +187,6 @@ fn range(used: &str, id: &str, from: usize, to: usize, all: usize) -> String {
     out + "\n\n"
 }
 
-/// Sources and linked pages: as many as have room.
 fn lists(page: &Page) -> Result<String, Fault> {
     let sources: Vec<String> = page.sources.iter().map(source_line).collect();
     let related: Vec<String> =
@@ -227,14 +217,14 @@ fn source_line(source: &Source) -> String {
     if url.is_empty() { format!("- {kind}: {title}\n") } else { format!("- {kind}: {title} <{url}>\n") }
 }
 
-/// Bytes of the longest beginning of at most so many tokens, to the end of a line where one is near.
+/// Returns the bytes of the longest prefix of at most `room` tokens, shortened to a line end if one is near.
 fn fitting(text: &str, room: u32) -> Result<usize, Fault> {
-    // A token is at least a byte.
+    // A token has at least one byte.
     let (mut low, mut high) = (text.floor_char_boundary(room as usize), text.len());
     if low == text.len() {
         return Ok(low);
     }
-    // Text has four bytes a token or so; code, numbers and other scripts fewer.
+    // English averages about four bytes per token.
     let mut at = text.floor_char_boundary(low.saturating_mul(4));
     for _ in 0..8 {
         let tokens = text::tokens(&text[..at])?;
@@ -243,7 +233,7 @@ fn fitting(text: &str, room: u32) -> Result<usize, Fault> {
         } else {
             high = at
         }
-        // What is left is not worth another count.
+        // The rest is not worth another count.
         if low == text.len() || (tokens <= room && tokens >= room - room / 20) {
             break;
         }

@@ -1,7 +1,7 @@
-//! What of a page stands in a search's reply: all of it where that fits, else the part that answers the query.
+//! Selects the part of a page that a search reply shows: the whole page, or the part that answers the query.
 //!
-//! Prose is shortened by the host's extractor. A block of code is whole or absent: half a function helps nobody.
-//! Pages about code show their code first, others show the blocks that have words of the query.
+//! The host's extractor shortens prose. A code block is included whole or omitted. Pages about code show it first;
+//! others show only blocks with query words.
 
 use std::collections::BTreeSet;
 
@@ -13,34 +13,32 @@ use gatehouse_sdk::{
 
 use crate::body::{CodeBlock, PageBody, without_overview};
 
-/// The fewest tokens that the host's extractor makes anything of.
+/// Minimum useful budget for the host's extractor.
 const MIN_EXTRACT_TOKENS: u32 = 64;
 
-/// Tokens of the line that says how much code was left out.
+/// For the line that reports omitted code.
 const MARK_TOKENS: u32 = 10;
 
-/// Bytes of a token at most, in texts of some length; half of it is usual.
+/// Upper bound for long texts; usually about half.
 const MAX_BYTES_PER_TOKEN: usize = 8;
 
-/// Tokens of a preview beside pages that are shown whole.
+/// For a preview next to pages that are shown whole.
 const SIDE_PREVIEW_TOKENS: u32 = 80;
 
-/// How much of the pages a search shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentBudget {
-    /// Nothing but what they are about.
+    /// Overviews only.
     None,
-    /// The part that answers the query, of each page at most so many tokens.
+    /// Up to this many tokens per page, from the parts that answer the query.
     Previews(u32),
-    /// The best pages whole and the others in part, all together at most so many tokens.
+    /// Up to this many tokens in total: the best pages whole, parts of the others.
     Whole(u32),
 }
 
-/// What is shown of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PagePreview {
     pub(crate) text: String,
-    /// Whether nothing but the overview was left out.
+    /// True if nothing but the overview is omitted.
     pub(crate) whole: bool,
     tokens: u32,
 }
@@ -53,8 +51,8 @@ pub(crate) fn previews(hits: &[Hit], query: &str, content: ContentBudget) -> Res
     }
 }
 
-/// The best pages get what they need while the others still get a preview; the first that does not fit gets what is
-/// left.
+/// Gives the best pages what they need while reserving previews for the rest. The first page that does not fit gets the
+/// remainder.
 fn share_budget(hits: &[Hit], query: &str, all: u32) -> Result<Vec<PagePreview>, Fault> {
     let count = u32::try_from(hits.len()).unwrap_or(u32::MAX).max(1);
     let beside = SIDE_PREVIEW_TOKENS.min(all / count).max(MIN_EXTRACT_TOKENS);
@@ -70,7 +68,6 @@ fn share_budget(hits: &[Hit], query: &str, all: u32) -> Result<Vec<PagePreview>,
     Ok(previews)
 }
 
-/// The page within so many tokens, its overview aside.
 fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
     let budget = budget.max(MIN_EXTRACT_TOKENS);
     let about_code = matches!(hit.page_type, PageType::Implementation);
@@ -100,8 +97,8 @@ fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
     Ok(PagePreview { text, whole: false, tokens })
 }
 
-/// The tokens of a text that has no more than `budget`. Counting takes a millisecond for a few pages, so what is far
-/// too long is not counted.
+/// Returns the token count, or `None` if it exceeds `budget`. Clearly longer texts are not counted, because that takes
+/// about a millisecond per few pages.
 fn fits(text: &str, budget: u32) -> Result<Option<u32>, Fault> {
     if text.len() > budget as usize * MAX_BYTES_PER_TOKEN {
         return Ok(None);
@@ -114,8 +111,8 @@ struct CodeExcerpt {
     tokens: u32,
 }
 
-/// The blocks of code that have most words of the query, whole and in the order of the page, within so many tokens;
-/// with `any`, those without a word of it too. Says how much was left out.
+/// Returns the code blocks with the most query words that fit, whole and in page order. `any` permits blocks without
+/// query words.
 fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result<CodeExcerpt, Fault> {
     let words = words(query);
     let blocks: Vec<(usize, CodeBlock<'_>)> =
@@ -150,7 +147,6 @@ fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result
     Ok(CodeExcerpt { text: out, tokens: used })
 }
 
-/// Words of the query that may stand in code.
 fn words(query: &str) -> BTreeSet<String> {
     let words = query.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_lowercase);
     words.filter(|word| word.chars().count() > 2 || !word.is_ascii()).take(64).collect()

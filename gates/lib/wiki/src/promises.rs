@@ -1,5 +1,5 @@
-//! What every gate of one tool over the knowledge graph promises, as functions for the tests of those gates (feature
-//! `testing`). Each fails by panicking.
+//! Tests that every gate built with [`focused_gate`](crate::focused_gate) must pass (feature `testing`). They panic on
+//! failure.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -15,19 +15,17 @@ use crate::{
     fixture::{self, found, hit, lookup, page, reader, stocked},
 };
 
-/// A gate, and what sets it apart from the others.
+/// A gate under test and its expected properties.
 pub struct FocusedPromises {
-    /// The gate.
     pub gate: fn() -> Gate<FocusedParams>,
-    /// Its tool.
     pub tool: &'static str,
-    /// The heading of its replies.
+    /// Heading of its replies.
     pub heading: &'static str,
-    /// What it says that it did not find.
+    /// Noun in replies without hits.
     pub subject: &'static str,
-    /// The types that it searches, as they are debugged.
+    /// Searched types, in `Debug` format.
     pub page_types: &'static str,
-    /// Other tools, and what it says of them.
+    /// Suggested tools, each with its text.
     pub related: [(&'static str, &'static str); 2],
 }
 
@@ -36,12 +34,11 @@ impl FocusedPromises {
         let arguments = arguments.to_string();
         assert!(
             conformance::accepts(&(self.gate)(), self.tool, &arguments),
-            "the schema refuses {arguments}"
+            "the schema rejects {arguments}"
         );
         testing::call(&(self.gate)(), self.tool, &arguments, params)
     }
 
-    /// Describe is deterministic and tells the parameters.
     pub fn describe_is_deterministic_and_tells_the_parameters(&self) {
         let manifest = conformance::describe(&(self.gate)(), "{\"top_k\":10,\"include_content\":false}");
         let tool = &manifest.tools[0];
@@ -58,7 +55,6 @@ impl FocusedPromises {
         );
     }
 
-    /// Only its own types are searched and top k comes from call preset or default.
     pub fn only_its_own_types_are_searched_and_top_k_comes_from_call_preset_or_default(&self) {
         for (arguments, params, expected) in [
             (json!({"query": "q"}), "{}", 5),
@@ -81,7 +77,6 @@ impl FocusedPromises {
         ));
     }
 
-    /// The best pages come whole as far as the budget goes.
     pub fn the_best_pages_come_whole_as_far_as_the_budget_goes(&self) {
         for (params, expected) in [
             ("{}", [true, true, true, true, true]),
@@ -109,7 +104,6 @@ impl FocusedPromises {
         }
     }
 
-    /// A page that was found is read whole by its id.
     pub fn a_page_that_was_found_is_read_whole_by_its_id(&self) {
         let id = "Principle/Acme_Cache_Invalidation";
         let host = || {
@@ -129,13 +123,12 @@ impl FocusedPromises {
         assert!(reply.text().contains(", the end\n"), "{}", reply.text());
     }
 
-    /// A call asks for one thing.
     pub fn a_call_asks_for_one_thing(&self) {
         for (arguments, message) in [
             (json!({}), "query is missing"),
             (json!({"query": " "}), "query is missing"),
-            (json!({"query": "q", "page": "Principle/A"}), "query and page exclude each other"),
-            (json!({"query": "q", "offset": 5}), "offset goes with page, not with query"),
+            (json!({"query": "q", "page": "Principle/A"}), "query and page cannot be combined"),
+            (json!({"query": "q", "offset": 5}), "offset requires page, not query"),
         ] {
             let fault = reader().run(|| self.call(arguments, "{}")).unwrap_err();
             assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::InvalidArguments, message));
@@ -144,11 +137,10 @@ impl FocusedPromises {
         let host = reader().exposes([self.tool]).read(|_| Ok(Lookup::Missing(vec!["B".into()])));
         let fault = host.run(|| self.call(json!({"page": "A"}), "{}")).unwrap_err();
         assert_eq!(fault.message, "Page not found: 'A'");
-        let hint = format!("Nearest titles: 'B'. {} finds pages by what they say.", self.tool);
+        let hint = format!("Nearest titles: 'B'. Use {} to find pages by content.", self.tool);
         assert_eq!(fault.hint, Some(hint));
     }
 
-    /// Nothing found ends with the siblings that the caller has.
     pub fn nothing_found_ends_with_the_siblings_that_the_caller_has(&self) {
         let empty = || fixture::host(vec![]);
         let reply = empty()
@@ -167,7 +159,6 @@ impl FocusedPromises {
         assert!(alone.text().ends_with("- Other words for the same thing\n"), "{}", alone.text());
     }
 
-    /// A failing engine is its fault.
     pub fn a_failing_engine_is_its_fault(&self) {
         let host = stocked(9).search(|_, _, _| Err(Fault::unavailable("knowledge engine 'x': refused")));
         assert_eq!(
@@ -177,7 +168,7 @@ impl FocusedPromises {
     }
 }
 
-/// Pages of 300 words each.
+/// Returns pages of 300 words each.
 fn long() -> Vec<Hit> {
     let page = |n: usize| Hit { content: format!("{n}: {}", "lorem ipsum\n".repeat(150)), ..hit(0.5) };
     (0..5).map(page).collect()

@@ -1,15 +1,14 @@
-//! What a page says, quoted so that it cannot pass for what the reply says: a page that holds `## [2] …` or `---`
-//! makes no hit of its own.
+//! Quotes page text so that a page with `## [2] …` or `---` cannot forge a hit.
 
-/// Text between fences. The fence is longer than any run of backticks in the text, so nothing in it ends it, and
-/// the text is what it was, byte for byte.
+/// Wraps the text in a fence that is longer than any run of backticks in it. Leaves the text unchanged except for
+/// newlines at its ends.
 pub(crate) fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}\n", text.trim_matches('\n'))
 }
 
-/// Prose with `> ` before each line. What a reader may take for the end of a line is one, or a space.
+/// Prefixes each line with `> `. Characters that some readers treat as line breaks become spaces.
 pub(crate) fn quoted(text: &str) -> String {
     let line = |line: &str| {
         let clean: String = line.chars().map(|c| if ends_line(c) { ' ' } else { c }).collect();

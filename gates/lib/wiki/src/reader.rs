@@ -1,26 +1,24 @@
-//! Which tool reads a page whole in the caller's preset: a reply must not name one that the caller does not have.
+//! Selects a tool to read a page with, because replies must only name tools that the caller has.
 
 use gatehouse_sdk::context;
 
 use crate::{code, one_line};
 
-/// A tool that takes a page's id and answers with the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageReader {
-    /// The name that its gate declares.
     pub(crate) tool: &'static str,
     pub(crate) argument: &'static str,
 }
 
-/// The tool of kg, which shows links and sources by name, and the two that find pages.
+/// By preference: kg's tool also shows links and sources.
 const READERS: [PageReader; 3] = [
     PageReader { tool: "get_wiki_page", argument: "page_title" },
     PageReader { tool: "wiki_code_search", argument: "page" },
     PageReader { tool: "wiki_idea_search", argument: "page" },
 ];
 
-/// How the caller reads the page with this id: the tool's name as the caller has it, and the argument. The tool that
-/// the caller has just used comes before the others, since it is known to be there.
+/// Returns the exposed tool and argument to read a page with, preferably the tool just called (`used`). `None` if the
+/// caller has no reader.
 pub(crate) fn pointer(used: &str, id: &str) -> Option<String> {
     let mut readers = READERS;
     readers.sort_by_key(|reader| reader.tool != used);

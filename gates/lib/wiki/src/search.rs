@@ -1,4 +1,4 @@
-//! A search, from the arguments to the reply. The three gates that search differ in their [`SearchView`].
+//! Searches pages and formats the reply. Each search tool has its own [`SearchView`].
 
 use gatehouse_sdk::{
     Count, Fault, Reply,
@@ -15,45 +15,39 @@ use crate::{
     rerank::Reranker,
 };
 
-/// Hits that a search returns at most, however many are asked for.
+/// Larger `top_k` values are reduced to this.
 pub const MAX_TOP_K: u32 = 20;
 
-/// What makes one search tool differ from another.
+/// Properties that differ between search tools.
 pub struct SearchView {
-    /// The name of the tool.
     pub tool: &'static str,
     /// The heading: `# <heading>: "<query>"`.
     pub heading: &'static str,
-    /// What there is none of when nothing was found: `No <subject> found for: "<query>"`.
+    /// Noun in `No <subject> found for: "<query>"`.
     pub subject: &'static str,
-    /// Types that the tool is about, or empty where the caller chooses.
+    /// Empty if the caller selects the types.
     pub page_types: &'static [PageType],
-    /// Who else may know, in the order to try.
+    /// Suggested for an empty result, in order.
     pub related: &'static [RelatedTool],
 }
 
-/// Another tool that may know what this one does not.
 pub struct RelatedTool {
-    /// The name that its gate declares.
     pub tool: &'static str,
-    /// What it does, as the end of a sentence that begins with its name.
+    /// End of a sentence that starts with the tool's name.
     pub what: &'static str,
 }
 
-/// What a caller asks.
+/// Search arguments.
 #[derive(Default)]
 pub struct PageQuery {
-    /// In the caller's words.
     pub query: String,
-    /// Types to narrow to, where the view leaves that to the caller.
+    /// Used if the view leaves the types to the caller.
     pub page_types: Vec<Kind>,
-    /// Domains to narrow to.
     pub domains: Vec<String>,
-    /// Hits that score lower are left out.
     pub min_score: Option<f64>,
 }
 
-/// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
+/// Searches pages and formats the reply. An empty result is a reply; a failing engine is a fault.
 pub fn search(
     view: &SearchView,
     ask: &PageQuery,
@@ -64,8 +58,8 @@ pub fn search(
     Reply::markdown(text).structured(&found)
 }
 
-/// The same, with a language model to order what was found, where one serves. Not a choice within
-/// [`search`]: a gate that never asks a model should not import the models.
+/// Searches and reranks if a language model is available. Separate from [`search`] so that gates without models do not
+/// import them.
 pub(crate) fn search_and_rerank(
     view: &SearchView,
     ask: &PageQuery,
@@ -84,7 +78,7 @@ pub(crate) fn search_and_rerank(
     Ok((text, RankedResults { found, reranked_by }))
 }
 
-/// The same without a model, as a tool answers that might have asked one.
+/// Searches without reranking, in the reply format of [`search_and_rerank`].
 pub(crate) fn search_plain(
     view: &SearchView,
     ask: &PageQuery,
@@ -111,7 +105,7 @@ fn find(view: &SearchView, ask: &PageQuery, limit: u32) -> Result<SearchResult, 
     Ok(result)
 }
 
-/// What was found, as text and as data. A page that says nothing about what was asked is no hit.
+/// Formats results as text and data. Pages with [`Fit::Nothing`] are not hits.
 fn render_results(
     view: &SearchView,
     ask: &PageQuery,
@@ -137,19 +131,19 @@ fn render_results(
     Ok((text, found))
 }
 
-/// The query as replies repeat it: on one line, shortened.
 pub(crate) fn shorten_query(query: &str) -> String {
     one_line(query, 200)
 }
 
-/// The hits are at hand for what the data has not: how many linked pages each has, and how well it fits.
+/// `hits` has two values that `found` lacks: the number of linked pages and the fit.
 fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, shorten_query(&found.query));
     out += &no_results::missing_names(found);
     out += &format!("**Best fit:** {}\n", best_fit(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
-        out += &format!("\nOrdered by {}; a score is half the engine's, half this order's.\n", code(model));
+        out +=
+            &format!("\nOrdered by {}; each score averages the engine's score and this rank.\n", code(model));
     }
     for (i, (data, hit)) in found.hits.iter().zip(hits).enumerate() {
         out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&data.title, 300));
@@ -161,7 +155,7 @@ fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Opt
     out
 }
 
-/// How well the best of the hits answers, in words: scores say it only within one search.
+/// Scores are comparable only within one search, so replies describe the fit in words.
 fn best_fit(hits: &[Hit]) -> &'static str {
     let has = |fit| hits.iter().any(|hit| hit.fit == fit);
     if has(Fit::Names) {
@@ -203,7 +197,7 @@ fn one_hit(view: &SearchView, data: &HitData, hit: &Hit) -> String {
     out
 }
 
-/// `- implemented_by → Implementation/X`, or `- step ← Workflow/X` for a link that starts there.
+/// Formats a link: `- implemented_by → Implementation/X`, or `- step ← Workflow/X` if it starts at the other page.
 pub(crate) fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
     format!("- {} {} {}\n", one_line(edge, 100), if outgoing { '→' } else { '←' }, one_line(id, 300))
 }

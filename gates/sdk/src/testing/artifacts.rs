@@ -1,5 +1,5 @@
-//! Artifacts in memory, of one owner. Time is what [`Fake::now`] says; there is no cap. Ids are of the host's form and
-//! made by another digest, and a value at a pointer is written anew.
+//! In-memory artifacts of one owner for [`Fake`], without a size limit. Ids use another hash than the host's, and
+//! values at JSON pointers are serialized again.
 
 use std::{
     cell::RefCell,
@@ -14,16 +14,16 @@ use crate::{
     artifacts::{Artifact, Changes, Draft, Filter, Fit, Hit, Part, Piece, Window},
 };
 
-/// Each artifact with its text, the newest last.
+/// Artifacts with their texts, newest last.
 type StoredTexts = Vec<(Artifact, String)>;
 
 pub(super) type Store = RefCell<StoredTexts>;
 
-/// What the operator of this host has set.
+/// Default lifetime.
 const TTL_MS: u64 = 3 * 60 * 60 * 1000;
 
 impl Fake {
-    /// The host keeps artifacts, and has none yet.
+    /// Gives the host an empty artifact store.
     #[must_use]
     pub fn keeps_artifacts(mut self) -> Self {
         self.artifacts = Some(RefCell::default());
@@ -43,7 +43,7 @@ impl Fake {
     }
 }
 
-/// Keeps a text. The same text again is the same artifact, with its time begun anew.
+/// Stores a text. Storing the same text again returns the same artifact with a new lifetime.
 pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
     let host = current();
     host.artifacts("artifacts.put", |kept| {
@@ -78,7 +78,7 @@ pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
     })
 }
 
-/// What is known of each; none where there is no such artifact, or not any more.
+/// Returns the metadata of each id. `None` if the artifact is missing or expired.
 pub fn info(ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
     current().artifacts("artifacts.info", |kept| {
         let one = |id: &String| kept.iter().find(|(artifact, _)| artifact.id == *id).map(|(a, _)| a.clone());
@@ -86,7 +86,7 @@ pub fn info(ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
     })
 }
 
-/// A part of the text.
+/// Returns a part of the text.
 pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
     current().artifacts("artifacts.read", |kept| {
         let found = kept.iter().find(|(artifact, _)| artifact.id == id);
@@ -106,7 +106,7 @@ pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
                     .map_err(|_| Fault::invalid(format!("the text of '{id}' is not JSON")))?;
                 let at = value.pointer(pointer);
                 Ok(whole(
-                    at.ok_or_else(|| Fault::not_found(format!("'{id}' has nothing at '{pointer}'")))?
+                    at.ok_or_else(|| Fault::not_found(format!("'{id}' has no value at '{pointer}'")))?
                         .to_string(),
                 ))
             }
@@ -126,7 +126,7 @@ fn piece(units: &[String], window: Window) -> Piece {
 }
 
 fn unknown(id: &str) -> Fault {
-    Fault::not_found(format!("there is no artifact '{id}'"))
+    Fault::not_found(format!("no artifact '{id}'"))
 }
 
 fn words_of(artifact: &Artifact) -> String {
@@ -134,7 +134,7 @@ fn words_of(artifact: &Artifact) -> String {
     parts.chain(&artifact.tags).cloned().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Those that match, newest first.
+/// Returns matching artifacts, newest first.
 pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
     current().artifacts("artifacts.recent", |kept| {
         let words = filter.words.to_lowercase();
@@ -154,7 +154,7 @@ pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
     })
 }
 
-/// Those that hold the most words of the question.
+/// Returns the artifacts that contain the most query words.
 pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
     current().artifacts("artifacts.search", |kept| {
         let query = query.to_lowercase();
@@ -174,7 +174,7 @@ pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
     })
 }
 
-/// Changes what is known of an artifact.
+/// Changes an artifact's metadata.
 pub fn change(id: &str, changes: &Changes) -> Result<Artifact, Fault> {
     let host = current();
     host.artifacts("artifacts.change", |kept| {
@@ -193,7 +193,7 @@ pub fn change(id: &str, changes: &Changes) -> Result<Artifact, Fault> {
     })
 }
 
-/// Deletes an artifact. False where there was none.
+/// Deletes an artifact. Returns `false` if it did not exist.
 pub fn delete(id: &str) -> Result<bool, Fault> {
     current().artifacts("artifacts.delete", |kept| {
         let before = kept.len();

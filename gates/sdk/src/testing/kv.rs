@@ -1,11 +1,11 @@
-//! A store in memory, for gates that keep things. Time is what [`Fake::now`] says; there is no quota.
+//! An in-memory key-value store for [`Fake`], with its clock and without a quota.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{Fake, current, unset};
 use crate::{Fault, kv::Scope};
 
-/// Values by scope and key, each with the moment its time is up.
+/// Values by scope and key, each with its expiry time.
 type Values = BTreeMap<(u8, String), (Vec<u8>, Option<u64>)>;
 
 fn named(scope: Scope, key: &str) -> (u8, String) {
@@ -15,7 +15,7 @@ fn named(scope: Scope, key: &str) -> (u8, String) {
 pub(super) type Store = RefCell<Values>;
 
 impl Fake {
-    /// The gate has a store, and keeps these values already, for all of its calls.
+    /// Gives the host a key-value store with these entries in the gate's scope.
     #[must_use]
     pub fn keeps<'a>(mut self, entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let entries =
@@ -52,7 +52,7 @@ pub(crate) fn add(scope: Scope, key: &str, delta: i64, ttl_ms: Option<u64>) -> R
             kept.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
         let Some(sum) = before.and_then(|number: i64| number.checked_add(delta)) else {
             return Err(Fault::invalid(format!(
-                "the value under '{}' is no number that this can be added to",
+                "cannot add to the value of '{}': it is not an integer, or the sum overflows",
                 key.1
             )));
         };

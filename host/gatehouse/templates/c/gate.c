@@ -1,7 +1,7 @@
-// What the host calls: the two exports of the contract. The tools themselves are in weather.c.
+// Exports that the host calls, as the contract defines them. The tools are in weather.c.
 //
-// `gatehouse gates build` makes project.h and project.c out of wit/: types and functions of the contract, with
-// the WIT names in snake case. What is returned is freed by them, so it has to be on the heap.
+// `gatehouse gates build` generates project.h and project.c from wit/: types and functions of the contract, with WIT
+// names in snake case. The generated code frees returned values, so they must be on the heap.
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static project_option_string_t maybe(struct text text) {
     return (project_option_string_t){text.len > 0, given(text)};
 }
 
-// JSON, written with ' for " so that it can be read here.
+// Converts JSON that is written with ' instead of " for readability.
 static project_string_t json(const char *words) {
     project_string_t copy = string(words);
     for (size_t i = 0; i < copy.len; i++) {
@@ -35,15 +35,15 @@ static project_string_t json(const char *words) {
 static const char PARAMS[] =
     "{'type': 'object', 'additionalProperties': false, 'properties': {"
     "  'units': {'type': 'string', 'enum': ['metric', 'imperial'], 'default': 'metric',"
-    "    'description': 'The scale of temperatures: metric for Celsius, imperial for Fahrenheit.'},"
+    "    'description': 'Temperature scale: metric for Celsius, imperial for Fahrenheit.'},"
     "  'default_city': {'type': 'string', 'minLength': 1, 'default': 'Berlin',"
-    "    'description': 'The city that a forecast is for when the call names none.'},"
+    "    'description': 'City of a forecast if the call names none.'},"
     "  'service': {'type': 'string', 'default': 'https://api.weather.example',"
-    "    'description': 'Where the weather service is; presets.toml has to allow its host.'}}}";
+    "    'description': 'URL of the weather service; presets.toml must allow its host.'}}}";
 
 static const char FORECAST_INPUT[] =
     "{'type': 'object', 'additionalProperties': false, 'properties': {"
-    "  'city': {'type': 'string', 'minLength': 1, 'maxLength': 80, 'description': 'The city, for example Oslo.'}}}";
+    "  'city': {'type': 'string', 'minLength': 1, 'maxLength': 80, 'description': 'City, for example Oslo.'}}}";
 
 static const char FORECAST_OUTPUT[] =
     "{'type': 'object', 'required': ['city', 'sky', 'temperature', 'unit'], 'properties': {"
@@ -58,8 +58,8 @@ static const char CONVERT_OUTPUT[] =
     "{'type': 'object', 'required': ['celsius', 'fahrenheit'], 'properties': {"
     "  'celsius': {'type': 'number'}, 'fahrenheit': {'type': 'number'}}}";
 
-// What a tool may do to the world at most. Clients ask people by it, and presets allow by it: READS changes nothing,
-// CHANGES changes what the host keeps or was given, ACTS sends, runs or changes something outside.
+// Strongest effect of a tool, which clients and presets use to decide what needs approval. READS changes nothing,
+// CHANGES changes data that the host stores or was given, ACTS sends, runs or changes something outside.
 enum effect { READS, CHANGES, ACTS };
 
 static const struct {
@@ -71,8 +71,8 @@ static const struct {
     [ACTS] = {GATEHOUSE_GATE_TYPES_EFFECT_EXTERNAL_EXEC, GATEHOUSE_GATE_TYPES_INTENT_EXECUTE},
 };
 
-// `idempotent`: calling it twice is the same as calling it once, so hosts may repeat it. `open_world`: it reaches
-// beyond what the host keeps, the web for example.
+// `idempotent`: repeating a call has no further effect, so hosts may retry. `open_world`: the tool accesses systems
+// outside the host, such as the web.
 static gatehouse_gate_types_tool_t tool(const char *name, const char *title, struct text description,
                                         const char *input, const char *output, enum effect effect,
                                         bool idempotent, bool open_world) {
@@ -93,19 +93,19 @@ static gatehouse_gate_types_tool_t tool(const char *name, const char *title, str
     };
 }
 
-// Must be pure: the same parameters give the same bytes. The host checks them against the schema.
+// Must be pure: equal parameters give equal bytes. The host checks parameters against the schema.
 bool exports_gatehouse_gate_tools_describe(exports_gatehouse_gate_tools_json_t *params,
                                            exports_gatehouse_gate_tools_manifest_t *manifest,
                                            exports_gatehouse_gate_tools_fault_t *fault) {
     (void)fault;
     struct params set = read_params((struct json){(char *)params->ptr, params->len});
     struct text about_forecast = {0}, about_convert = {0};
-    say(&about_forecast, "What the weather is like in a city right now: the sky, and the temperature in ");
+    say(&about_forecast, "Returns the current weather in a city: the sky, and the temperature in ");
     say(&about_forecast, set.imperial ? "°F" : "°C");
-    say(&about_forecast, ". Without a city it is ");
+    say(&about_forecast, ". The default city is ");
     add(&about_forecast, set.default_city.ptr, set.default_city.len);
     say(&about_forecast, ".");
-    say(&about_convert, "Changes a temperature from Celsius to Fahrenheit.");
+    say(&about_convert, "Converts a temperature from Celsius to Fahrenheit.");
 
     gatehouse_gate_types_tool_t *tools = malloc(2 * sizeof *tools);
     tools[0] = tool("forecast", "Forecast", about_forecast, FORECAST_INPUT, FORECAST_OUTPUT, READS, true, true);
@@ -113,14 +113,14 @@ bool exports_gatehouse_gate_tools_describe(exports_gatehouse_gate_tools_json_t *
     *manifest = (exports_gatehouse_gate_tools_manifest_t){
         .name = string("{{name}}"),
         .version = string("0.1.0"),
-        .summary = string("The weather, and its numbers on two scales."),
+        .summary = string("Weather forecasts and temperature conversion."),
         .params_schema = json(PARAMS),
         .tools = {tools, 2},
     };
     return true;
 }
 
-// A fault of the host (not granted, not reachable, too slow) ends the call as it is.
+// Stores a fault of the host (not granted, unreachable, too slow), which ends the call.
 static gatehouse_gate_http_fault_t host_fault;
 
 static bool fetch(struct text url, int *status, struct text *body) {
@@ -140,7 +140,7 @@ static bool fetch(struct text url, int *status, struct text *body) {
     return true;
 }
 
-// The arguments match the tool's schema already, and the parameters have the defaults filled in.
+// The host has checked the arguments against the tool's schema and filled in default parameters.
 bool exports_gatehouse_gate_tools_call(exports_gatehouse_gate_tools_tool_call_t *call,
                                        exports_gatehouse_gate_tools_reply_t *reply,
                                        exports_gatehouse_gate_tools_fault_t *fault) {

@@ -49,7 +49,7 @@ static size_t skip_space(struct json in, size_t at) {
     return at;
 }
 
-// Behind the string that begins at `at`.
+// Returns the position after the string that starts at `at`.
 static size_t skip_string(struct json in, size_t at) {
     for (at++; at < in.len && in.ptr[at] != '"'; at++) {
         if (in.ptr[at] == '\\') at++;
@@ -57,7 +57,7 @@ static size_t skip_string(struct json in, size_t at) {
     return at < in.len ? at + 1 : in.len;
 }
 
-// Behind the value that begins at `at`, whatever is inside.
+// Returns the position after the value that starts at `at`.
 static size_t skip_value(struct json in, size_t at) {
     size_t depth = 0;
     while (at < in.len) {
@@ -89,7 +89,7 @@ struct json json_member(struct json object, const char *name) {
         if (at >= object.len || object.ptr[at] != ':') return none;
         at = skip_space(object, at + 1);
         size_t end = skip_value(object, at);
-        // Names with escapes are not compared: those of a schema have none.
+        // Names in the schemas need no escapes, so escaped names never match.
         if (key_end - 1 - key == strlen(name) && memcmp(object.ptr + key, name, strlen(name)) == 0) {
             return (struct json){object.ptr + at, end - at};
         }
@@ -101,7 +101,7 @@ struct json json_member(struct json object, const char *name) {
 }
 
 static void add_code_point(struct text *to, uint32_t c) {
-    if (c >= 0xD800 && c < 0xE000) c = 0xFFFD; // Half a pair is no character.
+    if (c >= 0xD800 && c < 0xE000) c = 0xFFFD; // Lone surrogate.
     unsigned char utf8[4];
     size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
@@ -109,7 +109,7 @@ static void add_code_point(struct text *to, uint32_t c) {
     add(to, (char *)utf8, len);
 }
 
-// The four digits behind `\u`.
+// Parses the four digits after `\u`.
 static bool hex4(struct json in, size_t at, uint32_t *number) {
     if (at + 4 > in.len) return false;
     *number = 0;
@@ -167,7 +167,7 @@ bool is_utf8(const char *bytes, size_t len) {
         size_t more = lead < 0x80 ? 0 : lead < 0xC2 ? 9 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 9;
         if (more > len - at) return false;
         unsigned char second = more > 0 ? bytes[at] : 0x80;
-        // Too long, half of a pair, or beyond the last character.
+        // Overlong, a surrogate, or beyond U+10FFFF.
         if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return false;
         if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return false;
         for (; more > 0; more--, at++) {

@@ -1,11 +1,11 @@
-// As much JSON as a gate needs: members of an object, and text that grows.
+// Minimal JSON support: object members and growable text.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// Bytes that grow. They may hold NUL, so the length counts. Nothing frees them: each call of a gate has a memory
-// of its own, which is gone when the call is over.
+// A growable buffer, not NUL-terminated, because it may contain NUL. It is never freed: each call of a gate has its own
+// memory, which is discarded after the call.
 struct text {
     char *ptr;
     size_t len, room;
@@ -13,22 +13,22 @@ struct text {
 
 void add(struct text *to, const char *bytes, size_t len);
 void say(struct text *to, const char *words);
-// As printf does; at most 400 bytes at once.
+// Appends like printf, at most 399 bytes per call.
 void say_format(struct text *to, const char *format, ...);
-// In quotes, as JSON writes a string.
+// Appends a JSON string with quotes and escapes.
 void say_json(struct text *to, struct text string);
 
-// A value inside a document, as it stands there. `ptr` is NULL where there is none.
+// Source text of a value in a document. `ptr` is NULL if the value is missing.
 struct json {
     const char *ptr;
     size_t len;
 };
 
-// The member of this name; none where the document is no object or has no such member.
+// Returns the member with this name. NULL if the document is not an object or has no such member.
 struct json json_member(struct json object, const char *name);
-// Whether the value is a string, and which.
+// Decodes a string. Returns false if the value is not a string.
 bool json_string(struct json value, struct text *string);
-// Whether the value is a number, and which.
+// Decodes a number. Returns false if the value is not a number.
 bool json_number(struct json value, double *number);
-// Whether the bytes are UTF-8; the host takes no other strings.
+// Returns true if the bytes are UTF-8; the host accepts no other strings.
 bool is_utf8(const char *bytes, size_t len);

@@ -1,4 +1,4 @@
-// `make test`: the tools without WebAssembly, and with a weather service that is a function.
+// Run with `make test`: tests the tools without WebAssembly, with a fake weather service.
 
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void each_failure_of_the_service_has_its_kind(void) {
     }
 }
 
-static void what_cannot_be_is_refused(void) {
+static void impossible_temperatures_are_rejected(void) {
     check("convert", convert(json("{\"celsius\":7.5}")).text, "7.5 °C is 45.5 °F.");
     check_failure("cold", convert(json("{\"celsius\":-300}")), INVALID_ARGUMENTS);
 }
@@ -71,7 +71,7 @@ static void what_cannot_be_is_refused(void) {
 int main(void) {
     a_forecast_is_for_the_city_of_the_preset_and_on_its_scale();
     each_failure_of_the_service_has_its_kind();
-    what_cannot_be_is_refused();
+    impossible_temperatures_are_rejected();
     if (failures == 0) printf("ok\n");
     return failures;
 }

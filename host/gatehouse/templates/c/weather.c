@@ -53,7 +53,8 @@ struct outcome forecast(struct json arguments, struct params params, fetch_fn fe
     int status = 0;
     if (!fetch(url, &status, &body)) return (struct outcome){.failure = UNAVAILABLE};
     if (status == 404) {
-        struct outcome outcome = failed(NOT_FOUND, "The weather service knows no city '", "Check how it is spelt.");
+        struct outcome outcome =
+            failed(NOT_FOUND, "The weather service does not know the city '", "Check the spelling.");
         add(&outcome.message, city.ptr, city.len);
         say(&outcome.message, "'.");
         return outcome;
@@ -71,7 +72,7 @@ struct outcome forecast(struct json arguments, struct params params, fetch_fn fe
     double celsius;
     if (!is_utf8(body.ptr, body.len) || !json_string(json_member(report, "sky"), &sky) ||
         !json_number(json_member(report, "celsius"), &celsius)) {
-        return failed(UNAVAILABLE, "The weather service sent something that is not a weather report.", "");
+        return failed(UNAVAILABLE, "The weather service sent an invalid weather report.", "");
     }
 
     double temperature = rounded(params.imperial ? fahrenheit(celsius) : celsius);

@@ -1,27 +1,27 @@
-// The tools: what they take and give back. Nothing here knows of WebAssembly, so `make test` tests it as it is.
+// The tools. Nothing here depends on WebAssembly, so `make test` can test them directly.
 #pragma once
 
 #include "json.h"
 
-// Why a tool could not do it: the kinds of the contract that this gate uses.
+// The kinds of fault that this gate uses.
 enum failure { NONE, INVALID_ARGUMENTS, NOT_FOUND, DENIED, UNAVAILABLE };
 
-// What a tool came to: text, and the same as data; or a failure with its message, and the next step as a hint.
+// Result of a tool: text and the same answer as data, or a failure with a message and a hint.
 struct outcome {
     enum failure failure;
     struct text text, data, message, hint;
 };
 
-// What a preset sets.
+// Parameters of the preset.
 struct params {
     bool imperial;
     struct text default_city, service;
 };
 
-// Reads parameters, and fills in the default for what is not there.
+// Reads parameters and fills in defaults.
 struct params read_params(struct json params);
 
-// Asks a URL. False where the host answered with a fault of its own: then the call is over.
+// Sends a GET request. Returns false after a fault of the host, which ends the call.
 typedef bool (*fetch_fn)(struct text url, int *status, struct text *body);
 
 struct outcome forecast(struct json arguments, struct params params, fetch_fn fetch);

@@ -1,21 +1,21 @@
-// What the host calls: the two exports of the contract. The tools themselves are in weather.js.
-// Names of WIT are camel case here; a fault is thrown as a plain object.
+// Exports that the host calls, as the contract defines them. The tools are in weather.js.
+// WIT names become camel case, and faults are thrown as plain objects.
 
 import http from "gatehouse:gate/http@0.1.0";
 
 import { DEFAULTS, Failure, PARAMS_SCHEMA, TOOLS } from "./weather.js";
 
-/** What tools of each effect are for. Hosts set time-outs and retries by it. */
+/** The intent for each effect. Hosts use it for timeouts and retries. */
 const INTENTS = { "read-only": "query", mutating: "modify", "external-exec": "execute" };
 
 export const tools = {
-  // Must be pure: the same parameters give the same bytes. The host checks them against the schema.
+  // Must be pure: equal parameters give equal bytes. The host checks parameters against the schema.
   describe: guarded((params) => {
     const given = { ...DEFAULTS, ...JSON.parse(params) };
     return {
       name: "{{name}}",
       version: "0.1.0",
-      summary: "The weather, and its numbers on two scales.",
+      summary: "Weather forecasts and temperature conversion.",
       paramsSchema: JSON.stringify(PARAMS_SCHEMA),
       tools: TOOLS.map((tool) => ({
         name: tool.name,
@@ -35,7 +35,7 @@ export const tools = {
     };
   }),
 
-  // The arguments match the tool's schema already, and the parameters have the defaults filled in.
+  // The host has checked the arguments against the tool's schema and filled in default parameters.
   call: guarded((call) => {
     const tool = TOOLS.find((tool) => tool.name === call.tool);
     if (!tool) throw fault("not-found", `This gate has no tool '${call.tool}'.`, null);
@@ -44,14 +44,14 @@ export const tools = {
   }),
 };
 
-/** Turns what an export throws into a fault; an exception that nobody caught says what it is and where. */
+/** Turns exceptions of an export into faults. An unexpected exception is reported with its message and location. */
 function guarded(work) {
   return (given) => {
     try {
       return work(given);
     } catch (error) {
       if (error instanceof Failure) throw fault(error.kind, error.message, error.hint);
-      // A fault already: of this file, or of the host (not granted, not reachable, too slow), which comes in an error.
+      // Already a fault: from this file, or an error with a fault of the host (not granted, unreachable, too slow).
       if (typeof (error?.payload ?? error)?.kind === "string") throw error;
       const frame = String(error?.stack ?? "").trim().split("\n")[0].replace("(/", "(").trim();
       const what = [String(error).replace(/\.$/, "").slice(0, 500), frame].filter(Boolean).join(", ");
@@ -62,7 +62,7 @@ function guarded(work) {
 
 function effectOf(tool) {
   if (Object.hasOwn(INTENTS, tool.effect)) return tool.effect;
-  const hint = `Write effect into its entry in weather.js; it is one of ${Object.keys(INTENTS).join(", ")}.`;
+  const hint = `Add effect to its entry in weather.js: one of ${Object.keys(INTENTS).join(", ")}.`;
   throw fault("internal", `Tool '${tool.name}' does not state its effect.`, hint);
 }
 
@@ -70,20 +70,20 @@ function fault(kind, message, hint) {
   return { kind, message, hint, retryable: kind === "unavailable" };
 }
 
-/** Asks through the host. */
+/** Sends a request through the host. */
 function fetchText(url) {
   const headers = [{ name: "Accept", value: "application/json" }];
   const { status, body } = http.fetch({ method: "GET", url, headers, body: null, timeoutMs: 10_000 });
   return { status, text: decode(body) };
 }
 
-/** UTF-8 to text: this JavaScript has no TextDecoder. */
+/** Decodes UTF-8; this JavaScript engine has no TextDecoder. */
 function decode(bytes) {
   let escaped = "";
   for (const byte of bytes) escaped += "%" + byte.toString(16).padStart(2, "0");
   try {
     return decodeURIComponent(escaped);
   } catch {
-    throw new Failure("unavailable", "The weather service sent something that is not text.", null);
+    throw new Failure("unavailable", "The weather service sent invalid UTF-8.", null);
   }
 }

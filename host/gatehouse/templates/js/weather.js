@@ -1,10 +1,10 @@
-// The tools: what they are called, what they take and give back, and what they do. Nothing here knows of
-// WebAssembly, so `npm test` tests it as it is.
+// The tools: names, schemas and code. Nothing here depends on WebAssembly, so
+// `npm test` can test this file directly.
 
 const ABSOLUTE_ZERO = -273.15;
 const UNITS = { metric: "°C", imperial: "°F" };
 
-/** What a preset may set, each with its default. */
+/** Parameters that a preset may set, with their defaults. */
 export const PARAMS_SCHEMA = {
   type: "object",
   additionalProperties: false,
@@ -13,18 +13,18 @@ export const PARAMS_SCHEMA = {
       type: "string",
       enum: Object.keys(UNITS),
       default: "metric",
-      description: "The scale of temperatures: metric for Celsius, imperial for Fahrenheit.",
+      description: "Temperature scale: metric for Celsius, imperial for Fahrenheit.",
     },
     default_city: {
       type: "string",
       minLength: 1,
       default: "Berlin",
-      description: "The city that a forecast is for when the call names none.",
+      description: "City of a forecast if the call names none.",
     },
     service: {
       type: "string",
       default: "https://api.weather.example",
-      description: "Where the weather service is; presets.toml has to allow its host.",
+      description: "URL of the weather service; presets.toml must allow its host.",
     },
   },
 };
@@ -33,7 +33,7 @@ export const DEFAULTS = Object.fromEntries(
   Object.entries(PARAMS_SCHEMA.properties).map(([name, schema]) => [name, schema.default]),
 );
 
-/** Why a tool could not do it: a kind of the contract, what happened, and the next step. */
+/** A tool's failure: the kind of fault, a message, and the next step. */
 export class Failure extends Error {
   constructor(kind, message, hint = null) {
     super(message);
@@ -46,7 +46,7 @@ function forecast(args, params, fetchText) {
   const city = args.city ?? params.default_city;
   const { status, text } = fetchText(`${params.service}/v1/now?city=${encodeURIComponent(city)}`);
   if (status === 404) {
-    throw new Failure("not-found", `The weather service knows no city '${city}'.`, "Check how it is spelt.");
+    throw new Failure("not-found", `The weather service does not know the city '${city}'.`, "Check the spelling.");
   }
   if (status === 401 || status === 403) {
     const hint = "Check the header under [gates.{{name}}.http] in presets.toml.";
@@ -65,9 +65,9 @@ function report(text) {
     const { sky, celsius } = JSON.parse(text);
     if (typeof sky === "string" && typeof celsius === "number") return { sky, celsius };
   } catch {
-    // Not JSON, which is no report either.
+    // Not JSON: report it below.
   }
-  throw new Failure("unavailable", "The weather service sent something that is not a weather report.");
+  throw new Failure("unavailable", "The weather service sent an invalid weather report.");
 }
 
 function convert({ celsius }) {
@@ -82,25 +82,25 @@ const fahrenheit = (celsius) => (celsius * 9) / 5 + 32;
 const rounded = (number) => Math.round(number * 10) / 10;
 
 /**
- * The table of tools. A description may tell the preset's parameters; `run` gives text, and the same as data.
+ * The table of tools. Descriptions may mention the preset's parameters. `run` returns text and the same answer as data.
  *
- * Every tool states what it may do to the world at most, because clients ask people by it, and presets allow by it:
- * read-only changes nothing, mutating changes what the host keeps or was given, external-exec sends, runs or changes
- * something outside. idempotent: calling it twice is the same as calling it once, so hosts may repeat it.
- * openWorld: it reaches beyond what the host keeps, the web for example.
+ * Each tool states its strongest effect, which clients and presets use to decide what needs approval: read-only changes
+ * nothing, mutating changes data that the host stores or was given, external-exec sends, runs or changes something
+ * outside. idempotent: repeating a call has no further effect, so hosts may retry. openWorld: the tool accesses systems
+ * outside the host, such as the web.
  */
 export const TOOLS = [
   {
     name: "forecast",
     title: "Forecast",
     description: (params) =>
-      "What the weather is like in a city right now: the sky, and the temperature in " +
-      `${UNITS[params.units]}. Without a city it is ${params.default_city}.`,
+      "Returns the current weather in a city: the sky, and the temperature in " +
+      `${UNITS[params.units]}. The default city is ${params.default_city}.`,
     input: {
       type: "object",
       additionalProperties: false,
       properties: {
-        city: { type: "string", minLength: 1, maxLength: 80, description: "The city, for example Oslo." },
+        city: { type: "string", minLength: 1, maxLength: 80, description: "City, for example Oslo." },
       },
     },
     output: {
@@ -121,7 +121,7 @@ export const TOOLS = [
   {
     name: "convert",
     title: "Convert",
-    description: () => "Changes a temperature from Celsius to Fahrenheit.",
+    description: () => "Converts a temperature from Celsius to Fahrenheit.",
     input: {
       type: "object",
       additionalProperties: false,

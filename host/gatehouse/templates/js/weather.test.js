@@ -1,4 +1,4 @@
-// `npm test`: the tools without WebAssembly, and with a weather service that is a function.
+// Run with `npm test`: tests the tools without WebAssembly, with a fake weather service.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ test("each failure of the service has its kind", () => {
   }
 });
 
-test("what cannot be is refused", () => {
+test("impossible temperatures are rejected", () => {
   assert.equal(run("convert", { celsius: 7.5 }).text, "7.5 °C is 45.5 °F.");
   assert.throws(() => run("convert", { celsius: -300 }), { kind: "invalid-arguments" });
 });

@@ -1,6 +1,6 @@
-"""What the host calls: the two exports of the contract. The tools themselves are in weather.py.
+"""Exports that the host calls, as the contract defines them. The tools are in weather.py.
 
-componentize-py makes the modules wit_world and componentize_py_types out of wit/ while it builds.
+componentize-py generates the modules wit_world and componentize_py_types from wit/ during the build.
 """
 
 import functools
@@ -14,15 +14,15 @@ from wit_world.imports.types import Call, Content_Text, Effect, Fault, FaultKind
 
 import weather
 
-#: What tools of each effect are for. Hosts set time-outs and retries by it.
+#: The intent for each effect. Hosts use it for timeouts and retries.
 INTENTS = {Effect.READ_ONLY: Intent.QUERY, Effect.MUTATING: Intent.MODIFY, Effect.EXTERNAL_EXEC: Intent.EXECUTE}
 
-#: How much of an exception a fault tells.
+#: Limits for the part of an exception that a fault includes.
 MAX_FRAMES, MAX_MESSAGE = 3, 500
 
 
 def faults(export):
-    """Turns an exception that nobody caught into a fault that says what it is and where, innermost frame first."""
+    """Turns an unexpected exception into a fault with its message and location, innermost frame first."""
 
     @functools.wraps(export)
     def guarded(self, given):
@@ -47,19 +47,19 @@ def effect_of(tool: dict) -> Effect:
     names = [effect.name for effect in Effect]
     if tool.get("effect") in names:
         return Effect[tool["effect"]]
-    hint = f"Write \"effect\" into its entry in weather.py; it is {', '.join(names[:-1])} or {names[-1]}."
+    hint = f"Add \"effect\" to its entry in weather.py: {', '.join(names[:-1])} or {names[-1]}."
     raise Err(Fault(FaultKind.INTERNAL, f"Tool '{tool['name']}' does not state its effect.", hint, False))
 
 
 class Tools(exports.Tools):
     @faults
     def describe(self, params: str) -> Manifest:
-        # Must be pure: the same parameters give the same bytes. The host checks them against the schema.
+        # Must be pure: equal parameters give equal bytes. The host checks parameters against the schema.
         given = {**weather.DEFAULTS, **json.loads(params)}
         return Manifest(
             name="{{name}}",
             version="0.1.0",
-            summary="The weather, and its numbers on two scales.",
+            summary="Weather forecasts and temperature conversion.",
             params_schema=json.dumps(weather.PARAMS_SCHEMA),
             tools=[
                 Tool(
@@ -83,7 +83,7 @@ class Tools(exports.Tools):
 
     @faults
     def call(self, call: Call) -> Reply:
-        # The arguments match the tool's schema already, and the parameters have the defaults filled in.
+        # The host has checked the arguments against the tool's schema and filled in default parameters.
         tool = next((tool for tool in weather.TOOLS if tool["name"] == call.tool), None)
         if tool is None:
             raise Err(Fault(FaultKind.NOT_FOUND, f"This gate has no tool '{call.tool}'.", None, False))
@@ -96,6 +96,6 @@ class Tools(exports.Tools):
 
 
 def fetch(url: str) -> tuple[int, bytes]:
-    """Asks through the host. Its own faults (not granted, not reachable, too slow) end the call as they are."""
+    """Sends a request through the host. Faults of the host (not granted, unreachable, too slow) end the call."""
     response = http.fetch(http.Request("GET", url, [http.Header("Accept", "application/json")], None, 10_000))
     return response.status, response.body

@@ -1,4 +1,4 @@
-"""`python3 -m unittest`: the tools without WebAssembly, and with a weather service that is a function."""
+"""Run with `python3 -m unittest`: tests the tools without WebAssembly, with a fake weather service."""
 
 import json
 import unittest
@@ -7,7 +7,7 @@ import weather
 
 
 def answers(status, report):
-    """A fetch that notes what it was asked for."""
+    """Returns a fake fetch that records the URL."""
     def fetch(url):
         fetch.url = url
         return status, json.dumps(report).encode()
@@ -29,7 +29,7 @@ class Weather(unittest.TestCase):
                 weather.forecast({"city": "Oslo"}, weather.DEFAULTS, answers(status, {}))
             self.assertEqual(caught.exception.kind, kind)
 
-    def test_what_cannot_be_is_refused(self):
+    def test_impossible_temperatures_are_rejected(self):
         self.assertEqual(weather.convert({"celsius": 7.5}, {}, None)[0], "7.5 °C is 45.5 °F.")
         with self.assertRaises(weather.Failure) as caught:
             weather.convert({"celsius": -300}, {}, None)

@@ -1,6 +1,6 @@
-"""The tools: what they are called, what they take and give back, and what they do.
+"""The tools: names, schemas and code.
 
-Nothing here knows of WebAssembly, so `python3 -m unittest` tests it as it is.
+Nothing here depends on WebAssembly, so `python3 -m unittest` can test this file directly.
 """
 
 import json
@@ -9,7 +9,7 @@ from urllib.parse import quote
 ABSOLUTE_ZERO = -273.15
 UNITS = {"metric": "°C", "imperial": "°F"}
 
-#: What a preset may set, each with its default.
+#: Parameters that a preset may set, with their defaults.
 PARAMS_SCHEMA = {
     "type": "object",
     "additionalProperties": False,
@@ -18,18 +18,18 @@ PARAMS_SCHEMA = {
             "type": "string",
             "enum": list(UNITS),
             "default": "metric",
-            "description": "The scale of temperatures: metric for Celsius, imperial for Fahrenheit.",
+            "description": "Temperature scale: metric for Celsius, imperial for Fahrenheit.",
         },
         "default_city": {
             "type": "string",
             "minLength": 1,
             "default": "Berlin",
-            "description": "The city that a forecast is for when the call names none.",
+            "description": "City of a forecast if the call names none.",
         },
         "service": {
             "type": "string",
             "default": "https://api.weather.example",
-            "description": "Where the weather service is; presets.toml has to allow its host.",
+            "description": "URL of the weather service; presets.toml must allow its host.",
         },
     },
 }
@@ -37,7 +37,7 @@ DEFAULTS = {name: schema["default"] for name, schema in PARAMS_SCHEMA["propertie
 
 
 class Failure(Exception):
-    """Why a tool could not do it: a kind of the contract, what happened, and the next step."""
+    """A tool's failure: the kind of fault, a message, and the next step."""
 
     def __init__(self, kind: str, message: str, hint: str | None = None):
         super().__init__(message)
@@ -48,7 +48,7 @@ def forecast(arguments, params, fetch):
     city = arguments.get("city", params["default_city"])
     status, body = fetch(f"{params['service']}/v1/now?city={quote(city, safe='')}")
     if status == 404:
-        raise Failure("NOT_FOUND", f"The weather service knows no city '{city}'.", "Check how it is spelt.")
+        raise Failure("NOT_FOUND", f"The weather service does not know the city '{city}'.", "Check the spelling.")
     if status in (401, 403):
         raise Failure("DENIED", "The weather service refused the gate's credentials.",
                       "Check the header under [gates.{{name}}.http] in presets.toml.")
@@ -58,7 +58,7 @@ def forecast(arguments, params, fetch):
         report = json.loads(body)
         sky, celsius = str(report["sky"]), float(report["celsius"])
     except (ValueError, TypeError, KeyError):
-        raise Failure("UNAVAILABLE", "The weather service sent something that is not a weather report.") from None
+        raise Failure("UNAVAILABLE", "The weather service sent an invalid weather report.") from None
     temperature = round(celsius if params["units"] == "metric" else fahrenheit(celsius), 1)
     unit = UNITS[params["units"]]
     data = {"city": city, "sky": sky, "temperature": temperature, "unit": unit}
@@ -77,19 +77,19 @@ def fahrenheit(celsius: float) -> float:
     return celsius * 9 / 5 + 32
 
 
-#: The table of tools. A description may tell the preset's parameters; `run` gives text, and the same as data.
+#: The table of tools. Descriptions may mention the preset's parameters. `run` returns text and the same answer as data.
 #:
-#: Every tool states what it may do to the world at most, because clients ask people by it, and presets allow by it:
-#: READ_ONLY changes nothing, MUTATING changes what the host keeps or was given, EXTERNAL_EXEC sends, runs or changes
-#: something outside. `idempotent`: calling it twice is the same as calling it once, so hosts may repeat it.
-#: `open_world`: it reaches beyond what the host keeps, the web for example.
+#: Each tool states its strongest effect, which clients and presets use to decide what needs approval: READ_ONLY changes
+#: nothing, MUTATING changes data that the host stores or was given, EXTERNAL_EXEC sends, runs or changes something
+#: outside. `idempotent`: repeating a call has no further effect, so hosts may retry. `open_world`: the tool accesses
+#: systems outside the host, such as the web.
 TOOLS = [
     {
         "name": "forecast",
         "title": "Forecast",
         "description": lambda params: (
-            "What the weather is like in a city right now: the sky, and the temperature in "
-            f"{UNITS[params['units']]}. Without a city it is {params['default_city']}."
+            "Returns the current weather in a city: the sky, and the temperature in "
+            f"{UNITS[params['units']]}. The default city is {params['default_city']}."
         ),
         "input": {
             "type": "object",
@@ -99,7 +99,7 @@ TOOLS = [
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 80,
-                    "description": "The city, for example Oslo.",
+                    "description": "City, for example Oslo.",
                 },
             },
         },
@@ -121,7 +121,7 @@ TOOLS = [
     {
         "name": "convert",
         "title": "Convert",
-        "description": lambda params: "Changes a temperature from Celsius to Fahrenheit.",
+        "description": lambda params: "Converts a temperature from Celsius to Fahrenheit.",
         "input": {
             "type": "object",
             "additionalProperties": False,

@@ -1,4 +1,4 @@
-//! `convert`: from Celsius to Fahrenheit. It asks nobody.
+//! `convert`: Celsius to Fahrenheit, computed locally.
 
 use gatehouse_sdk::{Call, Effect, Fault, Reply, Tool};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use crate::{Params, fahrenheit, rounded, tool};
 
 const ABSOLUTE_ZERO: f64 = -273.15;
 
-/// The arguments. An unknown one is refused, with the name that was meant.
+/// Arguments. The host rejects unknown ones and suggests the nearest name.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ConvertArgs {
@@ -17,7 +17,7 @@ struct ConvertArgs {
     celsius: f64,
 }
 
-/// The reply as data; `gatehouse gates check` sees to it that it matches the schema.
+/// Structured reply. `gatehouse gates check` verifies that it matches the schema.
 #[derive(Serialize, JsonSchema)]
 struct ConvertOutput {
     celsius: f64,
@@ -27,7 +27,7 @@ struct ConvertOutput {
 pub fn declare() -> Tool<Params> {
     tool::<ConvertArgs>("convert", Effect::ReadOnly)
         .title("Convert")
-        .description(|_| "Changes a temperature from Celsius to Fahrenheit.")
+        .description(|_| "Converts a temperature from Celsius to Fahrenheit.")
         .idempotent()
         .output::<ConvertOutput>()
         .run(convert)
@@ -46,7 +46,7 @@ mod tests {
     use gatehouse_sdk::{FaultKind, testing};
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_temperatures_are_rejected() {
         let call = |arguments| testing::call(&crate::gate(), "convert", arguments, "{}");
         assert_eq!(call(r#"{"celsius": 7.5}"#).expect("a reply").text(), "7.5 °C is 45.5 °F.");
         assert_eq!(call(r#"{"celsius": -300}"#).expect_err("a fault").kind, FaultKind::InvalidArguments);

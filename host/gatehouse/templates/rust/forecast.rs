@@ -1,5 +1,5 @@
-//! `forecast`: what a weather service says of a city. The host sends the request, and adds the credentials
-//! that presets.toml has for the service; this code never sees them.
+//! `forecast`: the current weather of a city, from a weather service. The host sends the request and adds the
+//! credentials from presets.toml; this code never sees them.
 
 use gatehouse_sdk::{Call, Effect, Fault, Reply, Tool, http::Request};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::{Params, Units, fahrenheit, rounded, tool};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ForecastArgs {
-    /// The city, for example Oslo.
+    /// City, for example Oslo.
     #[schemars(length(min = 1, max = 80))]
     city: Option<String>,
 }
@@ -23,7 +23,7 @@ struct ForecastOutput {
     unit: &'static str,
 }
 
-/// What the service sends.
+/// Response of the service.
 #[derive(Deserialize)]
 struct WeatherReport {
     sky: String,
@@ -35,8 +35,8 @@ pub fn declare() -> Tool<Params> {
         .title("Forecast")
         .description(|params| {
             format!(
-                "What the weather is like in a city right now: the sky, and the temperature in {}. \
-                 Without a city it is {}.",
+                "Returns the current weather in a city: the sky, and the temperature in {}. \
+                 The default city is {}.",
                 params.units.sign(),
                 params.default_city
             )
@@ -51,13 +51,13 @@ fn forecast(call: &Call<Params>, args: ForecastArgs) -> Result<Reply, Fault> {
     let Params { units, default_city, service } = &call.params;
     let city = args.city.unwrap_or_else(|| default_city.clone());
     let url = format!("{service}/v1/now?city={}", percent_encoded(&city));
-    // Where the host will not, or cannot, its fault is the answer.
+    // A fault of the host (not granted, unreachable, too slow) ends the call.
     let answer = Request::get(url).header("accept", "application/json").timeout_ms(10_000).send()?;
     match answer.status {
         200 => {}
         404 => {
-            let fault = Fault::not_found(format!("The weather service knows no city '{city}'."));
-            return Err(fault.hint("Check how it is spelt."));
+            let fault = Fault::not_found(format!("The weather service does not know the city '{city}'."));
+            return Err(fault.hint("Check the spelling."));
         }
         401 | 403 => {
             let fault = Fault::denied("The weather service refused the gate's credentials.");
@@ -66,7 +66,7 @@ fn forecast(call: &Call<Params>, args: ForecastArgs) -> Result<Reply, Fault> {
         status => return Err(Fault::unavailable(format!("The weather service answered with status {status}."))),
     }
     let report: WeatherReport = serde_json::from_slice(&answer.body)
-        .map_err(|_| Fault::unavailable("The weather service sent something that is not a weather report."))?;
+        .map_err(|_| Fault::unavailable("The weather service sent an invalid weather report."))?;
     let celsius = report.celsius;
     let temperature = rounded(if *units == Units::Metric { celsius } else { fahrenheit(celsius) });
     let (sky, unit) = (report.sky, units.sign());
@@ -74,7 +74,7 @@ fn forecast(call: &Call<Params>, args: ForecastArgs) -> Result<Reply, Fault> {
         .structured(&ForecastOutput { city, sky, temperature, unit })
 }
 
-/// As the value of a query.
+/// Encodes text for a URL query.
 fn percent_encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

@@ -1,4 +1,4 @@
-//! The weather, as a gate: what a preset may set, and the table of tools. Each tool is a file.
+//! A weather gate: its parameters and its tools. Each tool has its own file.
 
 mod convert;
 mod forecast;
@@ -7,15 +7,15 @@ use gatehouse_sdk::{Effect, Gate, Intent, ToolBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// What a preset may set. The doc comments become the descriptions in the schema, `Default` the defaults.
+/// Parameters that a preset may set. The schema takes descriptions from the doc comments and defaults from `Default`.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// The scale of temperatures: metric for Celsius, imperial for Fahrenheit.
+    /// Temperature scale: metric for Celsius, imperial for Fahrenheit.
     units: Units,
-    /// The city that a forecast is for when the call names none.
+    /// City of a forecast if the call names none.
     #[schemars(length(min = 1))]
     default_city: String,
-    /// Where the weather service is; presets.toml has to allow its host.
+    /// URL of the weather service; presets.toml must allow its host.
     service: String,
 }
 
@@ -45,18 +45,18 @@ impl Default for Params {
     }
 }
 
-/// The gate: one table of tools.
+/// Returns the gate with its tools.
 pub fn gate() -> Gate<Params> {
-    Gate::new("{{name}}", env!("CARGO_PKG_VERSION"), "The weather, and its numbers on two scales.")
+    Gate::new("{{name}}", env!("CARGO_PKG_VERSION"), "Weather forecasts and temperature conversion.")
         .tool(forecast::declare())
         .tool(convert::declare())
 }
 
 gatehouse_sdk::export!(gate);
 
-/// Starts a tool. What it may do to the world at most is stated for each, because clients ask people by it, and presets
-/// allow by it: `ReadOnly` changes nothing, `Mutating` changes what the host keeps or was given, `ExternalExec` sends,
-/// runs or changes something outside.
+/// Declares a tool with its strongest effect, which clients and presets use to decide what needs approval. `ReadOnly`
+/// changes nothing, `Mutating` changes data that the host stores or was given, `ExternalExec` sends, runs or changes
+/// something outside.
 fn tool<A: DeserializeOwned + JsonSchema + 'static>(name: &'static str, effect: Effect) -> ToolBuilder<Params, A> {
     let intent = match effect {
         Effect::ReadOnly => Intent::Query,
@@ -70,7 +70,7 @@ fn fahrenheit(celsius: f64) -> f64 {
     celsius * 9.0 / 5.0 + 32.0
 }
 
-/// To one decimal.
+/// Rounds to one decimal.
 fn rounded(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! What of a page is shown. The stand-in for the host's extractor counts words.
+//! Tests of page previews, with the fake extractor that counts words.
 
 use super::*;
 use crate::fixture;
@@ -11,7 +11,7 @@ fn shown(hit: &Hit, query: &str, budget: u32) -> PagePreview {
     fixture::reader().run(|| preview(hit, query, budget)).unwrap()
 }
 
-/// Twelve sections of 20 words, one of which speaks of turbines, and three blocks of code.
+/// Returns twelve sections of 20 words, one more that mentions turbines, and three code blocks.
 fn long() -> String {
     let filler = |i: usize| format!("=== Part {i} ===\n{}\n\n", "rain ".repeat(20).trim_end());
     let mut text = "== Overview ==\nShort.\n\n".to_owned();

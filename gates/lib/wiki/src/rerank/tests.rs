@@ -1,4 +1,4 @@
-//! What is an order and what is not. How it shows in replies is tested in gates/idea.
+//! Tests of the parser for model answers. Tests of the resulting replies are in gates/idea.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn what_is_beyond_repair_is_no_order() {
         assert!(given(text).is_err(), "{text}");
     }
     let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("m", "{\"order\":[3,1,4,2]}") };
-    assert_eq!(read(&cut, 4, 4), Err("its answer was cut short".into()));
+    assert_eq!(read(&cut, 4, 4), Err("the answer was cut short".into()));
 }
 
 #[test]
