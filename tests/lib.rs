@@ -1,2 +1,2 @@
-//! Tests that cross a crate boundary stand in `it/`, one file a behaviour; gates that misbehave on
-//! purpose in `fixtures/gates/`, the floor that the bench compares with in `floor/`.
+//! Tests across crates are in `it/`, one file per behavior. `fixtures/gates/` has gates that misbehave on purpose, and
+//! `floor/` the server that the benchmarks compare with.

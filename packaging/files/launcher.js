@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts gatehouse, which is a native program in a package of its own for each system. Streams are shared, signals are
-// passed on, and this process ends as the program ended.
+// Starts gatehouse, a native program in a separate package per system. Shares its streams, forwards signals and exits
+// like the program.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -12,15 +12,15 @@ try {
   program = require.resolve(`${name}/bin/gatehouse`);
 } catch {
   console.error(
-    `gatehouse-mcp: the package ${name} is not installed. If it exists for this system, optional dependencies were ` +
-      "left out: install again without --omit=optional. Else build gatehouse from its source.",
+    `gatehouse-mcp: the package ${name} is not installed. If it exists for this system, reinstall without ` +
+      "--omit=optional. Otherwise, build gatehouse from source.",
   );
   process.exit(1);
 }
 
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 
-// What a terminal sends goes to the child as well, and a second signal would end it at once.
+// A terminal also signals the child, and a second signal would end it immediately.
 const terminal = process.stdin.isTTY || process.stderr.isTTY;
 for (const signal of ["SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM"]) {
   process.on(signal, () => {

@@ -1,4 +1,4 @@
-//! What a binary needs of the system that it runs on, read from the binary itself.
+//! The system requirements of a binary, read from the binary.
 
 use anyhow::{Context, Result};
 use object::{
@@ -7,15 +7,14 @@ use object::{
     read::elf::{FileHeader, SectionHeader},
 };
 
-/// A version of the C library: `(2, 34)`.
 pub(crate) type GlibcVersion = (u32, u32);
 
-/// The newest version of glibc that a Linux binary asks for. It runs where that or a later one is.
+/// Returns the newest glibc version that a Linux binary requires. It runs with that version or a later one.
 ///
 /// # Errors
-/// Where the bytes are no 64-bit ELF file, or ask for none: a binary that is linked against another C library.
+/// If the bytes are not a 64-bit ELF file, or require no glibc, as a binary linked against another C library.
 pub(crate) fn glibc(binary: &[u8]) -> Result<GlibcVersion> {
-    let header = FileHeader64::<Endianness>::parse(binary).context("the binary is no 64-bit ELF file")?;
+    let header = FileHeader64::<Endianness>::parse(binary).context("the binary is not a 64-bit ELF file")?;
     let endian = header.endian()?;
     let sections = header.sections(endian, binary)?;
     let mut newest = None;
@@ -28,10 +27,10 @@ pub(crate) fn glibc(binary: &[u8]) -> Result<GlibcVersion> {
             }
         }
     }
-    newest.context("the binary asks for no version of glibc: is it linked against another C library?")
+    newest.context("the binary requires no glibc version; it may be linked against another C library")
 }
 
-/// Reads `GLIBC_2.34`, and `GLIBC_2.2.5` by its first two numbers.
+/// Parses `GLIBC_2.34`. Of `GLIBC_2.2.5`, reads only the first two numbers.
 fn parse(name: &[u8]) -> Option<GlibcVersion> {
     let mut numbers = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

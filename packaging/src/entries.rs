@@ -1,4 +1,4 @@
-//! Archives whose bytes depend on nothing but what is in them.
+//! Reproducible archives: their bytes depend only on their contents.
 
 use std::{
     collections::BTreeSet,
@@ -10,16 +10,14 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-/// The time of every entry, in seconds: 1980, the first year that a zip can tell.
+/// Timestamp of every entry, in Unix seconds: 1980, the earliest year of the zip format.
 pub(crate) const TIME: u64 = 315_532_800;
 
-/// A file on its way into an archive.
 #[derive(Debug, Clone)]
 pub(crate) struct ArchiveEntry {
-    /// From the top of the archive, with `/`.
+    /// Path from the top of the archive, with `/`.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
-    /// Whether it is a program.
     pub(crate) runs: bool,
 }
 
@@ -37,12 +35,12 @@ impl ArchiveEntry {
     }
 }
 
-/// A packed tar with every folder before what is in it: not all who unpack make those that are missing.
+/// Packs a gzipped tar. Directories precede their contents, because some unpackers do not create missing ones.
 pub(crate) fn tar_gz(mut entries: Vec<ArchiveEntry>, level: Compression) -> Result<Vec<u8>> {
     let folders: BTreeSet<String> = entries.iter().flat_map(|entry| parents(&entry.path)).collect();
     entries.extend(folders.into_iter().map(|path| ArchiveEntry::program(path, "")));
     entries.sort_by(|one, other| one.path.cmp(&other.path));
-    // The header of gzip would tell the time and the system.
+    // The gzip header would otherwise contain the time and the system.
     let packed = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), level);
     let mut archive = tar::Builder::new(packed);
     for entry in &entries {
@@ -62,12 +60,12 @@ pub(crate) fn tar_gz(mut entries: Vec<ArchiveEntry>, level: Compression) -> Resu
     Ok(archive.into_inner()?.finish()?)
 }
 
-/// The folders above a path, each with a `/` at its end.
+/// Returns the directories above a path, each with a trailing `/`.
 fn parents(path: &str) -> impl Iterator<Item = String> {
     path.match_indices('/').map(|(at, _)| path[..=at].to_owned()).filter(|folder| folder != "./")
 }
 
-/// A zip, its entries in the order given: some readers want one of them first or last.
+/// Packs a zip in the given order: some readers want a certain entry first or last.
 pub(crate) fn zip(entries: &[ArchiveEntry], level: Compression) -> Result<Vec<u8>> {
     let method =
         if level == Compression::none() { CompressionMethod::Stored } else { CompressionMethod::Deflated };
@@ -83,7 +81,6 @@ pub(crate) fn zip(entries: &[ArchiveEntry], level: Compression) -> Result<Vec<u8
     Ok(archive.finish()?.into_inner())
 }
 
-/// The digest as `sha256sum` writes it.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,8 @@
-//! Makes packages of a built gatehouse, each as its field expects it: what `cargo xtask dist` runs after the build.
+//! Makes packages of a built gatehouse. `cargo xtask dist` runs it after the build.
 //!
-//! The same binary and the same repository give the same bytes: entries are sorted, and all times are one time. Nothing
-//! is built here and nothing is published. Exit codes: 0 done, 1 failed, 2 wrong usage.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for the person who runs it")]
+//! The same binary and repository give the same bytes: entries are sorted and have one timestamp. It builds and
+//! publishes nothing. Exit codes: 0 success, 1 failure, 2 wrong usage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is for the user")]
 
 mod binary;
 mod entries;
@@ -38,14 +38,13 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     let product = Product::load(options)?;
-    fs::create_dir_all(&options.out)
-        .with_context(|| format!("cannot make the folder {}", options.out.display()))?;
+    fs::create_dir_all(&options.out).with_context(|| format!("cannot create {}", options.out.display()))?;
     let mut sums = Vec::new();
     for format in formats::FORMATS.iter().filter(|format| options.wants(format.name)) {
         let made = (format.make)(&product).with_context(|| format!("format {}", format.name))?;
         for file in made {
             let path = options.out.join(&file.name);
-            let folder = path.parent().context("a file needs a folder")?;
+            let folder = path.parent().context("file has no parent directory")?;
             fs::create_dir_all(folder)
                 .and_then(|()| fs::write(&path, &file.bytes))
                 .with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,8 +1,8 @@
-//! The manual page, made of what the program says about itself: it cannot tell anything else than `--help` does.
+//! The manual page, generated from `--help` so that the two cannot differ.
 
 use anyhow::{Context, Result};
 
-/// The page `gatehouse(1)`. `help` gives the help of the program, or of one of its commands.
+/// Returns the page `gatehouse(1)`. `help` returns the help of the program or of one command.
 pub(crate) fn page(version: &str, help: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
     let whole = help(&["--help"])?;
     let (about, _) = whole.split_once('\n').context("the help is empty")?;
@@ -18,19 +18,17 @@ pub(crate) fn page(version: &str, help: impl Fn(&[&str]) -> Result<String>) -> R
     Ok(page)
 }
 
-/// The names in the list of commands of a help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let entries = list.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     entries.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
 }
 
-/// Lines that stay as they are.
 fn literal_lines(text: &str) -> String {
     format!(".nf\n{}\n.fi\n", escaped(text.trim_end()))
 }
 
-/// Nothing in it is taken for an instruction.
+/// Escapes text so that roff reads no part of it as a request.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let lines = text

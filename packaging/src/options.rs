@@ -6,26 +6,22 @@ use crate::formats::FORMATS;
 
 pub(crate) const USAGE: &str = "gatehouse-packaging --binary FILE --target TRIPLE --out FOLDER [--machine-code FOLDER] [--store] [FORMAT…]";
 
-/// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// The gateway, built and able to run here: it is asked for its version and its completions.
+    /// The built gateway. It must run here, because packaging asks it for its version and completions.
     pub(crate) binary: PathBuf,
-    /// The triple that it was built for.
     pub(crate) target: String,
-    /// Where the packages go.
     pub(crate) out: PathBuf,
-    /// Where `gatehouse cache precompile` put the machine code of the shipped gates. Packages without it are smaller, and
-    /// compile the gates when they are first started.
+    /// Output directory of `gatehouse cache precompile`. Packages without machine code are smaller, and compile the
+    /// gates at first start.
     pub(crate) machine_code: Option<PathBuf>,
-    /// Packs nothing: sooner done, for trying packages out.
+    /// Stores archives uncompressed, which is faster when trying packages out.
     pub(crate) store: bool,
-    /// Names of formats; none means all.
+    /// Formats to make; empty for all.
     formats: Vec<String>,
 }
 
 impl Options {
-    /// Reads the arguments, and says what is wrong with them.
     pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut binary, mut target, mut out) = (None, None, None);
         let (mut machine_code, mut store, mut formats) = (None, false, Vec::new());
@@ -40,7 +36,10 @@ impl Options {
                 name if FORMATS.iter().any(|format| format.name == name) => formats.push(argument),
                 other => {
                     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-                    return Err(format!("unexpected: {other}; the formats are {}", names.join(", ")));
+                    return Err(format!(
+                        "unexpected argument '{other}': the formats are {}",
+                        names.join(", ")
+                    ));
                 }
             }
         }
@@ -55,7 +54,6 @@ impl Options {
         })
     }
 
-    /// Whether a format is to be made.
     pub(crate) fn wants(&self, format: &str) -> bool {
         self.formats.is_empty() || self.formats.iter().any(|name| name == format)
     }

@@ -1,24 +1,21 @@
-//! The systems that are packaged for, and what each field calls them.
+//! The supported systems and their names in each packaging ecosystem.
 
 use anyhow::{Result, bail};
 
-/// A system, under the names that it has in each field.
 #[derive(Debug)]
 pub(crate) struct Platform {
     pub(crate) triple: &'static str,
-    /// `process.platform` of Node, which bundles name too.
+    /// Value of Node's `process.platform`; bundles use it too.
     pub(crate) node_os: &'static str,
-    /// `process.arch` of Node.
+    /// Value of Node's `process.arch`.
     pub(crate) node_cpu: &'static str,
-    /// Python's name of the processor.
     pub(crate) wheel_cpu: &'static str,
-    /// Debian's name of the architecture.
     pub(crate) debian: Option<&'static str>,
-    /// The oldest macOS that Rust's target runs on, by `rustc --print deployment-target`.
+    /// Oldest macOS of the Rust target, from `rustc --print deployment-target`.
     pub(crate) macos: Option<(u32, u32)>,
 }
 
-/// The same list as in deny.toml.
+/// The list of targets in deny.toml.
 pub(crate) const PLATFORMS: &[Platform] = &[
     Platform {
         triple: "x86_64-unknown-linux-gnu",
@@ -55,11 +52,10 @@ pub(crate) const PLATFORMS: &[Platform] = &[
 ];
 
 impl Platform {
-    /// The platform of a triple.
     pub(crate) fn from_triple(triple: &str) -> Result<&'static Self> {
         let Some(platform) = PLATFORMS.iter().find(|platform| platform.triple == triple) else {
             let known: Vec<&str> = PLATFORMS.iter().map(|platform| platform.triple).collect();
-            bail!("no packages are made for {triple}; there are {}", known.join(", "));
+            bail!("unsupported target '{triple}': expected one of {}", known.join(", "));
         };
         Ok(platform)
     }

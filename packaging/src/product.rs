@@ -1,4 +1,4 @@
-//! What is packaged: the binary with its version, its texts and what it prints about itself.
+//! The packaged product: the binary, its documents and the output of its commands.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -14,46 +14,38 @@ use crate::{
     third_party,
 };
 
-/// The name on PyPI and npm: there, `gatehouse` is another program.
+/// Name on PyPI and npm, where `gatehouse` is taken by another program.
 pub(crate) const PACKAGE: &str = "gatehouse-mcp";
 
-/// The name in the MCP registry. Its first part is an account or a domain that the publisher proves to own.
+/// Name in the MCP registry. Its first part is an account or domain that the publisher proves to own.
 pub(crate) const REGISTRY_NAME: &str = "io.github.gatehouse-mcp/gatehouse";
 
-/// One line about it, of at most the 100 characters that the MCP registry takes.
+/// One-line description; the MCP registry allows 100 characters.
 pub(crate) const SUMMARY: &str =
-    "One MCP server for an agent; behind it, presets of sandboxed tools and other servers";
+    "MCP gateway: presets of sandboxed WebAssembly tools and other MCP servers behind one endpoint";
 
-/// Who is named where a field asks for somebody.
 pub(crate) const AUTHOR: &str = "The Gatehouse authors";
 
-/// Everything that packages are made of.
 pub(crate) struct Product {
-    /// As Cargo.toml of the workspace has it.
     pub(crate) version: &'static str,
     pub(crate) platform: &'static Platform,
     pub(crate) binary: Vec<u8>,
-    /// What a Linux binary needs.
+    /// Required glibc. `None` if the binary is not for Linux.
     pub(crate) glibc: Option<GlibcVersion>,
-    /// How hard archives are packed.
     pub(crate) level: Compression,
-    /// The manual page.
     pub(crate) manual: String,
-    /// LICENSE, README and the like, and pages of `docs/`, under their names.
+    /// Documents of the repository, pages of `docs/`, and THIRD-PARTY.md, by path.
     texts: Vec<ArchiveEntry>,
-    /// Machine code of the shipped gates, under its names.
     machine_code: Vec<ArchiveEntry>,
-    /// Completion scripts by shell: bash, zsh, fish.
     completions: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Files of the repository that travel along.
 const TEXTS: [&str; 4] = ["CHANGELOG.md", "LICENSE", "README.md", "presets.toml"];
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 impl Product {
-    /// Reads the binary and the repository; fails where they are not of one version.
+    /// Reads the binary and the repository. Fails if their versions differ.
     pub(crate) fn load(options: &Options) -> Result<Self> {
         let version = env!("CARGO_PKG_VERSION");
         let platform = Platform::from_triple(&options.target)?;
@@ -61,7 +53,7 @@ impl Product {
         let said = String::from_utf8_lossy(&said).trim().to_owned();
         ensure!(
             said == format!("gatehouse {version}"),
-            "{} says '{said}', and the repository is at {version}: build it anew",
+            "{} is '{said}', but the repository is at {version}; rebuild it",
             options.binary.display()
         );
         let read = fs::read(&options.binary);
@@ -92,32 +84,30 @@ impl Product {
         })
     }
 
-    /// A text of the repository, or that of third parties.
     pub(crate) fn text(&self, name: &str) -> Result<&[u8]> {
         let found = self.texts.iter().find(|entry| entry.path == name);
-        Ok(&found.with_context(|| format!("no text is called {name}"))?.bytes)
+        Ok(&found.with_context(|| format!("no document named '{name}'"))?.bytes)
     }
 
-    /// A text as UTF-8.
     pub(crate) fn text_str(&self, name: &str) -> Result<&str> {
         std::str::from_utf8(self.text(name)?).with_context(|| format!("{name} is not UTF-8"))
     }
 
-    /// All texts below a folder of an archive.
+    /// Returns all documents, with paths below a directory of an archive.
     pub(crate) fn texts_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
         self.texts
             .iter()
             .map(move |entry| ArchiveEntry { path: format!("{folder}/{}", entry.path), ..entry.clone() })
     }
 
-    /// The documentation, below a folder of an archive that ends in `/`.
+    /// Returns the documentation, with paths below a directory of an archive. `folder` is empty or ends in `/`.
     pub(crate) fn documentation_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
         let pages = self.texts.iter().filter(|entry| entry.path.starts_with("docs/"));
         pages.map(move |entry| ArchiveEntry { path: format!("{folder}{}", entry.path), ..entry.clone() })
     }
 
-    /// The machine code of the shipped gates, in a folder of that name below this one. The program looks for it beside itself
-    /// and in `../lib/gatehouse`.
+    /// Returns the machine code of the shipped gates, in `machine-code` below `folder`. The program looks next to
+    /// itself and in `../lib/gatehouse`.
     pub(crate) fn machine_code_in(&self, folder: &str) -> impl Iterator<Item = ArchiveEntry> {
         self.machine_code.iter().map(move |entry| ArchiveEntry {
             path: format!("{folder}/machine-code/{}", entry.path),
@@ -125,27 +115,25 @@ impl Product {
         })
     }
 
-    /// The completion script for a shell.
     pub(crate) fn completion(&self, shell: &str) -> Result<&[u8]> {
         let found = self.completions.iter().find(|(name, _)| *name == shell);
         Ok(&found.with_context(|| format!("no completions for {shell}"))?.1)
     }
 
-    /// What a Linux package says that it needs; an error elsewhere.
     pub(crate) fn needed_glibc(&self) -> Result<GlibcVersion> {
-        self.glibc.context("this package is for Linux")
+        self.glibc.context("this package format is only for Linux")
     }
 }
 
-/// The pages that messages of the program name, `docs/presets.md` for one, under the names that messages use.
+/// Reads the pages of `docs/` under the paths that the program's messages use, for example `docs/presets.md`.
 fn documentation() -> Result<Vec<ArchiveEntry>> {
     let folder = root().join("docs");
-    let entries = fs::read_dir(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut pages = Vec::new();
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Benchmarks of performance.md.
+        // The figures belong to performance.md.
         if name.ends_with(".md") || name.ends_with(".svg") {
             let page = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             pages.push(ArchiveEntry::file(format!("docs/{name}"), page));
@@ -155,7 +143,6 @@ fn documentation() -> Result<Vec<ArchiveEntry>> {
     Ok(pages)
 }
 
-/// The files of machine code, sorted.
 fn machine_code(options: &Options) -> Result<Vec<ArchiveEntry>> {
     let Some(folder) = &options.machine_code else { return Ok(Vec::new()) };
     let read = |path: PathBuf| -> Result<ArchiveEntry> {
@@ -172,7 +159,6 @@ fn machine_code(options: &Options) -> Result<Vec<ArchiveEntry>> {
     Ok(entries)
 }
 
-/// The root of the repository.
 fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }

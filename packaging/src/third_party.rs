@@ -1,4 +1,4 @@
-//! The licences of what is linked into the binary: each crate with its licence, and the texts, each once.
+//! Licenses of the linked crates and data: a list, followed by each distinct text once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,13 +10,11 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Beginnings of names of files that hold a licence or what it asks to be shown.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
-/// How deep below a crate's folder licences are looked for: C libraries lie in a folder of their own.
+/// Maximum directory depth for license files below a crate; bundled C libraries have their own directories.
 const MAX_DEPTH: usize = 2;
 
-/// The whole text, in Markdown.
 pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
     let linked = linked(root, triple)?;
     let mut list = String::new();
@@ -30,7 +28,7 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
         collect(&package.folder, MAX_DEPTH, &mut files)?;
         for file in files {
             let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            // Old ones have names of authors in other encodings.
+            // Some old texts have author names in other encodings.
             let text = String::from_utf8_lossy(&text).trim_end().to_owned();
             texts.entry(text).or_default().insert(name.clone());
         }
@@ -40,9 +38,9 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
         format!("\n## {}\n\n```text\n{text}\n```\n", of.join(", "))
     });
     Ok(format!(
-        "# What Gatehouse is built with\n\n\
-         These data and crates are part of the binary. The texts of their licences follow, each once.\n\n\
-         | name | version | licence |\n|---|---|---|\n{list}{}",
+        "# Third-party components of Gatehouse\n\n\
+         The binary contains these data and crates. Each license text follows once.\n\n\
+         | name | version | license |\n|---|---|---|\n{list}{}",
         texts.collect::<String>()
     ))
 }
@@ -60,10 +58,10 @@ impl LicensedPackage {
     }
 }
 
-/// What was not written here and is no crate: vocabularies and the embedding model.
+/// Returns the third-party data that is not a crate: vocabularies and the embedding model.
 fn data(root: &Path) -> Result<Vec<LicensedPackage>> {
     let assets = root.join("host/text/assets");
-    let entries = fs::read_dir(&assets).with_context(|| format!("cannot look into {}", assets.display()))?;
+    let entries = fs::read_dir(&assets).with_context(|| format!("cannot read {}", assets.display()))?;
     let mut found = Vec::new();
     for entry in entries {
         let folder = entry?.path();
@@ -82,12 +80,12 @@ fn data(root: &Path) -> Result<Vec<LicensedPackage>> {
     Ok(found)
 }
 
-/// Names and versions of what the binary links, for a system; not what only builds or tests it.
+/// Returns the title of each crate that the binary links on a target, without build and test dependencies.
 fn linked(root: &Path, triple: &str) -> Result<BTreeSet<String>> {
     let arguments = ["tree", "--package", "gatehouse", "--edges", "normal,no-proc-macro", "--prefix", "none"];
     let listed = cargo(root, &[&arguments[..], &["--target", triple, "--format", "{p}"]].concat())?;
-    let listed = String::from_utf8(listed).context("cargo tree writes UTF-8")?;
-    // A line is `name v1.2.3`, and where it comes from for what is not from the registry: that is ours.
+    let listed = String::from_utf8(listed).context("cargo tree output is not UTF-8")?;
+    // A line is `name v1.2.3`. A path follows for workspace members, which need no entry.
     let lines = listed.lines().filter(|line| !line.contains(" (/"));
     Ok(lines
         .filter_map(|line| {
@@ -97,7 +95,7 @@ fn linked(root: &Path, triple: &str) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Everything that cargo knows of for a system, sorted. What is for others need not be here.
+/// Returns all packages that cargo resolves for a target, sorted. Packages of other targets may not be downloaded.
 fn packages(root: &Path, triple: &str) -> Result<Vec<LicensedPackage>> {
     let metadata = cargo(root, &["metadata", "--format-version", "1", "--filter-platform", triple])?;
     let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata is not JSON")?;
@@ -118,7 +116,7 @@ fn packages(root: &Path, triple: &str) -> Result<Vec<LicensedPackage>> {
     Ok(found)
 }
 
-/// Cargo, without the network: what is linked has been fetched to build it.
+/// Runs cargo without network access; the build has fetched every linked crate.
 fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let ran = Command::new(cargo).args(arguments).args(["--offline", "--locked"]).current_dir(root).output();
@@ -134,7 +132,7 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
 }
 
 fn collect(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths =
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()?;
     paths.sort();

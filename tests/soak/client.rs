@@ -1,4 +1,4 @@
-//! The smallest client over HTTP: a connection for each request.
+//! A minimal HTTP client with one connection per request.
 
 use std::{
     io::{Read, Write},
@@ -8,10 +8,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// How long a call may take; some of the other side's do not end by themselves.
+/// Timeout of a read; some hostile calls never end by themselves.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A session of the 2025 protocol.
 pub(super) struct Client {
     address: String,
     path: String,
@@ -20,7 +19,6 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Opens a session for a preset.
     pub(super) fn open(address: &str, preset: &str) -> Self {
         let mut client = Self {
             address: address.to_owned(),
@@ -39,10 +37,10 @@ impl Client {
         client
     }
 
-    /// Calls a tool; returns its result.
+    /// Calls a tool and returns its result.
     ///
     /// # Errors
-    /// What came in the place of a result.
+    /// The message received instead of a result.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value, String> {
         self.next += 1;
         let params = json!({"name": tool, "arguments": arguments});
@@ -61,7 +59,6 @@ impl Client {
         }
     }
 
-    /// Posts a message; returns the head and the body of the answer.
     fn post(&self, message: &Value) -> Result<String, String> {
         let body = message.to_string();
         let mut head = format!(

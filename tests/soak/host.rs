@@ -1,4 +1,4 @@
-//! The host under test, with its files.
+//! The host under test and its files.
 
 use std::{
     fs,
@@ -7,7 +7,6 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A host that serves; it ends with this.
 pub(super) struct Host {
     child: Child,
     address: String,
@@ -15,7 +14,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Starts a host with honest and hostile sources, each shown by a preset of its own.
+    /// Starts a host with honest and hostile sources, each in its own preset.
     pub(super) fn start(program: &Path, server: &str, gates: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("gatehouse-soak-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -51,8 +50,8 @@ impl Host {
             let (_, rest) = line.split_once("http://")?;
             Some(rest.split('/').next().unwrap_or(rest).to_owned())
         });
-        let address = address.unwrap_or_else(|| panic!("it does not listen: {said}"));
-        // The log is read on, or the host would wait for it.
+        let address = address.unwrap_or_else(|| panic!("the host does not listen: {said}"));
+        // Drain the log: a full pipe would block the host.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address, folder }
     }
@@ -61,7 +60,6 @@ impl Host {
         &self.address
     }
 
-    /// Returns a line of the process' status in bytes.
     pub(super) fn memory(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();

@@ -1,10 +1,9 @@
-//! `cargo xtask soak`: honest clients beside a hostile server, a hostile gate and hostile documents, and beside an equally busy
-//! honest server for comparison. Prints how many honest calls failed, how long they took, and how much memory the host had.
+//! `cargo xtask soak`: honest clients next to hostile sources, compared with an equally busy honest server.
 //!
-//! `soak GATEHOUSE SERVER GATES SECONDS`: the program, the fixture server, the folder of the fixture gates, and how long each of
-//! the two runs takes.
+//! `soak GATEHOUSE SERVER GATES SECONDS`: the program, the fixture server, the directory of the fixture gates, and the
+//! length of each of the two runs.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for people")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is for the user")]
 
 mod client;
 mod host;
@@ -21,16 +20,14 @@ use client::Client;
 use host::Host;
 use serde_json::{Value, json};
 
-/// Clients that do nothing wrong.
 const HONEST: usize = 4;
 
-/// Pause between two calls of a client: it works with the results.
+/// Pause between two calls of a client, for its work on the results.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// When memory is measured first, as the state that the host should stay in.
+/// Warm-up before the first memory measurement; memory should then stay the same.
 const WARM: Duration = Duration::from_secs(60);
 
-/// What the run found.
 #[derive(Default)]
 struct Findings {
     times: Vec<Duration>,
@@ -54,12 +51,12 @@ fn main() -> ExitCode {
     let length = Duration::from_secs(seconds);
     let host = || Host::start(&PathBuf::from(program), server, gates);
     let busy = run(&host(), length, &BUSY);
-    report("beside an equally busy honest server", &busy);
+    report("next to an equally busy honest server", &busy);
     let hostile = run(&host(), length, &HOSTILE);
-    report("beside a hostile server, gate and document", &hostile);
+    report("next to a hostile server, gate and documents", &hostile);
     let (usual, attacked) = (p(&busy, 99), p(&hostile, 99));
     println!(
-        "honest p99: {:.1} times that beside the honest server",
+        "honest p99: {:.1} times the p99 next to the honest server",
         attacked.as_secs_f64() / usual.as_secs_f64()
     );
     let ok = hostile.failed.is_empty() && busy.failed.is_empty();
@@ -102,7 +99,6 @@ fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
             scope.spawn(move || {
                 let mut client = Client::open(host.address(), preset);
                 while !over.load(Ordering::Relaxed) {
-                    // Whether it succeeds is not the question.
                     let _ = client.call(tool, &arguments());
                     disturbances.fetch_add(1, Ordering::Relaxed);
                     thread::park_timeout(PAUSE);
@@ -130,7 +126,7 @@ fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
     findings
 }
 
-/// Calls a gate and a server in turn; returns how long each call took, and the replies that were wrong.
+/// Calls a gate and a server in turn. Returns the latency of each call, and the wrong replies.
 fn be_honest(host: &Host, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
     let mut client = Client::open(host.address(), "honest");
     let (mut times, mut failed) = (Vec::new(), Vec::new());

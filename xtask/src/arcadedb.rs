@@ -1,4 +1,4 @@
-//! The server that stands for Neo4j in tests: ArcadeDB, which speaks Bolt and Cypher. It runs while the tests run.
+//! An ArcadeDB server for one test run. It speaks Bolt and Cypher and replaces Neo4j in the tests.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,13 +13,11 @@ use crate::process;
 use crate::servers::TestServer;
 use crate::tools;
 
-/// Its one account is `root`; the tests know this password, and nothing else listens to it.
+/// Password of `root`, its only account. The tests know it too; the server listens on loopback only.
 const PASSWORD: &str = "playwithdata";
 
-/// How long it may take to be ready; some four seconds is usual.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What its own start script passes to Java.
 const JAVA_FLAGS: [&str; 5] = [
     "--add-exports=java.management/sun.management=ALL-UNNAMED",
     "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
@@ -28,17 +26,16 @@ const JAVA_FLAGS: [&str; 5] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// Installs it where it is missing, starts it, and waits until it is ready.
 pub(crate) fn start() -> Result<TestServer> {
     let package = package(&tools::ARCADEDB.ensure()?)?;
     let folder = std::env::temp_dir().join(format!("gatehouse-arcadedb-{}", std::process::id()));
     for part in ["databases", "log", "config"] {
         let part = folder.join(part);
-        fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
+        fs::create_dir_all(&part).with_context(|| format!("cannot create {}", part.display()))?;
     }
     let (http, bolt) = (free_port()?, free_port()?);
     let output = folder.join("output");
-    let log = fs::File::create(&output).context("cannot make a log for ArcadeDB")?;
+    let log = fs::File::create(&output).context("cannot create a log for ArcadeDB")?;
     let mut command = command(&package, &folder, (http, bolt));
     command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
     let process = command.spawn().context("cannot start ArcadeDB's Java")?;
@@ -88,7 +85,7 @@ fn is_ready(http: u16, bolt: u16) -> bool {
         && TcpStream::connect(("127.0.0.1", bolt)).is_ok()
 }
 
-/// The folder of the Python package in a virtual environment, whatever Python that is.
+/// Finds the installed Python package in a virtual environment of any Python version.
 fn package(environment: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(environment.join("lib")).context("the environment has no libraries")? {
         let package = entry?.path().join("site-packages/arcadedb_embedded");
@@ -99,7 +96,6 @@ fn package(environment: &Path) -> Result<PathBuf> {
     bail!("arcadedb_embedded is not in {}", environment.display())
 }
 
-/// A port that nobody uses now.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
     Ok(listener.local_addr().context("no free port")?.port())

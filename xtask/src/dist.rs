@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: makes packages in `target/dist`, of a release build or of a binary that is there. What is in them
-//! is the matter of `packaging`; this builds and calls it.
+//! `cargo xtask dist`: packages a release build, or a given binary, into `target/dist`. The `packaging` crate decides
+//! the contents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         None => release(&workspace)?,
     };
     let target = host()?;
-    // The licences of all crates that are linked are read from their sources, which a binary from elsewhere brought not along.
+    // Packaging reads crate licenses from their sources, which may be missing if the binary was built elsewhere.
     process::run(
         process::cargo().current_dir(&workspace.root).args(["fetch", "--locked", "--target", &target]),
     )?;
@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     process::run(&mut packaging)
 }
 
-/// Has the binary compile its gates for every processor of this machine's kind. It alone knows the settings of its compiler.
+/// Precompiles the shipped gates for every processor of this machine's architecture.
+///
+/// The binary does this itself because only it knows its compiler settings.
 fn machine_code(workspace: &Workspace, binary: &Path) -> Result<PathBuf> {
     let folder = workspace.root.join("target/machine-code");
     if folder.exists() {
@@ -44,7 +46,6 @@ fn machine_code(workspace: &Workspace, binary: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The file after `--binary`, and all the other arguments.
 fn binary(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
     let mut rest = Vec::new();
     let mut binary = None;
@@ -67,9 +68,8 @@ fn release(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.binary("release", "gatehouse"))
 }
 
-/// The triple that builds are for.
 fn host() -> Result<String> {
     let version = process::output(process::command("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc -vV names no host")?.to_owned())
+    Ok(host.context("rustc -vV prints no host")?.to_owned())
 }

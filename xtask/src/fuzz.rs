@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: feeds every function that reads input of strangers with new random input. A separate command,
-//! because it can fail on any day; `cargo xtask test` feeds the same functions with the same inputs each time.
+//! `cargo xtask fuzz`: feeds new random input to every function that parses untrusted input. This is a separate command
+//! because it can fail on any day; `cargo xtask test` repeats the same inputs each time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,10 +7,9 @@ use anyhow::{Context, Result};
 
 use crate::{UsageError, process, tools, workspace::Workspace};
 
-/// How long each target runs, in seconds, if the command line does not say. Two run at a time.
+/// Default seconds per target.
 const SECONDS: u64 = 20;
 
-/// Environment variable with the seed of the random numbers.
 const SEED: &str = "GATEHOUSE_FUZZ_SEED";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -19,7 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [seconds] => seconds.parse().map_err(|_| {
             UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 20"))
         })?,
-        _ => return Err(UsageError(format!("unexpected: {}", arguments[1..].join(" "))).into()),
+        _ => return Err(UsageError(format!("unexpected argument: {}", arguments[1..].join(" "))).into()),
     };
     let seed = match std::env::var(SEED) {
         Ok(seed) => seed,

@@ -1,8 +1,7 @@
-//! `cargo xtask gates`: builds the gates for WebAssembly and puts the components where the host looks.
+//! `cargo xtask gates`: builds the gates for WebAssembly and writes the components where the host looks for them.
 //!
-//! A gate is a workspace member with a `cdylib` target: below `gates/` one that ships, below
-//! `tests/fixtures/gates/` one that only tests and benchmarks use. It is called as its folder is: nothing
-//! here names a gate.
+//! A gate is a workspace member with a `cdylib` target, named after its directory. Gates below `gates/` ship; those
+//! below `tests/fixtures/gates/` are only for tests and benchmarks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,17 +19,16 @@ use crate::workspace::{Workspace, WorkspaceMember};
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// What is read before the sources in C of a gate that has it.
+/// Header that clang includes first in the C sources of a gate. Its presence marks a gate with C code.
 const C_HEADER: &str = "wasi.h";
 
-/// Which gates to build.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum GateSelection {
     Shipped,
     All,
 }
 
-/// Where gates of one kind live, and where their components go; relative to the root.
+/// Source and component directories of one kind of gate, relative to the root.
 struct GateLayout {
     sources: &'static str,
     components: &'static str,
@@ -42,19 +40,18 @@ const GATE_FOLDERS: &[GateLayout] = &[
     GateLayout { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
 ];
 
-/// Where the components of fixture gates are, relative to the root, wherever cargo itself builds.
+/// Directory of the fixture components, relative to the root even if `CARGO_TARGET_DIR` is set.
 pub(crate) const FIXTURES: &str = "target/fixture-gates";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let which = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => GateSelection::Shipped,
         ["--fixtures"] => GateSelection::All,
-        _ => return Err(UsageError(format!("unexpected: {}", arguments.join(" "))).into()),
+        _ => return Err(UsageError(format!("unexpected argument: {}", arguments.join(" "))).into()),
     };
     build(&Workspace::load()?, which, &snapshot::WORKSPACE)
 }
 
-/// Builds in one cargo call, and places what changed.
 pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBuild) -> Result<()> {
     let folders: Vec<&GateLayout> =
         GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == GateSelection::All).collect();
@@ -75,8 +72,8 @@ pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBui
     let built = compile(workspace, names, header.as_deref())?;
     for (folder, (package, kind)) in &gates {
         let component =
-            built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
-        let name = folder.file_name().context("a gate needs a folder of its own")?.to_string_lossy();
+            built.get(folder).with_context(|| format!("cargo built no component for {}", package.name))?;
+        let name = folder.file_name().context("a gate needs its own directory")?.to_string_lossy();
         let destination = Path::new(kind.components).join(format!("{name}.wasm"));
         let bytes = if package.snapshot {
             snapshot::build(workspace, component, along)?
@@ -84,27 +81,27 @@ pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBui
             fs::read(component).with_context(|| format!("cannot read {}", component.display()))?
         };
         let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
-        // Not to standard output: what runs next may speak a protocol there.
+        // Use stderr: the next program may speak a protocol on stdout.
         eprintln!("{:36} {:>6} KB  {news}", destination.display(), bytes.len().div_ceil(1024));
     }
     Ok(())
 }
 
-/// The header of the gate with C in it. Takes that gate out where there is nothing to build it with: the others are of use
-/// without it.
+/// Returns the header of the gate with C code.
+///
+/// Without clang, removes that gate from the build with a warning, because the other gates are useful without it.
 fn c_header(gates: &mut BTreeMap<PathBuf, (&WorkspaceMember, &GateLayout)>) -> Option<PathBuf> {
     let folder = gates.keys().find(|folder| folder.join(C_HEADER).is_file())?.clone();
     match tools::clang() {
         Ok(_) => Some(folder.join(C_HEADER)),
         Err(error) => {
-            eprintln!("warning: the gate in {} is left out, for it has C in it: {error:#}", folder.display());
+            eprintln!("warning: skipping the gate in {}, which has C code: {error:#}", folder.display());
             gates.remove(&folder);
             None
         }
     }
 }
 
-/// Builds the packages and returns the component of each, by the package's folder.
 fn compile<'a>(
     workspace: &Workspace,
     packages: impl Iterator<Item = &'a str>,
@@ -139,7 +136,6 @@ fn compile<'a>(
     Ok(built)
 }
 
-/// Installs the wasm target into the toolchain in use, if it is not there.
 fn ensure_target() -> Result<()> {
     let print = ["--print", "target-libdir", "--target", TARGET];
     let libraries = process::output(process::command("rustc").args(print))?;
@@ -148,13 +144,13 @@ fn ensure_target() -> Result<()> {
     }
     process::run(process::command("rustup").args(["target", "add", TARGET])).with_context(|| {
         format!(
-            "the Rust target {TARGET} is missing and could not be installed; with network, run \
-             `rustup target add {TARGET}`; without rustup, install your system's Rust standard library for it"
+            "the Rust target {TARGET} is missing and could not be installed. Run `rustup target add {TARGET}` with \
+            network access. Without rustup, install your system's Rust standard library for it"
         )
     })
 }
 
-/// Puts the bytes there in one step, so that a watching host never sees half a file. False: they were there.
+/// Replaces the file atomically, so that a watching host never reads half a file. Returns `false` if it is unchanged.
 pub(crate) fn place(destination: &Path, bytes: &[u8]) -> Result<bool> {
     match fs::read(destination) {
         Ok(old) if old == bytes => return Ok(false),
@@ -163,7 +159,7 @@ pub(crate) fn place(destination: &Path, bytes: &[u8]) -> Result<bool> {
         }
         _ => {}
     }
-    let folder = destination.parent().context("a component needs a folder")?;
+    let folder = destination.parent().context("component path has no parent directory")?;
     let temporary = destination.with_extension(format!("tmp{}", std::process::id()));
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(&temporary, bytes))

@@ -1,8 +1,8 @@
 //! The build helper of Gatehouse: `cargo xtask <command>`.
 //!
-//! It only starts other programs (cargo, the gateway, pinned test tools) and shows what they say; nothing
-//! that ships depends on it. Exit codes: 0 done, 1 what was asked failed, 2 wrong usage.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for the person who runs it")]
+//! It only starts other programs (cargo, the gateway, pinned test tools); nothing that ships depends on it. Exit codes:
+//! 0 success, 1 failure, 2 wrong usage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is for the user")]
 
 mod arcadedb;
 mod bench;
@@ -21,7 +21,6 @@ mod workspace;
 use std::fmt;
 use std::process::ExitCode;
 
-/// One command: its name, how it is written, what it does, and the function that does it.
 struct Command {
     name: &'static str,
     usage: &'static str,
@@ -29,7 +28,7 @@ struct Command {
     run: fn(&[String]) -> anyhow::Result<()>,
 }
 
-/// Every command, in the order in which a newcomer needs them.
+/// Commands, in the order in which a newcomer needs them.
 const COMMANDS: &[Command] = &[
     Command {
         name: "run",
@@ -46,25 +45,26 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "test",
         usage: "test [STEP…]",
-        summary: "everything that CI runs, or only the named steps",
+        summary: "run everything that CI runs, or only the named steps",
         run: test::run,
     },
     Command {
         name: "fuzz",
         usage: "fuzz [SECONDS]",
-        summary: "feed what reads input of strangers with new random input (GATEHOUSE_FUZZ_SEED repeats a run)",
+        summary: "feed random input to parsers of untrusted input (GATEHOUSE_FUZZ_SEED repeats a run)",
         run: fuzz::run,
     },
     Command {
         name: "bench",
-        usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [--from-nothing] [--publish] [P1 … P16]",
-        summary: "measure the gateway beside a native server, in one run",
+        usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [--from-nothing] [--publish] [P1 \
+        … P18]",
+        summary: "compare the gateway with a native server in one run",
         run: bench::run,
     },
     Command {
         name: "soak",
         usage: "soak [SECONDS]",
-        summary: "honest clients beside a hostile server, gate and document, 600 s each way by default",
+        summary: "run honest clients next to a hostile server, gate and documents, 600 s per run by default",
         run: soak::run,
     },
     Command {
@@ -75,7 +75,6 @@ const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The command was written wrongly; exit code 2.
 #[derive(Debug)]
 struct UsageError(String);
 

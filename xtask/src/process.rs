@@ -1,12 +1,12 @@
-//! Starting other programs. A child never outlives this process: on Linux the kernel ends it, elsewhere
-//! the terminal's interrupt reaches the whole group.
+//! Runs other programs. A child never outlives this process: on Linux the kernel ends it; elsewhere the terminal's
+//! interrupt reaches the whole process group.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// A command that ends with this process and reads nothing from its standard input.
+/// Returns a command that ends with this process and has an empty stdin.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
@@ -14,12 +14,11 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The cargo that started this process, so that all of them use one toolchain.
+/// Returns the cargo that started this process, so that all builds use one toolchain.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs a command with our output streams; fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = render(command);
     eprintln!("$ {line}");
@@ -30,7 +29,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command writes to its standard output; its standard error is shown.
+/// Returns the stdout of a command and passes its stderr through.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let line = render(command);
     let output =
@@ -41,12 +40,10 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something that is not UTF-8"))
 }
 
-/// Whether a command starts and succeeds; what it says is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The command as one would type it.
 pub(crate) fn render(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
@@ -58,7 +55,7 @@ pub(crate) fn render(command: &Command) -> String {
     line
 }
 
-/// Asks the kernel to end the child when this process is gone, however it went.
+/// Has the kernel end the child when this process exits, even by a crash.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "std has no other way to act between fork and exec")]
 fn end_with_parent(command: &mut Command) {

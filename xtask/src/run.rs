@@ -1,7 +1,7 @@
-//! `cargo xtask run`: from a fresh clone to a serving gateway, in one command. What it builds is soon there; whoever stays
-//! builds with `--release`, which takes longer and makes a faster one.
+//! `cargo xtask run`: from a fresh clone to a serving gateway in one command. It uses the `quick` profile, which favors
+//! compile time over speed.
 //!
-//! The gateway takes this process's place at the end, so that ctrl-c and every other signal reach it.
+//! The gateway finally replaces this process, so that ctrl-c and every other signal reach it.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
@@ -39,15 +39,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let url = format!("http://127.0.0.1:{PORT}/mcp");
     headline("The sample wiki");
     process::run(&mut gatehouse(&["kg", "index", "docs/sample-wiki"]))?;
-    headline("What a client of the preset 'full' sees");
+    headline("Tools of the preset 'full'");
     process::run(&mut gatehouse(&["presets", "show", "full"]))?;
-    headline("What each preset costs in an agent's context");
+    headline("Context cost of each preset");
     process::run(&mut gatehouse(&["presets", "cost"]))?;
     for (client, name) in CLIENTS {
         headline(&format!("To connect {name}"));
         process::run(&mut gatehouse(&["mcp-config", "full", "--client", client, "--http", &url]))?;
     }
-    headline(&format!("Serving on {url} (ctrl-c ends it)"));
+    headline(&format!("Serving on {url} (press ctrl-c to stop)"));
     let address = format!("127.0.0.1:{PORT}");
     become_command(&mut serve(&binary, &workspace, &address))
 }
@@ -59,8 +59,10 @@ fn serve(binary: &std::path::Path, workspace: &Workspace, address: &str) -> Comm
     command
 }
 
-/// Keeps the data of a tried-out checkout inside it, away from the user's own, unless the user says where; and names
-/// the checkout's configuration, which would not be used for lying in the working folder.
+/// Defaults state and configuration to the checkout.
+///
+/// State stays out of the user's own. The configuration must be named because the gateway does not read one from the
+/// working directory.
 fn at_home<'a>(command: &'a mut Command, workspace: &Workspace) -> &'a mut Command {
     if std::env::var_os("GATEHOUSE_STATE").is_none() {
         command.env("GATEHOUSE_STATE", workspace.root.join("target/state"));
@@ -71,12 +73,12 @@ fn at_home<'a>(command: &'a mut Command, workspace: &Workspace) -> &'a mut Comma
     command
 }
 
-/// Finds out before the long build that the port is somebody else's.
+/// Fails before the long build if the port is taken.
 fn check_port() -> Result<()> {
     if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)) {
         bail!(
-            "cannot listen on 127.0.0.1:{PORT} ({error}). If that is a gateway of yours, it is serving already; \
-             else choose another port: cargo xtask run -- serve --preset full --http 127.0.0.1:{}",
+            "cannot listen on 127.0.0.1:{PORT} ({error}). Stop the program that uses the port, or choose another: \
+            cargo xtask run -- serve --preset full --http 127.0.0.1:{}",
             PORT + 1
         );
     }
@@ -87,7 +89,6 @@ fn headline(text: &str) {
     println!("\n── {text} ──");
 }
 
-/// Puts the command in the place of this process; returns only when it cannot be started.
 #[cfg(unix)]
 fn become_command(command: &mut Command) -> Result<()> {
     use std::os::unix::process::CommandExt;

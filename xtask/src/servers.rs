@@ -1,4 +1,4 @@
-//! Servers that the tests share: started for one run on ports of their own, ended with it.
+//! Servers that the tests share, started on free ports for one run.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,34 +13,31 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 use crate::tools;
 
-/// The user `nobody`: PostgreSQL refuses to run as root.
+/// UID and GID of `nobody`; PostgreSQL refuses to run as root.
 #[cfg(unix)]
 const NOBODY: u32 = 65534;
 
-/// A server that is running; it ends, and its folder goes, when this is dropped.
+/// A running server. Dropping it stops the server and removes its directory.
 pub(crate) struct TestServer {
     process: Child,
     folder: PathBuf,
-    /// What the tests find in their environment.
     pub(crate) environment: Vec<(&'static str, OsString)>,
 }
 
 impl TestServer {
-    /// One that was started in a folder of its own.
     pub(crate) fn new(process: Child, folder: PathBuf, told: Vec<(&'static str, OsString)>) -> Self {
         Self { process, folder, environment: told }
     }
 
-    /// Whether it is gone already.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// PostgreSQL with pgvector, and an administrator who needs no password from this machine.
+    /// Starts PostgreSQL with pgvector and a superuser that needs no password on loopback.
     pub(crate) fn postgres() -> Result<Self> {
         let programs = tools::POSTGRES.programs()?;
         let folder = std::env::temp_dir().join(format!("gatehouse-postgres-{}", std::process::id()));
-        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let started = start_postgres(&programs, &folder);
         if started.is_err() {
             let _ = fs::remove_dir_all(&folder);
@@ -64,7 +61,6 @@ fn start_postgres(programs: &Path, folder: &Path) -> Result<(Child, u16)> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut command = as_nobody(&programs.join("postgres"));
     command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
-    // Nothing here has to survive a power cut.
     for setting in ["unix_socket_directories=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
     {
         command.args(["-c", setting]);
@@ -76,7 +72,7 @@ fn start_postgres(programs: &Path, folder: &Path) -> Result<(Child, u16)> {
     let mut seen = Vec::new();
     for line in lines.by_ref() {
         if line.contains("ready to accept connections") {
-            // A log that nobody reads would stop the server.
+            // Drain the log: a full pipe would block the server.
             std::thread::spawn(move || lines.for_each(drop));
             return Ok((process, port));
         }
@@ -88,9 +84,9 @@ fn start_postgres(programs: &Path, folder: &Path) -> Result<(Child, u16)> {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        // An interrupt: it ends its clients and then itself, and leaves nothing in shared memory.
+        // SIGINT is a fast shutdown: PostgreSQL drops its clients and leaves no shared memory behind.
         let pid = self.process.id().to_string();
-        // Where this runs in the background of a shell that is nobody's terminal, interrupts are ignored.
+        // A background job of a shell without job control ignores SIGINT, so try SIGTERM next.
         for signal in ["-INT", "-TERM"] {
             if process::succeeds(process::command("kill").args([signal, &pid]))
                 && self.ends_within(STOP_TIMEOUT)
@@ -117,10 +113,9 @@ impl TestServer {
     }
 }
 
-/// How long a server may take to end before it is told so otherwise.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether this process is root's, whose servers run as somebody else.
+/// Returns `true` if this process runs as root; its servers then run as `nobody`.
 pub(crate) fn is_root() -> bool {
     #[cfg(unix)]
     let uid = fs::metadata("/proc/self").map(|about| std::os::unix::fs::MetadataExt::uid(&about)).ok();
@@ -129,7 +124,6 @@ pub(crate) fn is_root() -> bool {
     uid == Some(0)
 }
 
-/// A program that runs as nobody where we are root.
 fn as_nobody(program: &Path) -> Command {
     let mut command = process::command(program);
     command.current_dir(std::env::temp_dir());
@@ -141,12 +135,11 @@ fn as_nobody(program: &Path) -> Command {
     command
 }
 
-/// Gives a new folder to nobody, where we are root.
 fn hand_over(folder: &Path) -> Result<()> {
     #[cfg(unix)]
     if is_root() {
         std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY))
-            .with_context(|| format!("cannot hand over {}", folder.display()))?;
+            .with_context(|| format!("cannot change the owner of {}", folder.display()))?;
     }
     Ok(())
 }

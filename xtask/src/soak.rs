@@ -1,10 +1,9 @@
-//! `cargo xtask soak`: measures what honest clients notice of a hostile server, a hostile gate and hostile documents.
+//! `cargo xtask soak`: measures how a hostile server, gate and documents affect honest clients.
 
 use anyhow::Result;
 
 use crate::{UsageError, gates, process, workspace::Workspace};
 
-/// How long each of the two runs takes, in seconds, if the command line does not say.
 const SECONDS: u64 = 600;
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -13,7 +12,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [seconds] => seconds.parse().map_err(|_| {
             UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 600"))
         })?,
-        _ => return Err(UsageError(format!("unexpected: {}", arguments[1..].join(" "))).into()),
+        _ => return Err(UsageError(format!("unexpected argument: {}", arguments[1..].join(" "))).into()),
     };
     let workspace = Workspace::load()?;
     gates::run(&["--fixtures".to_owned()])?;

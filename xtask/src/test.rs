@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that CI runs, cheap things first and the tests last.
+//! `cargo xtask test`: everything that CI runs, from cheap to expensive.
 //!
-//! A part that cannot be had here (no network, no Python, no Node) is skipped loudly; with
-//! GATEHOUSE_REQUIRE_SERVICES=1, as CI sets it, it is a failure.
+//! A part that is unavailable (no network, Python or Node) is skipped with a loud message, or fails if
+//! `GATEHOUSE_REQUIRE_SERVICES=1`, as in CI.
 
 mod checks;
 mod conformance;
@@ -23,28 +23,25 @@ use crate::snapshot;
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// One step: its name on the command line, what its headline says, and what it does.
 struct Step {
     name: &'static str,
     about: &'static str,
-    /// Steps without which this one cannot succeed; where one of them failed, this one is not tried.
+    /// Steps that must not have failed before this one runs.
     needs: &'static [&'static str],
     run: fn(&mut Context) -> Result<StepEnd>,
 }
 
-/// How a step ended, if it did not fail.
 enum StepEnd {
     Passed,
     Skipped(String),
 }
 
-/// The steps in their order.
 const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", needs: &[], run: fmt },
-    Step { name: "deny", about: "licences, sources and versions of dependencies", needs: &[], run: deny },
+    Step { name: "deny", about: "licenses, sources and versions of dependencies", needs: &[], run: deny },
     Step {
         name: "advisories",
-        about: "no dependency has a known weakness",
+        about: "no dependency has a known vulnerability",
         needs: &[],
         run: checks::advisories,
     },
@@ -60,7 +57,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "languages",
-        about: "tools that make gates of other languages",
+        about: "toolchains for gates in other languages",
         needs: &[],
         run: installs::languages,
     },
@@ -81,14 +78,10 @@ const STEPS: &[Step] = &[
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
 
-/// What the steps share.
 struct Context {
     workspace: Workspace,
-    /// Whether a missing part is a failure.
     required: bool,
-    /// What the tests find in their environment.
     environment: Vec<(&'static str, OsString)>,
-    /// What the tests share; ends with this.
     servers: Vec<TestServer>,
 }
 
@@ -111,7 +104,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         println!("\n── {}: {} ──", step.name, step.about);
         let begin = Instant::now();
         let result = match step.needs.iter().find(|need| failed.contains(need)) {
-            Some(need) => Err(anyhow!("not tried, because {need} failed")),
+            Some(need) => Err(anyhow!("skipped because {need} failed")),
             None => (step.run)(&mut context),
         };
         let word = match &result {
@@ -137,7 +130,6 @@ fn line(name: &str, time: Duration, word: &str) -> String {
 }
 
 impl Context {
-    /// Cargo in the repository.
     fn cargo(&self) -> Command {
         let mut command = process::cargo();
         command.current_dir(&self.workspace.root);
@@ -152,16 +144,15 @@ impl Context {
         tools::cargo_tool(&self.workspace.root, name)
     }
 
-    /// Something that cannot be had here: a failure in CI, else a loud skip.
+    /// Reports a part that is unavailable: an error in CI, otherwise a loud skip.
     fn missing(&self, what: &str, error: anyhow::Error) -> Result<StepEnd> {
         if self.required {
             return Err(error.context(format!("{what} (required: GATEHOUSE_REQUIRE_SERVICES=1)")));
         }
-        eprintln!("!! {what}: {error:#}\n!! skipped; GATEHOUSE_REQUIRE_SERVICES=1 would make this a failure");
+        eprintln!("!! {what}: {error:#}\n!! skipped; set GATEHOUSE_REQUIRE_SERVICES=1 to fail instead");
         Ok(StepEnd::Skipped(what.to_owned()))
     }
 
-    /// Tells the tests what was found; what was not is skipped, or a failure.
     fn set_variables<const N: usize>(&mut self, sets: [(&str, Result<Variables>); N]) -> Result<StepEnd> {
         let mut end = StepEnd::Passed;
         for (complaint, found) in sets {
@@ -178,11 +169,10 @@ impl Context {
         Ok(end)
     }
 
-    /// Runs a cargo tool that may be missing.
     fn run_tool(&self, name: &str, arguments: &[&str]) -> Result<StepEnd> {
         match self.cargo_tool(name) {
             Ok(mut command) => process::run(command.args(arguments)).map(|()| StepEnd::Passed),
-            Err(error) => self.missing(&format!("cargo {name} is not here"), error),
+            Err(error) => self.missing(&format!("cargo {name} is unavailable"), error),
         }
     }
 }
@@ -208,21 +198,20 @@ fn build_gates(context: &mut Context) -> Result<StepEnd> {
     Ok(StepEnd::Passed)
 }
 
-/// Builds what the tests need in the very selection that they are built in: another one has other features,
-/// and builds every dependency a second time.
+/// Builds exactly the selection that the tests use: another one enables other features and compiles every dependency
+/// again.
 fn build(context: &mut Context) -> Result<StepEnd> {
     context.run_cargo(&["build", "--workspace", "--all-targets"])
 }
 
-/// Variables for the tests, each with the file it names.
 type Variables = Vec<(&'static str, PathBuf)>;
 
-/// Installs and starts the servers that the tests share, and tells the tests where they are.
 fn servers(context: &mut Context) -> Result<StepEnd> {
     let mut end = StepEnd::Passed;
-    for (complaint, started) in
-        [("PostgreSQL is not here", TestServer::postgres()), ("ArcadeDB is not here", arcadedb::start())]
-    {
+    for (complaint, started) in [
+        ("PostgreSQL is unavailable", TestServer::postgres()),
+        ("ArcadeDB is unavailable", arcadedb::start()),
+    ] {
         match started {
             Ok(server) => {
                 for (name, value) in &server.environment {
@@ -234,21 +223,21 @@ fn servers(context: &mut Context) -> Result<StepEnd> {
             Err(error) => end = context.missing(complaint, error)?,
         }
     }
-    // Each test starts a server of its own.
+    // Each test starts its own ChromaDB server.
     match tools::CHROMA.programs() {
         Ok(programs) => {
             let (name, python) = ("GATEHOUSE_TEST_CHROMA", programs.join("python").into_os_string());
             println!("{name}={}", python.display());
             context.environment.push((name, python));
         }
-        Err(error) => end = context.missing("ChromaDB is not here", error)?,
+        Err(error) => end = context.missing("ChromaDB is unavailable", error)?,
     }
     Ok(end)
 }
 
-/// A package that came with another layout than we know is better found here than in a test.
+/// Checks that the paths exist, so that a package with an unexpected layout fails here and not in a test.
 fn check(found: Variables) -> Result<Variables> {
-    // A bare name is one that the system finds.
+    // The system finds a bare program name through PATH.
     for (name, path) in found.iter().filter(|(_, path)| path.is_absolute()) {
         if !path.exists() {
             bail!("{name}: {} does not exist", path.display());
@@ -268,7 +257,7 @@ fn tests(context: &mut Context) -> Result<StepEnd> {
             command
         }
         Err(error) => {
-            eprintln!("!! cargo nextest is not here: {error:#}\n!! falling back to cargo test");
+            eprintln!("!! cargo nextest is unavailable: {error:#}\n!! falling back to cargo test");
             let mut command = context.cargo();
             command.args(["test", "--workspace", "--lib", "--bins", "--tests"]);
             command

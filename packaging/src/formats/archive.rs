@@ -1,4 +1,4 @@
-//! `gatehouse-VERSION-TRIPLE.tar.gz`: everything in one folder, for any system.
+//! `gatehouse-VERSION-TRIPLE.tar.gz`: everything in one directory, for any system.
 
 use anyhow::Result;
 
@@ -8,7 +8,6 @@ use crate::{
     product::Product,
 };
 
-/// The service for one person, as systemd knows them.
 pub(super) const USER_SERVICE: &str = include_str!("../../files/user.service");
 
 pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {

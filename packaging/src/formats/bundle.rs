@@ -1,5 +1,5 @@
-//! The bundle that desktop clients install by a click (`.mcpb`): a zip of the binary and a manifest, by MCPB's manifest
-//! specification, version 0.3.
+//! The `.mcpb` bundle that desktop clients install with a click: a zip of the binary and a manifest (MCPB manifest
+//! specification 0.3).
 
 use anyhow::Result;
 use serde_json::json;
@@ -29,21 +29,21 @@ pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
                 "args": ["serve", "--preset", "${user_config.preset}", "--config", "${user_config.config}"],
             },
         },
-        // Which tools there are is the preset's choice.
+        // The preset decides which tools exist.
         "tools_generated": true,
         "compatibility": { "platforms": [platform.node_os] },
         "user_config": {
             "preset": {
                 "type": "string",
                 "title": "Preset",
-                "description": "Which tools the agent sees; a preset of the configuration.",
+                "description": "Preset that defines the tools the agent sees.",
                 "default": "full",
                 "required": true,
             },
             "config": {
                 "type": "string",
                 "title": "Configuration",
-                "description": "The path of a presets.toml, or `built-in` for the one in the program.",
+                "description": "Path of a presets.toml, or `built-in` for the bundled one.",
                 "default": "built-in",
                 "required": true,
             },

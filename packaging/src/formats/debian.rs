@@ -1,7 +1,7 @@
-//! The Debian package: an `ar` archive of three members, by deb(5). It is written here rather than by dpkg, which not
-//! every system has.
+//! The Debian package: an `ar` archive of three members, see deb(5). It is written here because not every system has
+//! dpkg.
 //!
-//! Its services are installed and off: nothing listens that nobody asked for.
+//! The services are installed but disabled: nothing listens until the user enables it.
 
 use std::io::Write as _;
 
@@ -16,7 +16,7 @@ use crate::{
 
 const SYSTEM_SERVICE: &str = include_str!("../../files/system.service");
 
-/// Of Debian's own version of a package; ours has the same version everywhere.
+/// Debian revision; the upstream version is the same in all formats.
 const REVISION: &str = "1";
 
 pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
@@ -51,14 +51,13 @@ fn files(product: &Product) -> Result<Vec<ArchiveEntry>> {
     Ok(files)
 }
 
-/// As manual pages are kept there.
 fn packed(page: &str) -> Result<Vec<u8>> {
     let mut packed = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     packed.write_all(page.as_bytes())?;
     Ok(packed.finish()?)
 }
 
-/// The fields of Debian policy 5.3, and what the binary needs to run.
+/// Returns the control file: the fields of Debian policy 5.3, and the dependencies of the binary.
 fn control(product: &Product, files: &[ArchiveEntry], architecture: &str, version: &str) -> Result<String> {
     let (major, minor) = product.needed_glibc()?;
     let kilobytes: usize = files.iter().map(|file| file.bytes.len().div_ceil(1024)).sum();
@@ -67,21 +66,20 @@ fn control(product: &Product, files: &[ArchiveEntry], architecture: &str, versio
          Installed-Size: {kilobytes}\nDepends: libc6 (>= {major}.{minor}), libgcc-s1\nRecommends: ca-certificates\n\
          Section: net\nPriority: optional\nDescription: {SUMMARY}\n \
          Gates are groups of tools that run as sandboxed WebAssembly components.\n \
-         Presets say which of them an agent sees, and what each may reach.\n"
+         Presets define which gates an agent sees, and what each can access.\n"
     ))
 }
 
-/// By the machine-readable format of Debian.
 fn copyright() -> String {
     format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n\
          Files: *\nCopyright: {AUTHOR}\nLicense: Apache-2.0\n \
-         The text of the licence is in LICENSE beside this file, and in /usr/share/common-licenses/Apache-2.0.\n \
-         What the program is built with is in THIRD-PARTY.md.\n"
+         The license text is in LICENSE next to this file, and in /usr/share/common-licenses/Apache-2.0.\n \
+         Third-party components are listed in THIRD-PARTY.md.\n"
     )
 }
 
-/// Adds a member: a header of 60 characters, the bytes, and one more where their number is odd.
+/// Appends an `ar` member: a 60-character header, the bytes, and a newline if their number is odd.
 fn member(package: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     let header = format!("{name:<16}{TIME:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, "100644", bytes.len());
     package.extend(header.as_bytes());

@@ -1,4 +1,4 @@
-//! The recipe of a container image, beside what goes into it: `docker build target/dist/image` needs nothing else.
+//! The build directory of a container image: `docker build target/dist/image` needs nothing else.
 
 use anyhow::Result;
 
@@ -7,17 +7,15 @@ use crate::product::{Product, REGISTRY_NAME, SUMMARY};
 
 const RECIPE: &str = include_str!("../../files/Containerfile");
 
-/// The C library of the image that the recipe begins with.
 const BASE: (u32, u32) = (2, 36);
 
-/// How the machine code of the shipped gates gets to where the program looks for it.
 const COPIED: &str = "COPY machine-code/ /usr/local/lib/gatehouse/machine-code/\n";
 
 pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let (major, minor) = product.needed_glibc()?;
     anyhow::ensure!(
         (major, minor) <= BASE,
-        "the binary needs glibc {major}.{minor}, and the image has {}.{}: build it on Debian 12 or older",
+        "the binary requires glibc {major}.{minor}, but the image has {}.{}; build it on Debian 12 or older",
         BASE.0,
         BASE.1
     );

@@ -1,4 +1,4 @@
-//! The formats, a file each.
+//! The package formats.
 
 mod archive;
 mod bundle;
@@ -12,21 +12,16 @@ use anyhow::Result;
 
 use crate::product::Product;
 
-/// A finished package.
 pub(crate) struct PackageFile {
-    /// Its path in the folder of packages.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A kind of package.
 pub(crate) struct PackageFormat {
-    /// On the command line.
     pub(crate) name: &'static str,
     pub(crate) make: fn(&Product) -> Result<Vec<PackageFile>>,
 }
 
-/// Every kind, in the order in which they are made.
 pub(crate) const FORMATS: &[PackageFormat] = &[
     PackageFormat { name: "archive", make: archive::make },
     PackageFormat { name: "wheel", make: wheel::make },
@@ -37,7 +32,6 @@ pub(crate) const FORMATS: &[PackageFormat] = &[
     PackageFormat { name: "registry", make: registry::make },
 ];
 
-/// A package of one file.
 fn one(name: String, bytes: Vec<u8>) -> Vec<PackageFile> {
     vec![PackageFile { name, bytes }]
 }

@@ -1,5 +1,5 @@
-//! Two npm packages: one that people name, with a launcher, and one with the binary for a system, of which npm installs
-//! the one that fits. No script runs at the installation.
+//! Two npm packages: the one that users install, with a launcher, and one with the binary. npm installs the one that
+//! matches the system. No script runs at installation.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,6 @@ use crate::{
 
 const LAUNCHER: &str = include_str!("../../files/launcher.js");
 
-/// The oldest Node that is still kept up.
 const NODE: &str = ">=20";
 
 pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
@@ -23,7 +22,6 @@ pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     ])
 }
 
-/// The package with the binary for a system.
 fn name(platform: &Platform) -> String {
     format!("{PACKAGE}-{}-{}", platform.node_os, platform.node_cpu)
 }
@@ -59,7 +57,7 @@ fn native(product: &Product) -> Result<Vec<ArchiveEntry>> {
     let mut manifest = json!({
         "name": name(platform),
         "version": product.version,
-        "description": format!("The program of {PACKAGE} for {} on {}", platform.node_os, platform.node_cpu),
+        "description": format!("The {PACKAGE} binary for {} on {}", platform.node_os, platform.node_cpu),
         "license": "Apache-2.0",
         "author": AUTHOR,
         "os": [platform.node_os],

@@ -1,5 +1,4 @@
-//! `server.json`, which the MCP registry is told: where the packages are, and how they are started. By its schema of
-//! 2025-12-11.
+//! `server.json` for the MCP registry (schema of 2025-12-11): the packages and how to start them.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -33,19 +32,19 @@ fn package(product: &Product, registry: &str, runtime: &str) -> Value {
             {
                 "type": "named",
                 "name": "--preset",
-                "description": "Which tools the agent sees",
+                "description": "Preset that defines the tools the agent sees",
                 "default": "full",
             },
         ],
         "environmentVariables": [
             {
                 "name": "GATEHOUSE_CONFIG",
-                "description": "The path of a presets.toml, or built-in for the one in the program",
+                "description": "Path of a presets.toml, or built-in for the bundled one",
                 "format": "filepath",
             },
             {
                 "name": "GATEHOUSE_STATE",
-                "description": "The folder that keeps what was indexed and stored",
+                "description": "Directory for indexes and stored data",
                 "format": "filepath",
             },
         ],

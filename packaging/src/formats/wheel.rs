@@ -1,5 +1,5 @@
-//! The wheel, by the binary distribution format of PyPI: the binary is a script of it, which installers put among the
-//! programs as it is. Nothing of Python runs when `gatehouse` does.
+//! The Python wheel. The binary is one of its scripts, which installers copy unchanged into the program directory, so
+//! no Python runs when `gatehouse` does.
 
 use anyhow::Result;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -11,10 +11,9 @@ use crate::{
     product::{PACKAGE, Product, REGISTRY_NAME, SUMMARY},
 };
 
-/// The package under the name that Python can import.
 const MODULE: &str = "gatehouse_mcp";
 
-/// `uvx NAME` and `pipx run NAME` start the program that is called as the package is.
+/// Entry point for `uvx NAME` and `pipx run NAME`, which start the program named like the package.
 const START: &str = include_str!("../../files/start.py");
 
 pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
@@ -45,18 +44,17 @@ pub(super) fn make(product: &Product) -> Result<Vec<PackageFile>> {
     let record = format!("{info}/RECORD");
     let mut lines: String = entries.iter().map(line).collect();
     lines += &format!("{record},,\n");
-    // The metadata come last, where readers of zips look first.
+    // The format recommends the metadata last, where zip readers look first.
     entries.push(ArchiveEntry::file(record, lines));
     Ok(one(format!("{stem}-{tag}.whl"), zip(&entries, product.level)?))
 }
 
-/// A line of RECORD.
 fn line(entry: &ArchiveEntry) -> String {
     let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&entry.bytes));
     format!("{},sha256={digest},{}\n", entry.path, entry.bytes.len())
 }
 
-/// Any Python 3, and the systems that the binary runs on (PEP 600 for Linux).
+/// Returns the wheel tag: any Python 3, and the systems that the binary supports (PEP 600 for Linux).
 fn tag(product: &Product) -> Result<String> {
     let cpu = product.platform.wheel_cpu;
     let system = match product.platform.macos {

@@ -1,8 +1,7 @@
-//! The floor of the benchmarks: the two tools of the fixture gate `echo`, written natively on rmcp.
+//! The floor of the benchmarks: the two tools of the fixture gate `echo`, implemented natively with rmcp.
 //!
-//! It has no gates, no pipeline and no configuration, and runs on tokio's defaults, so what it costs is
-//! what the protocol itself costs on the same transport. `cargo xtask bench` measures it beside the
-//! gateway in one run; nothing else uses it.
+//! It has no gates, pipeline or configuration and uses tokio's defaults, so its cost is that of the protocol on the
+//! same transport. Only `cargo xtask bench` uses it.
 
 use std::sync::Arc;
 
@@ -15,10 +14,8 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-/// The largest text that `big` makes, in bytes.
 const BIG_MAX: u64 = 16 << 20;
 
-/// A server with a fixed list of tools.
 #[derive(Clone)]
 struct Floor {
     tools: Arc<Vec<Tool>>,
@@ -26,10 +23,10 @@ struct Floor {
 
 impl Floor {
     fn new() -> Self {
-        let echo = tool("echo", "Says the text back.", json!({"text": {"type": "string"}}), "text");
+        let echo = tool("echo", "Returns the text.", json!({"text": {"type": "string"}}), "text");
         let big = tool(
             "big",
-            "A text of so many bytes.",
+            "Returns a text of this length.",
             json!({"bytes": {"type": "integer", "minimum": 0}}),
             "bytes",
         );
@@ -66,14 +63,13 @@ impl ServerHandler for Floor {
             "big" => {
                 arguments.get("bytes").and_then(Value::as_u64).map(|n| "x".repeat(n.min(BIG_MAX) as usize))
             }
-            other => return Err(McpError::invalid_params(format!("Unknown tool: {other}"), None)),
+            other => return Err(McpError::invalid_params(format!("unknown tool: {other}"), None)),
         };
         let text = text.ok_or_else(|| McpError::invalid_params("missing argument", None))?;
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
 }
 
-/// A tool whose one argument is required.
 fn tool(name: &'static str, description: &'static str, properties: Value, required: &str) -> Tool {
     let mut schema = JsonObject::new();
     schema.insert("type".into(), json!("object"));

@@ -1,11 +1,10 @@
-//! Makes a bad input of a good one.
+//! Turns a good input into a bad one.
 
 use super::random::Random;
 
-/// Bytes at which readers go wrong: ends, quotes, brackets, and what is no UTF-8.
+/// Bytes that often break parsers: delimiters, quotes, brackets and invalid UTF-8.
 const BYTES: &[u8] = b"\0\n\r\t \"'\\{}[]():,.|#*<>=-~0x9\x7f\x80\xc3\xff";
 
-/// Numbers at the edges of their types, in decimal.
 const NUMBERS: &[&str] = &[
     "-1",
     "0",
@@ -17,7 +16,7 @@ const NUMBERS: &[&str] = &[
     "0.1e-7",
 ];
 
-/// Takes one of the seeds and damages it a few times.
+/// Picks a seed and damages it one to six times. The result has at most `most` bytes.
 pub(crate) fn damage(seeds: &[&[u8]], words: &[&str], most: usize, random: &mut Random) -> Vec<u8> {
     let mut input = random.one_of(seeds).unwrap_or_default().to_vec();
     for _ in 0..=random.below(6) {
@@ -30,13 +29,13 @@ pub(crate) fn damage(seeds: &[&[u8]], words: &[&str], most: usize, random: &mut 
             3 if at < input.len() => input[at] ^= 1 << random.below(8),
             4 => insert(&mut input, at, random.one_of(NUMBERS).unwrap_or_default().as_bytes()),
             5 => insert(&mut input, at, random.one_of(words).unwrap_or_default().as_bytes()),
-            // Another seed from somewhere on.
+            // Splice in the tail of another seed.
             6 => {
                 let other = random.one_of(seeds).unwrap_or_default();
                 let from = random.below(other.len() + 1);
                 input.splice(at..end, other[from..].iter().copied());
             }
-            // The same again and again: depth, or length.
+            // Repeat a part up to 1,024 times, for depth or length.
             7 => {
                 let again = input[at..end].repeat(1 << random.below(11));
                 insert(&mut input, at, &again);

@@ -1,8 +1,8 @@
-//! Feeds a function with input that began as a good one and was damaged: what fuzzing is without looking into the program.
-//! For tests, on any toolchain; `fuzz/` has the same functions for cargo-fuzz, which does look.
+//! Feeds a function with damaged copies of good inputs: fuzzing without coverage feedback, for tests on any toolchain.
+//! `fuzz/` runs the same functions with cargo-fuzz, which has that feedback.
 //!
-//! In an ordinary test run each target gets a few hundred inputs, the same every time. `cargo xtask fuzz` gives each
-//! some seconds and new inputs. A function fails by a panic, or by taking longer than [`LONGEST`].
+//! In an ordinary test run each target gets 400 inputs, the same every time. `cargo xtask fuzz` runs each for some
+//! seconds with new inputs. A function fails if it panics or takes longer than [`LONGEST`].
 
 mod damage;
 mod random;
@@ -17,40 +17,34 @@ use std::{
 
 use self::{damage::damage, random::Random};
 
-/// How long one input may take, in a debug build beside other tests.
+/// Maximum time for one input, in a debug build next to other tests.
 pub const LONGEST: Duration = Duration::from_secs(10);
 
-/// How long each target is run, in seconds, where it is set.
 pub const SECONDS: &str = "GATEHOUSE_FUZZ_SECONDS";
 
-/// Where the random numbers begin, where it is set.
 pub const SEED: &str = "GATEHOUSE_FUZZ_SEED";
 
-/// Inputs of an ordinary test run.
 const INPUTS: u32 = 400;
 
-/// The most bytes of an input.
 const MAX_BYTES: usize = 64 << 10;
 
-/// What is fed.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// For messages, and for the file with the input at hand.
+    /// Name for messages and for the file with the current input.
     pub name: &'static str,
-    /// Good inputs, of which others are made.
     pub seeds: &'static [&'static [u8]],
-    /// What means something there; put in at any place.
+    /// Tokens of the format, inserted at random positions.
     pub words: &'static [&'static str],
-    /// The function. Whatever it makes of an input is fine, but for a panic.
+    /// The function. It may do anything with an input except panic.
     pub run: fn(&[u8]),
 }
 
 impl Target {
-    /// Runs the function on its seeds and on what is made of them.
+    /// Runs the function on its seeds and on damaged copies of them.
     ///
     /// # Panics
-    /// Where the function does, or takes too long; the message has the input and the seed of the random numbers. The input
-    /// of a process that was ended as a whole (a stack that overflowed) is in a file in the folder of temporary files.
+    /// If the function panics or takes too long; the message has the input and the random seed. If the whole process
+    /// dies, for example by a stack overflow, the input is in a file in the temporary directory.
     pub fn test(&self) {
         let seed = number(SEED).unwrap_or(1);
         let time = number(SECONDS).map(Duration::from_secs);
@@ -86,7 +80,7 @@ impl Target {
     }
 }
 
-/// The file with the input at hand, gone when all went well.
+/// The file with the current input, removed on success.
 struct At(PathBuf);
 
 impl At {
@@ -109,12 +103,16 @@ impl Drop for At {
 
 fn number(variable: &str) -> Option<u64> {
     let value = env::var(variable).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{variable} is no number: {value}")))
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("invalid value '{value}' for {variable}: expected a whole number")),
+    )
 }
 
 fn words_of(why: &(dyn Any + Send)) -> &str {
     let owned = why.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| why.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+    owned.or_else(|| why.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 #[cfg(test)]

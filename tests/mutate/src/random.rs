@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same every time.
+//! Reproducible random numbers.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): fast, and any seed will do.
+/// SplitMix64 (Steele, Lea and Flood, 2014): fast, and any seed works.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,12 +16,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one; 0 where there is none.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         if end == 0 { 0 } else { (self.number() % end as u64) as usize }
     }
 
-    /// One of these; none where there is none.
     pub(crate) fn one_of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> Option<&'a T> {
         all.get(self.below(all.len())).copied()
     }

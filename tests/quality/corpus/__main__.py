@@ -1,9 +1,9 @@
-"""Makes a corpus of results of tools, with questions, from what is on this machine: `python3 corpus FOLDER [--logs FOLDER]`.
+"""Makes a corpus of tool results with questions from files on this machine: `python3 corpus FOLDER [--logs FOLDER]`.
 
-Writes a file for each result, and `gold.jsonl` with the questions. The answers are computed from what the result was made
-from, by code that knows nothing of how results are shortened. Every second result of a kind is held out: nothing may be
-tuned on it. What this machine has not is listed and left out; two machines have two corpora, so figures name theirs.
-`--small FOLDER` keeps only results that are made from this project and that are small: the fixtures.
+Writes a file per result, and `gold.jsonl` with the questions. Answers are computed from the data behind the result, by code
+that is independent of the summarizer. Every second result of a kind is held out: do not tune on it. Missing sources are
+reported and skipped, so the corpus depends on the machine. `--small` retains only small results made from this project: the
+fixtures.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the corpus is made of: results with their questions, and what finds them on this machine."""
+"""Results with their questions, and helpers that read this machine."""
 
 import hashlib
 import json
@@ -8,26 +8,26 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HOME = pathlib.Path.home()
 
-# Bytes of a result: smaller ones are never shortened, larger ones take too long for every run.
+# Size range of a result in bytes: smaller ones are never shortened, larger ones take too long.
 LEAST, MOST = 2_000, 2_000_000
 
 
 class Result:
-    """A text that a tool could have returned, with questions that the whole of it answers.
+    """A text that a tool could return, with questions that it answers.
 
-    A question has a type (count, lookup, extreme, distinct, error, summary) and facts. A fact is a list of strings; a
-    text holds it where all of them stand close together. A question is answered where every fact is there; one of the
-    type summary where six in ten are.
+    A question has a type (count, lookup, extreme, distinct, error, summary) and facts. A fact is a list of strings; a text
+    contains it if they are close together. A text answers a question if it contains every fact, or six in ten for the type
+    summary.
     """
 
     def __init__(self, kind, name, text):
         self.kind, self.name, self.text = kind, name, clean(text)
         self.questions = []
-        # Whether it is made of this project's own text and may stand in its repository.
+        # True if the text comes from this project, so the repository may contain it.
         self.own = False
 
     def ask(self, type_, text, *facts, keys=()):
-        """`keys` are what a jq program for the question has to name; none where there is no such program."""
+        """Adds a question. `keys` are the names that a jq program for it must use; empty if no program can answer it."""
         facts = [[str(s) for s in (fact if isinstance(fact, (list, tuple)) else [fact])] for fact in facts]
         facts = [fact for fact in facts if all(fact)]
         if facts:
@@ -36,7 +36,7 @@ class Result:
 
 
 def clean(text):
-    """Without what names the place where it was made: the same results look the same elsewhere."""
+    """Replaces machine-specific paths, so that results are the same on other machines."""
     for folder, name in ((str(ROOT), "/srv/project"), (str(HOME), "/home/user")):
         text = text.replace(folder, name)
     return text
@@ -54,7 +54,7 @@ def read(path):
 
 
 def spread(items, n):
-    """`n` of the items, evenly spread."""
+    """Returns `n` evenly spaced items."""
     items = list(items)
     if len(items) <= n:
         return items
@@ -62,7 +62,7 @@ def spread(items, n):
 
 
 def at(items, share):
-    """The item so far into the list."""
+    """Returns the item at a relative position from 0 to 1."""
     items = list(items)
     return items[min(len(items) - 1, int(len(items) * share))]
 

@@ -1,4 +1,4 @@
-"""Results that are code or changes of code."""
+"""Results that are code or code changes."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ COMMITS = ["d3efd82", "d770dee", "ab48b14", "dd57dfe", "9299708", "d2ca339", "64
 
 
 def diffs():
-    """Changes of this project, and patches that a build tool carries."""
+    """Commits of this project, and patches shipped with pyenv."""
     for number, commit in enumerate(COMMITS):
         text = run("git", "show", "--format=commit %h%n%n    %s%n", commit, cwd=ROOT)
         result = diff_questions(Result("diff", commit, text), text)
@@ -54,7 +54,7 @@ def diff_questions(result, text):
 
 
 def sources():
-    """Files of source code in several languages."""
+    """Source files in several languages."""
     registry = next((HOME / ".cargo/registry/src").iterdir())
     python = HOME / ".pyenv/versions/3.11.7/lib/python3.11"
     for name in ("heapq.py", "json/decoder.py", "statistics.py", "argparse.py"):

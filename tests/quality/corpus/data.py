@@ -1,4 +1,4 @@
-"""Results that are one JSON document: metadata of packages, the state of a machine, lists of tools."""
+"""Results that are one JSON document: package metadata, machine state, tool lists."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from base import HOME, ROOT, Result, at, compact, read, run, spread
 
 
 def packuments():
-    """Metadata of npm packages, as the registry sent it, from npm's cache."""
+    """Metadata of npm packages from npm's cache, as the registry sent it."""
     cache = HOME / ".npm/_cacache"
     found = {}
     for index in sorted((cache / "index-v5").glob("*/*/*")):
@@ -48,7 +48,7 @@ def npm_questions(result, package):
 
 
 def workspace():
-    """What cargo and pip say of what is installed here."""
+    """Workspace metadata from cargo, and installed packages from pip."""
     packages = json.loads(run("cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", cwd=ROOT))["packages"]
     text = compact({"packages": packages})
     members = Result("package metadata", "cargo-workspace", text)
@@ -88,7 +88,7 @@ def dpkg():
 
 
 def machine():
-    """The state of a machine as its tools write it in JSON."""
+    """The state of this machine as JSON."""
     rows = dpkg()
     for name, part in (("dpkg", rows), ("dpkg-libs", [r for r in rows if r["section"] == "libs"])):
         yield dpkg_questions(Result("machine state", name, compact(part)), part)
@@ -151,7 +151,7 @@ def dpkg_questions(result, rows):
 
 
 def tools():
-    """Lists of tools as MCP servers give them."""
+    """Tool lists of MCP servers."""
     sets = ROOT / "../shared/data/tool-search"
     docs = json.loads(read(sets / "livemcp_step.json"))["docs"]
     servers = Counter(d["server"] for d in docs)

@@ -1,4 +1,4 @@
-"""Results that are lines: logs, listings of folders, settings."""
+"""Results that consist of lines: logs, directory listings, settings."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from base import HOME, ROOT, Result, at, read, run, spread
 
 
 def logs(folder):
-    """Logs of the package manager and of npm, and build logs where a folder of them is given."""
+    """Logs of dpkg, apt and npm, and build logs from `folder` if it is given."""
     yield dpkg_log(read("/var/log/dpkg.log"))
     text = read("/var/log/alternatives.log")
     result = Result("log", "alternatives", text)
@@ -112,7 +112,7 @@ def build_log(name, text):
 
 
 def listings():
-    """Folders as find, ls and du list them."""
+    """Directory listings of find, ls and du."""
     for name, folder, depth in (("docs", "/usr/share/doc", 2), ("python", "/usr/lib/python3", 6), ("etc", "/etc", 3)):
         found = sorted(run("find", folder, "-maxdepth", str(depth), fails=True).splitlines())
         yield listing_questions(Result("listing", f"find-{name}", "\n".join(found) + "\n"), found)
@@ -159,7 +159,7 @@ def listing_questions(result, paths):
 
 
 def settings():
-    """Locks, manifests and settings in TOML and in lines of `name = value`."""
+    """Lock files and settings, in TOML or as `name = value` lines."""
     text = read(ROOT / "Cargo.lock")
     packages = re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', text)
     result = Result("settings", "Cargo.lock", text)

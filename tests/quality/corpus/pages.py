@@ -1,4 +1,4 @@
-"""Results that are prose: Markdown, change logs, pages in HTML. Their questions were written by reading them."""
+"""Results that are prose: Markdown, change logs, HTML pages. Most questions are written by hand."""
 
 import html
 import pathlib
@@ -6,11 +6,11 @@ import re
 
 from base import HOME, ROOT, Result, at, read, spread
 
-# File, then questions with what answers them.
+# Files of this project, with questions and facts. A fact that is not in its file fails `markdown`.
 OWN = {
     "docs/backup.md": [
         ("lookup", "Which mode does a backup file have?", ["0600"]),
-        ("lookup", "How deep may folders be that are backed up?", ["64 folders"]),
+        ("lookup", "How deep may directories be that are backed up?", ["64 directories"]),
         ("lookup", "What does a restore need while a host runs on the data folder?", ["refused while a host runs"]),
         ("summary", "What is in a backup?", ["knowledge.db"], ["documents.db"], ["kv.db"], ["gates/"], ["manifest.json"]),
     ],
@@ -22,19 +22,19 @@ OWN = {
         ("lookup", "What does a Word file become?", ["Word", "its text as Markdown"]),
     ],
     "docs/security.md": [
-        ("summary", "What are the sections about?", ["Who is the adversary"], ["Deny by default"], ["Outbound HTTP"], ["Sessions"],
-         ["Logs"], ["Secrets"]),
-        ("lookup", "What does reusing an instance give up?", ["reuse", "gives up"]),
+        ("summary", "What are the sections about?", ["See it for yourself"], ["Protections"], ["Grants"], ["Questions"],
+         ["Installing gates"], ["Secrets"]),
+        ("lookup", "What does reusing an instance give up?", ["reuse", "can then see"]),
     ],
     "docs/knowledge.md": [
         ("summary", "Which parts does the page have?", ["Pages"], ["Indexing"], ["The tools"], ["Writing new pages"], ["Editing"],
-         ["How search works today"]),
+         ["How search works"]),
         ("lookup", "Which section tells of the index file?", ["The index file"]),
     ],
     "docs/postgresql.md": [
-        ("summary", "What does the page tell?", ["What it needs"], ["Choosing it"], ["Moving a graph"],
-         ["When the server is not well"]),
-        ("lookup", "What is different from SQLite?", ["different from SQLite"]),
+        ("summary", "What does the page tell?", ["Requirements"], ["Setup"], ["Move a graph"],
+         ["Failures of the server"]),
+        ("lookup", "What is different from SQLite?", ["Differences from SQLite"]),
     ],
 }
 
@@ -81,7 +81,7 @@ HTML = {
 
 
 def markdown():
-    """Documents of this project, READMEs and change logs of crates."""
+    """Documents of this project, and READMEs and change logs of crates."""
     registry = next((HOME / ".cargo/registry/src").iterdir())
     for base, pages, own in ((ROOT, OWN, True), (registry, CRATES, False)):
         for name, questions in pages.items():
@@ -112,7 +112,7 @@ def changelog(result, text):
 
 
 def pages():
-    """Pages in HTML: of a book, of an API's reference, of commands."""
+    """HTML pages: a book, an API reference, command manuals."""
     toolchain = next((HOME / ".rustup/toolchains").glob("stable*"))
     base = toolchain / "share/doc/rust/html"
     for name, questions in HTML.items():
@@ -165,7 +165,7 @@ def asked(result, questions, text):
 
 
 def plain(text):
-    """Without tags, marks and runs of spaces: as the facts are compared."""
+    """Removes tags, backticks and repeated whitespace, as the comparison of facts does."""
     text = re.sub(r"<(style|script).*?</\1>", " ", text, flags=re.S)
     if re.search(r"</\w+>", text):
         text = html.unescape(re.sub(r"</?\w[^>]*>", "", text))

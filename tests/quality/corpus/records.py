@@ -1,4 +1,4 @@
-"""Results that are records, one a line or one after the other: JSON Lines, tables, dumps of databases."""
+"""Results that are records: JSON Lines, tables, database dumps."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from data import dpkg
 
 
 def crates():
-    """Versions of crates as cargo's index has them, and questions of this project, one JSON value a line."""
+    """Crate versions from cargo's index, and questions of this project, one JSON value per line."""
     index = sorted((HOME / ".cargo/registry/index").glob("index*/.cache/*/*/*"), key=lambda p: (p.stat().st_size, p.name))
     for path in spread([p for p in index if 15_000 < p.stat().st_size < 600_000], 5):
         parts = [p for p in path.read_bytes().split(b"\0") if p.startswith(b"{")]
@@ -43,7 +43,7 @@ def crates():
 
 
 def tables():
-    """Tables of commands and files, separated by commas, tabs or spaces."""
+    """Tables separated by commas, tabs or spaces."""
     rows = dpkg()
     for name, part in (("dpkg", rows), ("dpkg-python", [r for r in rows if r["section"] == "python"])):
         out = io.StringIO()
@@ -100,7 +100,7 @@ def tables():
 
 
 def dumps():
-    """Databases as SQL."""
+    """Databases as SQL dumps."""
     cargo = run("sqlite3", "-readonly", str(HOME / ".cargo/.global-cache"), ".dump")
     made = sqlite3.connect(":memory:")
     rows = dpkg()

@@ -1,4 +1,4 @@
-"""Results that are failures: stack traces of several languages, reports of failed tests."""
+"""Results that are failures: stack traces in several languages, and test reports."""
 
 import pathlib
 import re
@@ -66,7 +66,7 @@ unittest.main(verbosity=2)
 
 
 def traces():
-    """Programs that fail, in logs with their traces."""
+    """Logs of failing programs with their stack traces."""
     with tempfile.TemporaryDirectory() as folder:
         for number in (40, 150, 900):
             text = output(folder, "jobs.py", PYTHON.replace("%%", "%").replace("%s", str(number)), "python3")

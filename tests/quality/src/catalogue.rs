@@ -1,4 +1,4 @@
-//! A catalogue of tools, searched as the gateway does it.
+//! A catalog of tools with the gateway's search.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -25,23 +25,21 @@ use crate::{
     tools::held_out,
 };
 
-/// Hits of a search as it is asked for by default.
 const DEFAULT: usize = 10;
 
-/// A question that nothing answers.
+/// A question that no tool answers.
 #[derive(Deserialize)]
 pub(crate) struct Asking {
     q: String,
 }
 
-/// Tools by server, with their vectors.
 pub(crate) struct Catalogue {
     segments: Vec<ToolSegment>,
-    /// By number: the first of the tools with the same name and text.
+    /// Ids by tool number. Tools with the same name and text have the id of the first.
     ids: Vec<String>,
     vectors: Vec<Option<Vec<f32>>>,
     all: RowSet,
-    /// The first of its twins, by id.
+    /// Id of the first tool with the same name and text, by id.
     twins: HashMap<String, String>,
 }
 
@@ -53,7 +51,7 @@ impl Catalogue {
         for tool in tools {
             let one = first.entry((&tool.name, &tool.description)).or_insert(&tool.id);
             twins.insert(tool.id.clone(), (*one).to_owned());
-            // Where a set tells no server of its tools, one has them all.
+            // A set without server names gets one server for all tools.
             let server = tool.id.split_once('/').map_or("tools", |(server, _)| server);
             servers.entry(server).or_default().push(tool);
         }
@@ -71,16 +69,15 @@ impl Catalogue {
         Self { segments, ids, vectors, all, twins }
     }
 
-    /// Each of several twins once, where the first of them stands.
+    /// Replaces each id with its first twin and removes the duplicates.
     pub(crate) fn once(&self, ids: &[String]) -> Vec<String> {
         let mut seen = HashSet::new();
         let first = |id: &String| self.twins.get(id).cloned();
         ids.iter().filter_map(first).filter(|id| seen.insert(id.clone())).collect()
     }
 
-    /// What a search finds, best first.
     pub(crate) fn found(&self, question: &str, limit: usize) -> Vec<String> {
-        // Twins take places of the list.
+        // Twins take up places in the list.
         let found = self.search(question, 3 * limit);
         let mut ids = self.told(&found.tools);
         ids.truncate(limit);
@@ -93,7 +90,7 @@ impl Catalogue {
         })
     }
 
-    /// The best ten, whether they fit or not.
+    /// Returns the best ten before the cutoff.
     fn uncut(&self, question: &str) -> Vec<String> {
         let all = self.asked(question, |tools, texts| {
             tools.rank(&ToolSearch { queries: texts, allowed: &self.all, limit: DEFAULT, min_score: 0.0 })
@@ -122,8 +119,8 @@ impl Catalogue {
         search(&tools, &texts)
     }
 
-    /// How often it is said that nothing fits: of questions about something else, and of those that some tool answers; and how
-    /// many hits a reply has. Of the halves that were held out.
+    /// Counts how often the search reports that no tool fits, for unrelated questions and for answerable ones, and the
+    /// median hits per reply. Uses the held-out halves.
     pub(crate) fn fits(&self, set: &str, questions: &[Question], elsewhere: &[Asking]) -> Value {
         let others: Vec<ToolMatches> =
             elsewhere.iter().skip(1).step_by(2).map(|asking| self.search(&asking.q, DEFAULT)).collect();
@@ -149,7 +146,6 @@ impl Catalogue {
     }
 }
 
-/// A tool with these parameters, each a string.
 pub(crate) fn spec(name: &str, description: &str, parameters: &[String]) -> ToolSpec {
     let properties: Map<String, Value> =
         parameters.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();

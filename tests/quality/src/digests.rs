@@ -1,5 +1,5 @@
-//! How long the digest of a result of 1 MB takes, and how much shorter it is: JSON, a log and prose, through the port that
-//! gates have. The JSON and the log are made here, the prose is the Markdown of a folder.
+//! Time and reduction of digests of 1 MB results: JSON, a log and prose, through the port that gates use. JSON and log
+//! are generated; the prose is the Markdown of a directory.
 
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
@@ -8,14 +8,12 @@ use gatehouse_core::ports::TextCompressor;
 use gatehouse_text::Extractor;
 use serde_json::{Value, json};
 
-/// Bytes of a result, and tokens of its digest: the most that the gate gives one.
+/// Bytes of a result, and maximum tokens of its digest, as in the gate.
 const BYTES: usize = 1 << 20;
 const BUDGET: u32 = 1_200;
 
-/// Digests of each result.
 const TURNS: usize = 15;
 
-/// Measures each kind.
 pub(crate) fn run(folder: &Path) -> Result<Value> {
     let kinds = [("JSON", rows()), ("log", log()), ("prose", prose(folder)?)];
     let measured = kinds.iter().map(|(name, text)| measure(name, text)).collect::<Result<Vec<_>>>()?;
@@ -25,7 +23,7 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
 fn measure(name: &str, text: &str) -> Result<Value> {
     let port: &dyn TextCompressor = &Extractor;
     let digest = || port.digest(text, "", BUDGET).map_err(|fault| anyhow!("{fault}"));
-    // The vocabulary is unpacked on first use, once in the life of a host.
+    // The first digest unpacks the vocabulary, once per process.
     let told = digest()?;
     let mut turns = Vec::with_capacity(TURNS);
     for _ in 0..TURNS {

@@ -1,5 +1,5 @@
-//! What an extract of a long document keeps of the answer to a question, at several budgets, beside simpler ways to
-//! shorten a text; and whether it is said that a question has no answer.
+//! How much of an answer an extract of a long document retains at several budgets, compared with simpler methods, and
+//! whether the extractor reports that a question has no answer.
 
 mod set;
 mod ways;
@@ -24,10 +24,9 @@ use self::{
 };
 use crate::Results;
 
-/// Tokens that are given for the answer; a third of the document is measured too.
 const BUDGETS: [usize; 5] = [500, 1_000, 2_000, 4_000, 8_000];
 
-/// A document, what its questions are called, and its SHA-256: other text has other answers.
+/// Documents by name, with their SHA-256, because the answers hold for one text only. An empty digest accepts any text.
 const DOCUMENTS: [(&str, &str); 4] = [
     ("manual", ""),
     ("reference", "6a4fdbf85348ebc983d809b2301e95ccb5cf8c04ff40f9f6cfd4dfe8fb972e08"),
@@ -35,7 +34,6 @@ const DOCUMENTS: [(&str, &str); 4] = [
     ("meeting", "5314ba1dbb03f471df88bec6cd120a938ef60d0fd3511c5c1dce61bf7463245f"),
 ];
 
-/// Measures each document that is there; `places` are names and files.
 pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Results) -> Result<()> {
     let folder = queries.join("documents");
     let elsewhere = set::elsewhere(&folder.join("elsewhere.jsonl"))?;
@@ -43,15 +41,15 @@ pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Re
         let file = places.iter().find(|(place, _)| place == name).map(|(_, file)| file);
         let text = match file.map(|file| (file, fs::read(file))) {
             Some((_, Ok(bytes))) if hash.is_empty() || hex(&bytes) == hash => {
-                // The answers are written with plain ends of lines.
+                // The answers have LF line endings.
                 String::from_utf8(bytes)?.replace("\r\n", "\n")
             }
             Some((file, Ok(_))) => {
-                results.skipped.push(format!("documents, {name}: {} is another version", file.display()));
+                results.skipped.push(format!("documents, {name}: {} is a different version", file.display()));
                 continue;
             }
             _ => {
-                results.skipped.push(format!("documents, {name}: it is not there"));
+                results.skipped.push(format!("documents, {name}: not found"));
                 continue;
             }
         };
@@ -62,8 +60,8 @@ pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Re
     Ok(())
 }
 
-/// The share of what answers that each way keeps at each budget: over all questions, over those that may be tuned on,
-/// and over the others.
+/// Returns the share of the answers that each method retains per budget: over all questions, the tuned half and the
+/// held-out half.
 fn kept(name: &str, text: &str, set: &Set) -> Result<Vec<Value>> {
     let passages = Passages::of(text);
     let mut rows = Vec::new();
@@ -88,7 +86,7 @@ fn kept(name: &str, text: &str, set: &Set) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// How many questions about something else are said to have no answer, and how many of its own.
+/// Counts the questions reported as unanswerable, among unrelated ones and among the document's own.
 fn fits(name: &str, text: &str, set: &Set, elsewhere: &[String]) -> Result<Value> {
     let nothing = |question: &str| -> Result<bool> {
         let extract = Extractor.extract(text, question, 2_000).map_err(|fault| anyhow!("{fault}"))?;
@@ -123,6 +121,6 @@ mod tests {
         let places = [("source".to_owned(), root.join("Cargo.toml"))];
         run(&root.join("tests/fixtures/queries"), &places, &mut results).unwrap();
         assert_eq!(results.skipped.len(), 4);
-        assert!(results.skipped[2].contains("is another version"), "{:?}", results.skipped);
+        assert!(results.skipped[2].contains("is a different version"), "{:?}", results.skipped);
     }
 }

@@ -19,7 +19,6 @@ use crate::{
     sets::{self, Question},
 };
 
-/// Hits that are asked for.
 const LIMIT: usize = 10;
 
 struct Noon;
@@ -37,7 +36,7 @@ pub(crate) async fn run(places: &Places, results: &mut Results) -> Result<()> {
     match places.data.as_ref().map(|data| data.join("wiki")).filter(|folder| folder.is_dir()) {
         Some(folder) => measure("wiki", &folder, &wiki, results).await,
         None => {
-            results.skipped.push("wiki: its 99 pages are not there".to_owned());
+            results.skipped.push("wiki: directory with 99 pages not found".to_owned());
             Ok(())
         }
     }
@@ -70,16 +69,15 @@ async fn graph(database: &Path, wiki: &Path, embedder: Option<Arc<dyn Embedder>>
     Ok(graph)
 }
 
-/// The ids of all pages; each that a question names is among them.
+/// Returns the ids of all pages. Fails if a question names another one.
 async fn ids(graph: &WikiKnowledge, questions: &[Question]) -> Result<Vec<String>> {
     let ids: BTreeSet<String> = graph.ids().await.map_err(said)?.into_iter().collect();
     for id in questions.iter().flat_map(|question| &question.rel) {
-        ensure!(ids.contains(id), "a question names the page '{id}', which is not there");
+        ensure!(ids.contains(id), "a question names the missing page '{id}'");
     }
     Ok(ids.into_iter().collect())
 }
 
-/// What the vectors alone would find.
 async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) -> Result<Recall> {
     let mut block = VectorBlock::new(gatehouse_text::DIMENSION);
     let mut rows = Vec::new();
@@ -146,7 +144,7 @@ mod tests {
     async fn what_is_not_there_is_listed_as_skipped() {
         let mut results = Results::default();
         run(&places(None), &mut results).await.unwrap();
-        assert_eq!(results.skipped, ["wiki: its 99 pages are not there"]);
+        assert_eq!(results.skipped, ["wiki: directory with 99 pages not found"]);
         assert!(results.rows.iter().all(|row: &Value| row["set"] == "sample wiki"));
     }
 }

@@ -1,13 +1,14 @@
-//! Measures what the search finds: recall of knowledge search and of tool search, by words alone, by meaning
-//! alone and by both, each with a 95 % interval; and what an extract of a long document keeps of an answer. Prints JSON.
+//! Measures search quality and prints JSON: recall of knowledge and tool search by words, by vectors and by both, with
+//! 95 % intervals, and how much of an answer an extract of a long document retains.
 //!
-//! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER] [--document NAME=FILE]…`. What lies in the data
-//! folder is not part of the repository; a set that is not there is listed as skipped. `bench-quality --times FOLDER`
-//! measures instead how long extracts of the documents in that folder take, `bench-quality --digests FOLDER` how
-//! long digests take, `--tools` before the rest the search of tools alone, `bench-quality --tool-times` how long
-//! searches of tools take, `bench-quality --results FOLDER` what the short forms of the results in that folder
-//! keep, and `bench-quality --tokens FILE` counts the tokens of texts.
-#![allow(clippy::print_stdout)] // its result is its output
+//! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER] [--document NAME=FILE]…`. The data directory is
+//! not part of the repository; missing sets are reported as skipped. Other modes:
+//!
+//! - `--tools` before these options: tool search only
+//! - `--times FOLDER`, `--digests FOLDER`, `--tool-times`: time of extracts, digests and tool searches
+//! - `--results FOLDER`: facts that summaries of the results retain
+//! - `--tokens FILE`: token counts of texts
+#![allow(clippy::print_stdout)] // the result is the output
 
 mod catalogue;
 mod digests;
@@ -27,16 +28,14 @@ use gatehouse_core::ports::{TokenCounter as _, text::TokenEncoding};
 use gatehouse_text::BpeTokenCounter;
 use serde_json::{Value, json};
 
-/// Where things are.
 struct Places {
     queries: PathBuf,
     sample_wiki: PathBuf,
     data: Option<PathBuf>,
-    /// Names and files.
     documents: Vec<(String, PathBuf)>,
 }
 
-/// What was measured, and what was not.
+/// Results, and the names of skipped sets.
 #[derive(Default)]
 struct Results {
     rows: Vec<Value>,
@@ -49,7 +48,7 @@ struct Results {
 async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1).peekable();
     if arguments.next_if_eq("--times").is_some() {
-        let folder = arguments.next().context("--times needs a folder")?;
+        let folder = arguments.next().context("--times needs a directory")?;
         println!("{}", serde_json::to_string_pretty(&times::run(folder.as_ref())?)?);
         return Ok(());
     }
@@ -64,12 +63,12 @@ async fn main() -> Result<()> {
         return Ok(());
     }
     if arguments.next_if_eq("--digests").is_some() {
-        let folder = arguments.next().context("--digests needs a folder")?;
+        let folder = arguments.next().context("--digests needs a directory")?;
         println!("{}", serde_json::to_string_pretty(&digests::run(folder.as_ref())?)?);
         return Ok(());
     }
     if arguments.next_if_eq("--results").is_some() {
-        let folder = arguments.next().context("--results needs a folder")?;
+        let folder = arguments.next().context("--results needs a directory")?;
         println!("{}", serde_json::to_string_pretty(&results::run(folder.as_ref())?)?);
         return Ok(());
     }
@@ -109,9 +108,9 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Places> {
                 documents.push((name.to_owned(), file.into()));
                 continue;
             }
-            other => bail!("unexpected: {other}"),
+            other => bail!("unexpected argument '{other}'"),
         };
-        *place = Some(PathBuf::from(arguments.next().with_context(|| format!("{name} needs a folder"))?));
+        *place = Some(PathBuf::from(arguments.next().with_context(|| format!("{name} needs a directory"))?));
     }
     Ok(Places {
         queries: queries.context("--queries is missing")?,

@@ -1,26 +1,23 @@
-//! Recall, and how sure one can be of it.
+//! Recall with confidence intervals.
 
 use serde_json::{Value, json};
 
-/// The numbers of hits that are looked at.
 const DEPTHS: [usize; 3] = [1, 5, 10];
 
-/// Samples that an interval is made of.
 const SAMPLES: usize = 2_000;
 
-/// Recall at each depth, query by query.
 #[derive(Default)]
 pub(crate) struct Recall {
     found: [Vec<f64>; DEPTHS.len()],
-    /// nDCG at ten, any answer counting one: the measure of published results on the tool sets.
+    /// nDCG@10 with binary relevance, as in published results on the tool sets.
     gain: Vec<f64>,
 }
 
 impl Recall {
-    /// Adds a query: what was found, best first, and what answers it.
+    /// Adds a query: the hits, best first, and the right answers.
     ///
-    /// Recall at k is the share of the answers among the first k hits, divided by what k hits can hold: with
-    /// three answers, one hit that is one of them is all that the first place can give.
+    /// Recall at k is the number of right answers among the first k hits, divided by the lesser of k and the number of
+    /// right answers.
     pub(crate) fn add(&mut self, found: &[String], right: &[String]) {
         for (depth, shares) in DEPTHS.into_iter().zip(&mut self.found) {
             let hits = found.iter().take(depth).filter(|id| right.contains(id)).count();
@@ -32,7 +29,6 @@ impl Recall {
         self.gain.push(if best > 0.0 { gain / best } else { 0.0 });
     }
 
-    /// One row of the report.
     pub(crate) fn row(&self, set: &str, documents: usize, way: &str) -> Value {
         let mut row = json!({"set": set, "documents": documents, "queries": self.found[0].len(), "way": way});
         for (depth, shares) in DEPTHS.into_iter().zip(&self.found) {
@@ -45,7 +41,7 @@ impl Recall {
     }
 }
 
-/// What an answer in this place, counted from 0, is worth (Järvelin and Kekäläinen 2002).
+/// Returns the gain of an answer at a 0-based rank (Järvelin and Kekäläinen 2002).
 fn discount(place: usize) -> f64 {
     1.0 / (place as f64 + 2.0).log2()
 }
@@ -58,8 +54,8 @@ fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The 95 % percentile interval of the mean over samples drawn with replacement (Efron 1979). The draws come from
-/// a generator with a fixed seed: the same values give the same interval.
+/// Returns the 95 % percentile bootstrap interval of the mean (Efron 1979). The seed is fixed, so the same values give
+/// the same interval.
 fn interval(values: &[f64]) -> (f64, f64) {
     if values.is_empty() {
         return (0.0, 0.0);

@@ -1,6 +1,6 @@
-//! Large results: how much shorter they become, what of the answers to questions is still there, what can be had with at
-//! most two calls more, and what an answered question costs with all of that. Beside it the whole result, its beginning
-//! and an extract, as long as the short form.
+//! Large results: the reduction, the share of answers that remain, those found with at most two more calls, and the
+//! token cost per answered question. Compares with the whole result, and with its beginning and an extract of the same
+//! length.
 
 mod gold;
 mod policies;
@@ -19,11 +19,11 @@ use self::{
     ways::Policy,
 };
 
-/// Bytes from which a result has to become shorter.
+/// Minimum bytes of a result that should become shorter.
 const LARGE: usize = 5_000;
 
-/// Measures every result of a folder that `tests/quality/corpus` made. Of each kind a row, over what is held out and over
-/// what may be tuned on, and one of all kinds; then a row of each result.
+/// Measures every result in a directory that `tests/quality/corpus` made. Returns rows by kind and half, then a row per
+/// result.
 pub(crate) fn run(folder: &Path) -> Result<Value> {
     let golds = gold::read(folder)?;
     let [own, ..] = ways::POLICIES;
@@ -48,7 +48,7 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
     )
 }
 
-/// How often something held, of how many.
+/// A fraction: how many held, of how many.
 #[derive(Default, Clone, Copy)]
 struct Share(usize, usize);
 
@@ -63,7 +63,6 @@ impl Share {
     }
 }
 
-/// What was found of one result.
 struct Measured {
     file: String,
     kind: String,
@@ -72,16 +71,15 @@ struct Measured {
     way: &'static str,
     raw: usize,
     short: usize,
-    /// Tokens of the calls for what the short form does not answer.
+    /// Tokens of the calls for questions that the short form does not answer.
     follow: usize,
     facts: Share,
     facts_of_cut: Share,
     facts_of_extract: Share,
     answered: Share,
     answered_by_cut: Share,
-    /// With at most two calls.
+    /// Questions answered with at most two calls.
     reached: Share,
-    /// Questions that stay open.
     open: Vec<String>,
 }
 
@@ -118,7 +116,7 @@ fn measure(gold: &Gold, policy: Policy) -> Result<Measured> {
         add(&mut measured.facts_of_extract, &extract);
         measured.answered_by_cut.add(1, usize::from(asked.is_answered(&cut)));
         if lossless {
-            // Nothing was left out, so it answers as the whole does, whatever has to be counted.
+            // Lossless, so it answers as the whole result does.
             let (all, _) = asked.facts(&text);
             measured.facts.add(all, all);
             measured.answered.add(1, 1);
@@ -148,7 +146,7 @@ impl Measured {
         })
     }
 
-    /// The share of tokens that are saved, with `more` on top of the short form.
+    /// Returns the share of tokens saved by the short form with `more` tokens on top.
     fn saved(&self, more: usize) -> f64 {
         1.0 - (self.short + more) as f64 / self.raw as f64
     }

@@ -1,20 +1,17 @@
-//! Reads the sets of queries.
+//! Reads the query sets.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// A question and what answers it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Question {
-    /// The question.
     pub(crate) q: String,
-    /// Ids of what answers it.
+    /// Ids of the right answers.
     pub(crate) rel: Vec<String>,
 }
 
-/// A tool of a catalogue.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Tool {
     pub(crate) id: String,
@@ -24,19 +21,16 @@ pub(crate) struct Tool {
     pub(crate) params: Vec<String>,
 }
 
-/// A catalogue with its questions.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct ToolSet {
     pub(crate) docs: Vec<Tool>,
     pub(crate) queries: Vec<Question>,
 }
 
-/// One question a line.
 pub(crate) fn questions(file: &Path) -> Result<Vec<Question>> {
     lines(file)
 }
 
-/// One JSON value a line.
 pub(crate) fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().enumerate();
@@ -47,7 +41,6 @@ pub(crate) fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>> {
         .collect()
 }
 
-/// A catalogue with its questions.
 pub(crate) fn tools(file: &Path) -> Result<ToolSet> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not a set of tools", file.display()))

@@ -1,5 +1,5 @@
-//! How long extracts take, through the port that gates have: of a document as long as the promise names, of ever longer
-//! ones, and of texts that are made to be slow.
+//! Time of extracts through the port that gates use: of a document of the target's length, of longer ones, and of
+//! adversarial texts.
 
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
@@ -8,11 +8,10 @@ use gatehouse_core::ports::{TextCompressor, TokenCounter as _, text::TokenEncodi
 use gatehouse_text::{BpeTokenCounter, Extractor};
 use serde_json::{Value, json};
 
-/// Tokens of the document that is promised, and what it is made to fit.
+/// Tokens of the target's document, and its budget.
 const DOCUMENT: usize = 35_000;
 const BUDGET: u32 = 8_000;
 
-/// Tokens of the documents that show how time grows.
 const GROWTH: [usize; 3] = [10_000, 100_000, 1_000_000];
 
 const QUESTION: &str = "How does a circuit breaker decide that a server is down?";
@@ -20,7 +19,7 @@ const QUESTION: &str = "How does a circuit breaker decide that a server is down?
 /// Bytes of a text that is one line or one character.
 const HOSTILE: usize = 5 << 20;
 
-/// Measures over the Markdown of a folder, one file after the other and again from the start until it is long enough.
+/// Measures over the Markdown files of a directory, concatenated and repeated up to the needed length.
 pub(crate) fn run(folder: &Path) -> Result<Value> {
     let mut files: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
@@ -29,7 +28,7 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
     let corpus = texts.concat();
     anyhow::ensure!(!corpus.is_empty(), "{} has no Markdown", folder.display());
     let document = long(&corpus, DOCUMENT);
-    // The vocabulary and the model are unpacked on first use, once in the life of a host.
+    // The first extract unpacks the vocabulary and the model, once per process.
     timed(&document)?;
     let mut turns = (0..15).map(|_| timed(&document)).collect::<Result<Vec<f64>>>()?;
     turns.sort_by(f64::total_cmp);
@@ -43,7 +42,6 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
     Ok(json!({"p50_ms": turns[turns.len() / 2], "n": turns.len(), "growth": growth, "hostile": hostile}))
 }
 
-/// Milliseconds of one extract.
 fn timed(text: &str) -> Result<f64> {
     let port: &dyn TextCompressor = &Extractor;
     let begun = Instant::now();
@@ -53,7 +51,6 @@ fn timed(text: &str) -> Result<f64> {
     Ok(ms)
 }
 
-/// Text of so many tokens.
 fn long(corpus: &str, tokens: usize) -> String {
     let once = BpeTokenCounter.count(corpus, TokenEncoding::O200k);
     let text = corpus.repeat(tokens / once + 1);

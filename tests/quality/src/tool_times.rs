@@ -1,5 +1,5 @@
-//! How long a search of tools takes, through the port that gates have, beside the full-text index of SQLite over the same tools and
-//! questions, in turns: with and without filters, at three sizes, and of tools that are made to be slow.
+//! Time of tool searches through the port that gates use, in turns with an SQLite full-text index over the same tools
+//! and questions: with and without filters, at three sizes, and for adversarial tools.
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
@@ -19,13 +19,11 @@ use serde_json::{Value, json};
 
 use crate::catalogue::spec;
 
-/// Tools that are searched; the first is a handful of servers.
+/// Numbers of tools; the first is a handful of servers.
 const SIZES: [usize; 3] = [200, 5_000, 10_000];
 
-/// Tools of one server.
 const OF_SERVER: usize = 50;
 
-/// Questions, each asked so often.
 const QUESTIONS: usize = 20;
 const TURNS: usize = 5;
 
@@ -124,7 +122,7 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
     ];
     let mut times = vec![Vec::new(); ways.len()];
     let (mut floors, mut ratios) = (Vec::new(), Vec::new());
-    // The first search reads the tools.
+    // The first turn loads the tools.
     for turn in 0..=TURNS {
         for number in 0..QUESTIONS {
             let query = question(number);
@@ -151,7 +149,6 @@ async fn measure(size: usize, description: impl Fn(usize) -> String) -> Result<V
               "ratio": median(&mut ratios)}))
 }
 
-/// The ten best by BM25, in milliseconds.
 fn timed(words: &Connection, query: &str) -> Result<f64> {
     let any = query.split(' ').map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ");
     let begin = Instant::now();
@@ -185,7 +182,7 @@ fn described(number: usize) -> String {
     )
 }
 
-/// Some have a second sentence.
+/// Returns a question; every fourth has a second sentence.
 fn question(number: usize) -> String {
     let one = format!("{} a {} {}", VERBS[number * 3 % 16], THINGS[number * 5 % 24], MANNERS[number % 12]);
     if number.is_multiple_of(4) {
@@ -195,7 +192,7 @@ fn question(number: usize) -> String {
     }
 }
 
-/// Time has no part in a search.
+/// A fixed clock; searches do not depend on time.
 struct Now;
 
 impl Clock for Now {

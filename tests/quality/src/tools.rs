@@ -1,6 +1,8 @@
-//! Tool search: what is found in catalogues of tools by words alone, by meaning alone, and by the search of the gateway; what
-//! its list leaves out, and whether it says of questions about something else that nothing fits. By words: FTS5 with `porter
-//! unicode61`, weights name 2, description 1, parameters .5. Tools with the same name and text count as one.
+//! Tool search in catalogs: hits by words alone, by vectors alone and by the gateway's search, answers cut off its
+//! list, and whether it reports that no tool fits an unrelated question.
+//!
+//! Words are FTS5 with `porter unicode61` and the weights name 2, description 1, parameters 0.5. Tools with the same
+//! name and text count as one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,17 +22,15 @@ use crate::{
     sets::{self, Question, Tool, ToolSet},
 };
 
-/// Hits that are looked at.
 const LIMIT: usize = 10;
 
-/// The sets, and the name of all of them together.
+/// The sets, and the name of their union.
 const SETS: [&str; 3] = ["metatool", "stabletoolbench_g1", "livemcp_step"];
 const COMBINED: &str = "combined";
 
-/// Questions of each set that are asked of all of them together, at most.
 const OF_EACH: usize = 500;
 
-/// Questions about something that no tool of the sets is about; the odd ones were not looked at when bounds were chosen.
+/// Questions about subjects that no tool covers. The odd ones were not used to choose bounds.
 const ELSEWHERE: &str = "tools-nothing.jsonl";
 
 pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
@@ -39,18 +39,18 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
     for name in SETS {
         let file = places.data.as_ref().map(|data| data.join(format!("tool-search/{name}.json")));
         let Some(file) = file.filter(|file| file.is_file()) else {
-            results.skipped.push(format!("{name}: the set is not there"));
+            results.skipped.push(format!("{name}: set not found"));
             continue;
         };
         let set = sets::tools(&file)?;
         measure(name, &set, &elsewhere, results)?;
         combined.docs.extend(set.docs);
-        // Evenly spread, so that a set of thousands does not drown the others.
+        // Evenly spaced, so that a large set does not dominate.
         let step = set.queries.len().div_ceil(OF_EACH).max(1);
         combined.queries.extend(set.queries.into_iter().step_by(step));
     }
     if combined.docs.is_empty() {
-        results.skipped.push(format!("{COMBINED}: no set is there"));
+        results.skipped.push(format!("{COMBINED}: no sets found"));
         return Ok(());
     }
     let mut seen = HashSet::new();
@@ -58,14 +58,13 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
     measure(COMBINED, &combined, &elsewhere, results)
 }
 
-/// A catalogue in the forms in which it is searched.
+/// Search indexes of a catalog.
 struct Index<'a> {
     tools: &'a [Tool],
     words: Connection,
     block: VectorBlock,
-    /// Of each tool.
     vectors: Vec<Option<Vec<f32>>>,
-    /// The tool of each row.
+    /// Tool numbers by row of `block`.
     rows: Vec<usize>,
 }
 
@@ -101,7 +100,7 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Resul
     Ok(())
 }
 
-/// The half on which nothing was chosen.
+/// Returns `true` for the half of the questions on which nothing was tuned.
 pub(crate) fn held_out(question: &Question) -> bool {
     let digit = sha256_hex(&question.q).as_bytes()[0];
     char::from(digit).to_digit(16).is_some_and(|digit| digit % 2 == 1)
@@ -125,7 +124,7 @@ impl<'a> Index<'a> {
             )?;
             let vector = LocalEmbedder.vector(&format!("{name}. {} {params}", tool.description));
             if let Some(vector) = &vector {
-                block.push(vector).context("all vectors have one dimension")?;
+                block.push(vector).context("a vector has the wrong dimension")?;
                 rows.push(number);
             }
             vectors.push(vector);
@@ -133,7 +132,7 @@ impl<'a> Index<'a> {
         Ok(Self { tools, words, block, vectors, rows })
     }
 
-    /// BM25 of every tool that holds a word of the question.
+    /// Returns the BM25 score of every tool that has a word of the question.
     fn by_words(&self, question: &str) -> Result<HashMap<usize, f64>> {
         let SearchQuery { words, joined, .. } = SearchQuery::new(&script::separate_scripts(question));
         let words: Vec<String> = words.iter().chain(&joined).map(|word| format!("\"{word}\"")).collect();
@@ -148,7 +147,6 @@ impl<'a> Index<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The ids of the best of some tools.
     fn fused(&self, pool: &[usize], bm25: &HashMap<usize, f64>, vector: Option<&[f32]>) -> Vec<String> {
         let scored = pool.iter().map(|number| ScoredCandidate {
             key: &self.tools[*number].id,
@@ -162,7 +160,6 @@ impl<'a> Index<'a> {
     }
 }
 
-/// The best by words.
 fn best(scores: &HashMap<usize, f64>) -> Vec<usize> {
     let mut tools: Vec<(f64, usize)> = scores.iter().map(|(tool, score)| (*score, *tool)).collect();
     tools.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

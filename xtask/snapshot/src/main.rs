@@ -1,6 +1,8 @@
-//! `gate-snapshot IN OUT`: describes the gate in IN once, and writes a component to OUT whose calls begin with the memory that
-//! this left. Clocks stand still meanwhile and random numbers are the same ones, so the same gate gives the same bytes; it
-//! is made twice, and what differs is an error.
+//! `gate-snapshot IN OUT`: calls `describe` once on the gate IN and writes a component to OUT whose calls start from
+//! the memory that this leaves.
+//!
+//! Clocks and random numbers are fixed during the call, so the same gate gives the same bytes. The snapshot
+//! is made twice, and any difference is an error.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -17,10 +19,9 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 /// The interface that every gate exports, without its version.
 const TOOLS: &str = "gatehouse:gate/tools@";
 
-/// What the system's interfaces begin with.
 const SYSTEM: &str = "wasi:";
 
-/// The interface in which a gate may ask for names of tools while it is described.
+/// The interface that `describe` may use to look up tool names.
 const CONTEXT: &str = "gatehouse:gate/context@";
 
 fn main() -> Result<()> {
@@ -32,11 +33,11 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let made = runtime
         .block_on(snapshot(&component))
-        .with_context(|| format!("no snapshot of {}", from.display()))?;
+        .with_context(|| format!("cannot snapshot {}", from.display()))?;
     fs::write(&to, made).with_context(|| format!("cannot write {}", to.display()))
 }
 
-/// What a gate has of the system while it is described: nothing that changes.
+/// WASI state during `describe`; nothing in it varies between runs.
 struct DescribeState {
     wasi: WasiCtx,
     table: ResourceTable,
@@ -48,7 +49,6 @@ impl WasiView for DescribeState {
     }
 }
 
-/// A clock that stands still.
 struct FrozenClock;
 
 impl HostWallClock for FrozenClock {
@@ -85,12 +85,12 @@ async fn snapshot(gate: &[u8]) -> Result<Vec<u8>> {
     }
     match <[Vec<u8>; 2]>::try_from(made) {
         Ok([first, second]) if first == second => Ok(first),
-        _ => bail!("describing it twice left different memory"),
+        _ => bail!("two `describe` calls left different memory"),
     }
 }
 
-/// What a gate has to be described with: the system, and capabilities that fail, for there is no call yet; what may be asked
-/// without one is answered with nothing.
+/// Links WASI, and capabilities that fail because there is no call yet. Only `exposed-name` succeeds, and returns
+/// `None`.
 fn linker(engine: &Engine, component: &Component) -> Result<Linker<DescribeState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -111,14 +111,13 @@ fn linker(engine: &Engine, component: &Component) -> Result<Linker<DescribeState
                 })?;
                 continue;
             }
-            let refused = format!("{function} of {name} is for calls; a gate that is described has none");
+            let refused = format!("{function} of {name} is available only in calls, not in `describe`");
             capability.func_new(function, move |_, _, _, _| bail!("{refused}"))?;
         }
     }
     Ok(linker)
 }
 
-/// A gate that was described.
 struct DescribedGate {
     store: Store<DescribeState>,
     instance: Instance,
@@ -138,21 +137,21 @@ impl DescribedGate {
         let instance = linker.instantiate_async(&mut store, component).await?;
         let kind = component.component_type();
         let tools = kind.exports(engine).find(|(name, _)| name.starts_with(TOOLS));
-        let (tools, _) = tools.context("it exports no tools")?;
+        let (tools, _) = tools.context("the gate exports no tools")?;
         let tools = instance.get_export_index(&mut store, None, tools);
         let describe =
             tools.and_then(|tools| instance.get_export_index(&mut store, Some(&tools), "describe"));
         let describe = describe.and_then(|describe| instance.get_func(&mut store, describe));
         let mut results = [Val::Bool(false)];
-        let describe = describe.context("it has no function `describe`")?;
+        let describe = describe.context("the gate exports no function `describe`")?;
         describe.call_async(&mut store, &[Val::String("{}".into())], &mut results).await?;
         match results {
             [Val::Result(Ok(_))] => Ok(Self { store, instance, failed: None }),
-            [fault] => bail!("it cannot be described: {fault:?}"),
+            [fault] => bail!("`describe` failed: {fault:?}"),
         }
     }
 
-    /// Calls one of the functions that tell what is in the memory, and makes something of the answer.
+    /// Calls one of the instrumented functions that report memory and converts the result.
     async fn ask<R: Lift + 'static, T>(
         &mut self,
         instance: &str,
@@ -162,13 +161,13 @@ impl DescribedGate {
         let instance = self.instance.get_export_index(&mut self.store, None, instance);
         let function = instance
             .and_then(|instance| self.instance.get_export_index(&mut self.store, Some(&instance), function));
-        let function = function.context("a function that tells of the memory is missing")?;
+        let function = function.context("an instrumented function is missing")?;
         let function = self.instance.get_typed_func::<(), (R,)>(&mut self.store, function)?;
         let (answer,) = function.call_async(&mut self.store, ()).await?;
         Ok(make(&self.store, answer))
     }
 
-    /// The same for a number, and 0 where it fails: that is kept, and told when all is asked.
+    /// Calls one that returns a number. On failure, stores the error in `failed` and returns 0.
     async fn number<R: Lift + Default + 'static>(&mut self, instance: &str, function: &str) -> R {
         match self.ask(instance, function, |_, number: R| number).await {
             Ok(number) => number,

@@ -1,11 +1,8 @@
-//! `cargo xtask bench`: the gateway beside a native MCP server with the same tools, on the same transport,
-//! in one run.
+//! `cargo xtask bench`: compares the gateway with a native MCP server that has the same tools, in one run.
 //!
-//! The two take turns in short rounds, so that whatever else the machine does falls on both; numbers are
-//! medians over rounds, ratios the medians of the rounds' ratios. On a shared machine absolute times mean
-//! little, ratios do. `--noise` puts the
-//! native server on both sides: what then differs from 1 is the error of the method. `--quality` measures what the
-//! search finds instead of how long it takes.
+//! The two sides alternate in brief rounds, so that other load affects both equally. Numbers are medians over rounds,
+//! ratios medians of the rounds' ratios; on a shared machine only ratios are meaningful. `--noise` measures the
+//! method's error: it runs the native server on both sides. `--quality` measures search results instead of time.
 
 mod publish;
 mod quality;
@@ -48,7 +45,6 @@ use crate::workspace::Workspace;
 use report::BenchReport;
 use setup::Bench;
 
-/// One measurement: its number in the list of promises, and the function that takes it.
 struct Measurement {
     id: &'static str,
     about: &'static str,
@@ -74,19 +70,17 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P18", about: "a script of one line", run: p18_script::run },
 ];
 
-/// Whose turn it is.
 #[derive(Clone, Copy)]
 enum BenchSide {
     Gateway,
     Floor,
 }
 
-/// One turn for each of the two in every round; who ended one round begins the next.
+/// Returns the sides in order: both once per round. The side that ends a round starts the next.
 fn turns(rounds: usize) -> impl Iterator<Item = BenchSide> {
     (0..2 * rounds).map(|turn| if turn.div_ceil(2) % 2 == 0 { BenchSide::Gateway } else { BenchSide::Floor })
 }
 
-/// What was asked for on the command line.
 #[derive(Default)]
 struct Options {
     quick: bool,
@@ -140,7 +134,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--quality" => options.quality = true,
             "--publish" => options.publish = true,
             "--data" => {
-                let folder = rest.next().ok_or_else(|| UsageError("--data needs a folder".into()))?;
+                let folder = rest.next().ok_or_else(|| UsageError("--data needs a directory".into()))?;
                 options.data = Some(folder.into());
             }
             "--json" => {
@@ -148,14 +142,15 @@ fn parse(arguments: &[String]) -> Result<Options> {
                 options.json = Some(file.into());
             }
             id if MEASUREMENTS.iter().any(|measurement| measurement.id == id) => options.only.push(id.into()),
-            other => return Err(UsageError(format!("unexpected: {other}")).into()),
+            other => return Err(UsageError(format!("unexpected argument '{other}'")).into()),
         }
     }
     Ok(options)
 }
 
-/// Release builds of everything that is measured, one by one: built together they would share features, and
-/// the gateway would not be the one that `cargo xtask run` builds.
+/// Makes release builds of everything to measure, one package at a time.
+///
+/// One joint build would unify features, and the gateway would differ from the one that `cargo xtask run` builds.
 fn build(workspace: &Workspace, noise: bool) -> Result<()> {
     let release = |package| {
         let mut command = process::cargo();

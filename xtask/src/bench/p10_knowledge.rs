@@ -1,7 +1,7 @@
-//! P10: how long a search of the knowledge graph takes, with and without filters, and indexing a hundred pages; through
-//! the whole gateway and the gates `kg`, `idea` and `code`, by words and by meaning with the local model.
+//! P10: time to search the knowledge graph, and to index 100 pages, through the gateway and the gates `kg`, `idea` and
+//! `code`.
 //!
-//! Pages are those of the sample wiki in versions: each leaves out other words and holds some of its own.
+//! Pages are variants of the sample wiki's pages.
 
 use std::fs;
 use std::path::Path;
@@ -15,13 +15,11 @@ use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{median, micros};
 
-/// Pages of a graph, and what a search of it may take at most, and should, in milliseconds.
+/// Pages of a graph, with the required and target search time in milliseconds.
 const SIZES: [(usize, f64, f64); 3] = [(100, 3.0, 1.0), (1_000, 8.0, 3.0), (10_000, 15.0, 5.0)];
 
-/// How often the hundred pages are indexed.
 const INDEXINGS: usize = 10;
 
-/// How often every question is asked.
 const TURNS: usize = 10;
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
@@ -39,7 +37,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
             let times = times.collect::<Result<Vec<_>>>()?;
             add(report, format!("index {pages} pages"), &times, 1_000.0, 300.0);
         } else {
-            // Returns after a while whatever there is to embed; searches say how many pages still wait.
+            // Returns before all vectors exist; searches report how many pages are pending.
             call(&mut server, "kg_index", &index)?;
         }
         while is_incomplete(&mut server, &json!({"query": questions[0]}).to_string())? {}
@@ -62,8 +60,8 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     Ok(())
 }
 
-/// What is searched: what to call it, the tool, and its arguments beside the query. The filters let about half of the
-/// pages pass: where they are few, they are quick in any way.
+/// Returns the searches: label, tool and arguments. Filters let about half of the pages pass; narrow ones are always
+/// quick.
 fn ways() -> [(&'static str, &'static str, Value); 6] {
     let types = json!(["Principle", "Heuristic"]);
     let domains = json!(["Reliability", "Agents", "Retrieval", "Security"]);
@@ -92,7 +90,7 @@ fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f
     });
 }
 
-/// One call, in milliseconds; reading its reply, some ten microseconds, is part of it.
+/// Returns the time of one call in milliseconds, including some 10 µs to parse the reply.
 fn call(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<f64> {
     Ok(timed(server, tool, arguments)?.0)
 }
@@ -107,11 +105,10 @@ fn timed(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<(f64, 
     Ok((time, reply))
 }
 
-/// Whether pages still wait for their vectors.
 fn is_incomplete(server: &mut BenchServer, ask: &str) -> Result<bool> {
     let (_, reply) = timed(server, "search_knowledge", ask)?;
     if reply["structuredContent"]["found"].as_u64().is_none_or(|found| found == 0) {
-        bail!("a search of the sample finds nothing: {reply}");
+        bail!("a search of the sample found nothing: {reply}");
     }
     Ok(!reply["structuredContent"]["note"].is_null())
 }
@@ -120,10 +117,9 @@ fn questions(file: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let question = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["q"].as_str()?.to_owned());
     let found: Vec<String> = text.lines().filter_map(question).collect();
-    if found.is_empty() { bail!("{} holds no questions", file.display()) } else { Ok(found) }
+    if found.is_empty() { bail!("{} has no questions", file.display()) } else { Ok(found) }
 }
 
-/// Writes so many pages, the same ones every time.
 fn write_wiki(sample: &Path, wiki: &Path, pages: usize) -> Result<()> {
     let mut originals = Vec::new();
     for folder in fs::read_dir(sample).with_context(|| format!("cannot read {}", sample.display()))? {
@@ -135,7 +131,7 @@ fn write_wiki(sample: &Path, wiki: &Path, pages: usize) -> Result<()> {
     for number in 0..pages {
         let (original, version) = (&originals[number % originals.len()], number / originals.len());
         let text = fs::read_to_string(original)?;
-        let folder = original.parent().and_then(Path::file_name).context("a page lies in a folder")?;
+        let folder = original.parent().and_then(Path::file_name).context("page has no parent directory")?;
         let stem = original.file_stem().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(wiki.join(folder))?;
         fs::write(wiki.join(folder).join(format!("{stem}_{version}.md")), varied(&text, version))?;
@@ -143,7 +139,7 @@ fn write_wiki(sample: &Path, wiki: &Path, pages: usize) -> Result<()> {
     Ok(())
 }
 
-/// A version of a page: the first is the page itself.
+/// Returns a variant of a page. Version 0 is the page itself.
 fn varied(text: &str, version: usize) -> String {
     if version == 0 {
         return text.to_owned();

@@ -1,5 +1,4 @@
-//! P11: how long it takes to tell a result of 1 MB in short without a language model, and how much shorter it is. Through the
-//! port that gates have, without a gateway.
+//! P11: time and token savings of digests of 1 MB without a language model. Uses the port of gates, without a gateway.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -16,7 +15,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut command = process::command(workspace.binary("release", "bench-quality"));
     command.current_dir(&bench.root).args(["--digests", "docs"]);
     let kinds: Vec<Value> =
-        serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
+        serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")?;
     for kind in &kinds {
         let name = kind["name"].as_str().unwrap_or_default();
         let row = |what: String, unit, ours: f64, reach, aim| ReportRow {
@@ -31,10 +30,10 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
             reach,
             aim,
         };
-        let ms = kind["p50_ms"].as_f64().context("it measured no time")?;
+        let ms = kind["p50_ms"].as_f64().context("bench-quality measured no time")?;
         let (reach, aim) = (Bound::AtMost(60.0), Bound::AtMost(20.0));
         report.add(row(format!("digest of 1 MB, {name}"), "ms", ms, reach, aim));
-        let saved = kind["reduction"].as_f64().context("it measured no reduction")? * 100.0;
+        let saved = kind["reduction"].as_f64().context("bench-quality measured no reduction")? * 100.0;
         let (reach, aim) = (Bound::AtLeast(70.0), Bound::AtLeast(90.0));
         report.add(row(format!("tokens saved by it, {name}"), "%", saved, reach, aim));
     }

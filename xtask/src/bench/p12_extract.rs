@@ -1,5 +1,5 @@
-//! P12: how long it takes to make a document of 35,000 tokens fit 8,000 without a language model, how that grows with the
-//! document, and what texts cost that are made to be slow. Through the port that gates have, without a gateway.
+//! P12: time to shorten a document of 35,000 tokens to 8,000 without a language model, and other sizes and adversarial
+//! texts. Uses the port of gates, without a gateway.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -16,12 +16,12 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut command = process::command(workspace.binary("release", "bench-quality"));
     command.current_dir(&bench.root).args(["--times", "docs"]);
     let times: Value =
-        serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
+        serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")?;
     report.add(ReportRow {
         id: "P12",
         what: "35,000 tokens to 8,000".to_owned(),
         unit: "ms",
-        ours: times["p50_ms"].as_f64().context("it measured no time")?,
+        ours: times["p50_ms"].as_f64().context("bench-quality measured no time")?,
         floor: 0.0,
         ratio: 0.0,
         n: times["n"].as_u64().unwrap_or_default() as usize,

@@ -1,5 +1,5 @@
-//! P13 and P15: what an agent pays in tokens for eight servers: the list of tools, and a task of five questions with every
-//! search, schema, call and reply; through the gate proxy, and with each server connected directly.
+//! P13 and P15: tokens that an agent spends on eight servers, through the gate `proxy` and directly. P13 counts the
+//! tool list; P15 counts a task of five questions with every search, schema, call and reply.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -9,8 +9,7 @@ use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use super::tokens::{BenchTokenCounter, call_texts, list_tools};
 
-/// A question in an agent's words, the server and the tool that answer it, and what it is called with; `{place}` stands
-/// for the servers' folder.
+/// Questions, each with the server, tool and arguments that answer it. `{place}` is the servers' directory.
 const TASK: [(&str, &str, &str, &str); 5] = [
     (
         "read the text of a file on disk",
@@ -47,7 +46,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let proxied: usize = counter.count(&[list_tools(&mut gateway)?])?.into_iter().sum();
     let what = format!("tokens of tools/list, {} servers", references.len());
     report.add(row("P13", what, proxied, direct, (11.0, 3.0)));
-    // A server that was never asked is not found yet; what was learned of it is kept.
+    // Search finds only servers that were contacted once; their tool lists are then cached.
     call_texts(&mut gateway, "refresh_mcp_server", json!({}))?;
     let place = references.folder().display().to_string();
     let (mut calls, mut discovery, mut searches) = (Vec::new(), Vec::new(), Vec::new());
@@ -69,7 +68,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let discovery: usize = counter.count(&discovery)?.into_iter().sum();
     let what = format!("net tokens of a task, {} questions over {} servers", TASK.len(), references.len());
     report.add(row("P15", what, proxied + discovery + calls, direct + calls, (100.0, 50.0)));
-    // As long as nothing has to be searched twice.
+    // Assumes that no search has to be repeated.
     let break_even = (direct - proxied.min(direct)) * TASK.len() / discovery.max(1);
     let mut searches = counter.count(&searches)?;
     searches.sort_unstable();

@@ -1,5 +1,4 @@
-//! P14: how large the binary is, what it consists of, and with `--from-nothing` how long it takes until a fresh clone
-//! answers.
+//! P14: size of the binary and its sections, and with `--from-nothing` the time from a fresh clone to the first answer.
 
 use std::fs;
 use std::time::Instant;
@@ -11,7 +10,6 @@ use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::Bench;
 use crate::process;
 
-/// Sections of fewer bytes are not told.
 const MIN_SECTION_BYTES: u64 = 100_000;
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
@@ -39,7 +37,7 @@ fn row(what: &str, unit: &'static str, ours: f64, (reach, aim): (f64, f64)) -> R
     }
 }
 
-/// Bytes of each large section; nothing where the tool that reads them is missing.
+/// Returns the bytes of each large section; empty if `size` is missing.
 fn sections(bench: &Bench) -> Value {
     let listed = process::output(process::command("size").args(["-A", "-d"]).arg(&bench.gatehouse));
     let listed = listed.unwrap_or_default();
@@ -51,7 +49,7 @@ fn sections(bench: &Bench) -> Value {
     Value::Object(listed.lines().filter_map(section).collect::<Map<_, _>>())
 }
 
-/// Seconds that `cargo xtask run` takes in an empty target folder until the gateway answers a command.
+/// Returns the seconds that `cargo xtask run` takes in an empty target directory until the gateway answers a command.
 fn from_nothing(bench: &Bench) -> Result<f64> {
     let folder = bench.folder.join("from-nothing");
     let begin = Instant::now();

@@ -1,7 +1,7 @@
-//! P16: how long indexing a folder of documents takes, and a search of it; through the built binary, `gatehouse docs add`
-//! and the tool `mfai_document_retrieval`, by words and by meaning with the local model.
+//! P16: time to index a directory of documents (`gatehouse docs add`) and to search it (`mfai_document_retrieval`),
+//! with the built binary.
 //!
-//! Documents are Markdown made of a list of words, the same ones every time: 20 kB each, 4 kB in the largest folder.
+//! Documents are generated Markdown, the same every time.
 
 use std::fs;
 use std::path::Path;
@@ -15,17 +15,15 @@ use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{median, micros};
 
-/// Documents of a repository, and the bytes of each.
+/// Documents of a repository, and bytes per document.
 const SIZES: [(usize, usize); 3] = [(100, 20_000), (1_000, 20_000), (10_000, 4_000)];
 
-/// Questions of each search, and how often every one is asked.
 const QUESTIONS: usize = 20;
 const TURNS: usize = 10;
 
-/// Vectors of the largest repository are made by then, or the run has failed.
 const VECTORS_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Words that tell documents apart: each document is about a few of them.
+/// Words that distinguish documents; each document is about a few of them.
 const SUBJECTS: [&str; 40] = [
     "adapter",
     "archive",
@@ -69,7 +67,6 @@ const SUBJECTS: [&str; 40] = [
     "watermark",
 ];
 
-/// Words between them.
 const FILLER_WORDS: [&str; 32] = [
     "the", "a", "of", "and", "is", "that", "which", "with", "before", "after", "under", "each", "value",
     "system", "process", "result", "change", "option", "default", "limit", "setting", "reads", "writes",
@@ -90,7 +87,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         )?;
         let time = micros(begin.elapsed()) / 1e3;
         let size = documents * bytes / 1_000_000;
-        // The promise is of 1,000 files; the other sizes are held to the same time for each file.
+        // The target is for 1,000 files; scale it to the other sizes.
         let share = documents as f64 / 1_000.0;
         add(
             report,
@@ -121,7 +118,6 @@ fn ask(number: usize, mode: &str) -> String {
     json!({"repository": "bench", "query": query, "search_type": mode}).to_string()
 }
 
-/// Waits until a search has nothing to say of documents without vectors.
 fn wait(server: &mut BenchServer, ask: &str) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -135,7 +131,6 @@ fn wait(server: &mut BenchServer, ask: &str) -> Result<()> {
     }
 }
 
-/// One call in milliseconds, reading the document it brings included, and its data.
 fn call(server: &mut BenchServer, ask: &str) -> Result<(f64, Value)> {
     let begin = Instant::now();
     let params = format!(r#"{{"name":"mfai_document_retrieval","arguments":{ask}}}"#);
@@ -145,7 +140,7 @@ fn call(server: &mut BenchServer, ask: &str) -> Result<(f64, Value)> {
     if reply["isError"] == true
         || found["sources"][0].as_str().is_none_or(|source| !source.starts_with("bench/"))
     {
-        bail!("a search of the documents finds nothing: {reply} {found}");
+        bail!("a search of the documents found nothing: {reply} {found}");
     }
     Ok((time, found))
 }
@@ -176,9 +171,8 @@ fn write_corpus(folder: &Path, documents: usize, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// A document of about so many bytes: a title, sections, sentences on its subjects.
 fn document(number: usize, bytes: usize) -> String {
-    // The constants of Knuth's MMIX: the same sequence everywhere.
+    // Constants of Knuth's MMIX generator, for the same sequence on every machine.
     let mut state = number as u64 + 1;
     let mut next = move |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

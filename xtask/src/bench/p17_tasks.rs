@@ -1,6 +1,8 @@
-//! P17: five tasks over eight servers, done in three ways: each server connected directly, through the gate proxy, and by one
-//! script. What counts is what a model reads and writes: the list of tools once a task, then every call and reply; and how
-//! often it is asked, where calls that do not depend on each other go together.
+//! P17: five tasks over eight servers, done in three ways: with each server connected directly, through the gate
+//! `proxy`, and by one script.
+//!
+//! Counts the tokens that a model reads and writes (the tool list once per task, then every call and reply), and the
+//! round trips. Independent calls share a trip.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -12,30 +14,27 @@ use super::setup::Bench;
 use super::stats::micros;
 use super::tokens::{BenchTokenCounter, call_texts, list_tools};
 
-/// A tool of a server, and what a model that does not know it would look for.
+/// A question that a model would search with, and the server and tool that it needs.
 pub(super) type NeededTool = (&'static str, &'static str, &'static str);
 
-/// A call of a server's tool.
 pub(super) type ServerToolCall = (&'static str, &'static str, Value);
 
 pub(super) struct BenchTask {
     pub(super) about: &'static str,
     pub(super) wanted: &'static [NeededTool],
-    /// The calls, those together that go together. What depends on replies is made of them.
+    /// Calls by round trip. A turn builds its calls from the replies to the turn before.
     pub(super) turns: Vec<TaskTurn>,
     pub(super) script: String,
-    /// What the script has to return.
     pub(super) answer: Value,
 }
 
 pub(super) type TaskTurn = Box<dyn Fn(&[String]) -> Vec<ServerToolCall>>;
 
-/// What a task took in one way.
 #[derive(Default)]
 struct TaskCost {
     texts: Vec<String>,
     trips: usize,
-    /// Microseconds in which the tools worked.
+    /// Microseconds spent in tools.
     time: f64,
 }
 
@@ -54,7 +53,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut code = bench.start(&references.gateway(bench, &["proxy", "script"])?)?;
     let list = |list: &[String]| -> Result<usize> { Ok(counter.count(list)?.into_iter().sum()) };
     let lists = [list(&lists)?, list(&[list_tools(&mut proxy)?])?, list(&[list_tools(&mut code)?])?];
-    // Servers that were never asked are not found yet; what was learned of them is kept.
+    // Search finds only servers that were contacted once; their tool lists are then cached.
     for gateway in [&mut proxy, &mut code] {
         call_texts(gateway, "refresh_mcp_server", json!({}))?;
     }
@@ -106,7 +105,6 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     Ok(())
 }
 
-/// Does a task call by call.
 fn conversation(
     task: &BenchTask,
     call: &mut dyn FnMut(ServerToolCall) -> Result<[String; 2]>,
@@ -116,7 +114,7 @@ fn conversation(
     for turn in &task.turns {
         let calls = turn(&replies);
         if calls.is_empty() {
-            bail!("'{}' finds nothing to call in {replies:?}", task.about);
+            bail!("'{}' has no calls after {replies:?}", task.about);
         }
         replies.clear();
         spent.trips += 1;
@@ -131,20 +129,19 @@ fn conversation(
     Ok(spent)
 }
 
-/// Does it by one script.
 fn script(task: &BenchTask, code: &mut BenchServer) -> Result<TaskCost> {
     let begin = std::time::Instant::now();
     let said = call_texts(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
     let time = micros(begin.elapsed());
     let value = said[1].split("\n\n").next().unwrap_or_default();
     if serde_json::from_str::<Value>(value).ok().as_ref() != Some(&task.answer) {
-        bail!("'{}' gave {}, and not {}", task.about, said[1], task.answer);
+        bail!("'{}' returned {}, expected {}", task.about, said[1], task.answer);
     }
     Ok(TaskCost { texts: said.to_vec(), trips: 1, time })
 }
 
 impl TaskCost {
-    /// Adds what it takes to find the tools: a search for each, together, then each one's schema, together.
+    /// Adds the cost of finding the tools: one trip with a search per tool, then one with all schemas.
     fn find(&mut self, gateway: &mut BenchServer, task: &BenchTask) -> Result<()> {
         for (question, _, tool) in task.wanted {
             let found = call_texts(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;

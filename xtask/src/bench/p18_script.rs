@@ -1,4 +1,4 @@
-//! P18: what a script of one line takes longer than an echo through a gate, both through the same gateway.
+//! P18: added time of a one-line script over an echo through a gate, both through the same gateway.
 
 use anyhow::{Result, bail};
 

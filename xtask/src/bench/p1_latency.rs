@@ -1,7 +1,7 @@
-//! P1: how long one call takes when no other call runs, and how much CPU it costs the server.
+//! P1: latency of one call at a time, and the CPU time that it costs the server.
 //!
-//! Most of it is what waking a thread costs, and that depends on what the rest of the machine does: an idle core has to
-//! be woken too, a busy one is never asleep. So it is measured in both states.
+//! Most of the latency is waking a thread, which depends on other load: an idle core has to wake too, a busy one never
+//! sleeps. So both states are measured.
 
 use anyhow::Result;
 
@@ -15,7 +15,6 @@ use super::{BenchSide, turns};
 const ROUNDS: usize = 60;
 const CALLS: usize = 250;
 
-/// What the rounds showed, in microseconds a call.
 #[derive(Default)]
 struct LatencySamples {
     p50: PairedSamples,
@@ -23,7 +22,7 @@ struct LatencySamples {
     cpu: PairedSamples,
 }
 
-/// What the rest of the machine does, and how much slower than the floor a call may be then.
+/// Load from other processes, and the required ratio to the floor under it.
 #[derive(Clone, Copy)]
 struct MachineLoad {
     name: &'static str,

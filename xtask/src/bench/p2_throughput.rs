@@ -1,4 +1,4 @@
-//! P2: how many calls a second get through with many in flight, and whether all of them come back.
+//! P2: calls per second with many in flight. Lost and wrong replies fail the run.
 
 use anyhow::Result;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     for flight in [16, 64] {
         let mut rates = PairedSamples::default();
         let rounds = bench.rounds(ROUNDS);
-        // The first turn of each warms up and is not counted.
+        // The first turn of each side is warm-up.
         rate("the gateway", &mut ours, &gateway.echo, flight, report)?;
         rate("the native server", &mut floor, &native, flight, report)?;
         for turn in turns(rounds) {

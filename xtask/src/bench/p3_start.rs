@@ -1,4 +1,4 @@
-//! P3: from starting the process until a client holds the complete list of tools.
+//! P3: time from process start until a client holds the complete tool list.
 
 use anyhow::{Result, bail};
 
@@ -9,7 +9,6 @@ use super::stats::{PairedSamples, median};
 const WARM_ROUNDS: usize = 30;
 const COLD_ROUNDS: usize = 7;
 
-/// A case: so many gates, and what the start may take.
 struct StartCase {
     gates: usize,
     judged: BoundSubject,
@@ -33,7 +32,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut times = vec![PairedSamples::default(); WARM.len()];
     for number in 0..bench.rounds(WARM_ROUNDS) {
         let floor = start_floor(bench)?;
-        // Another order in every round, so that no case always follows the same one.
+        // Rotate, so that no case always follows the same one.
         for index in (0..WARM.len()).map(|index| (index + number) % WARM.len()) {
             times[index].floor.push(floor);
             times[index].ours.push(start(bench, &gateways[index])?);
@@ -70,11 +69,10 @@ fn row(case: &StartCase, cache: &str, times: &PairedSamples) -> ReportRow {
     }
 }
 
-/// Milliseconds until the list is there; a list that is not complete does not count as a start.
 fn start(bench: &Bench, gateway: &Gateway) -> Result<f64> {
     let server = bench.start(gateway)?;
     if server.tools.len() != gateway.tools {
-        bail!("the first tools/list held {} tools instead of {}", server.tools.len(), gateway.tools);
+        bail!("the first tools/list has {} tools, expected {}", server.tools.len(), gateway.tools);
     }
     Ok(server.started_in.as_secs_f64() * 1e3)
 }

@@ -1,4 +1,4 @@
-//! P4: resident memory with six gates after one call of each, and what 50,000 more calls add to it.
+//! P4: resident memory with six gates after one call of each, and its growth over 50,000 more calls.
 
 use std::thread;
 use std::time::Duration;
@@ -14,7 +14,6 @@ const GATES: usize = 6;
 const CALLS: u64 = 50_000;
 const FLIGHT: usize = 16;
 
-/// What a server is given to come to rest before its memory is read.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
@@ -45,7 +44,8 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     Ok(())
 }
 
-/// Memory after one call of each tool (all, and what is not backed by files), and how much it grows.
+/// Returns the memory after one call of each tool (resident, and not backed by files) and the growth of the resident
+/// part.
 fn idle_and_growth(
     who: &str,
     server: &mut BenchServer,

@@ -1,4 +1,4 @@
-//! P5: from the moment a new version of a gate lies in its folder until a client that asks gets its tools.
+//! P5: time from saving a new version of a gate until a polling client sees its tools.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,10 +11,9 @@ use super::stats::{PairedSamples, median};
 
 const ROUNDS: usize = 25;
 
-/// How often the client asks meanwhile; asking takes processor time from the compiler.
+/// Interval of the client's polls; each takes CPU time from the compiler.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Longer than any reload that works.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
@@ -25,7 +24,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut server = bench.start(&gateway)?;
     let mut times = PairedSamples::default();
     for round in 1..=bench.rounds(ROUNDS) {
-        // Never seen before, so it is compiled; what the client sees differs in one description.
+        // A new description gives the component new bytes, so it must be compiled.
         let marked = format!("Returns {round:04}text.");
         gateway.replace(bench, "Returns the text.", &marked)?;
         let begin = Instant::now();

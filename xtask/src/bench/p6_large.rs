@@ -1,4 +1,4 @@
-//! P6: how long a reply of a million bytes of text takes.
+//! P6: time of a reply with 1 MB of text.
 
 use anyhow::Result;
 
@@ -41,7 +41,6 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     Ok(())
 }
 
-/// The median of some calls.
 fn round(server: &mut BenchServer, tool: &str) -> Result<f64> {
     let times = (0..CALLS).map(|_| server.big(tool, BYTES).map(micros)).collect::<Result<Vec<_>>>()?;
     Ok(median(&times))

@@ -1,5 +1,5 @@
-//! P8: what the way through the gateway adds to a call of a server's tool: the tool shown directly, and called through
-//! the gate proxy. The server is the native one that all measurements have as their floor.
+//! P8: time that the gateway adds to a call of a server's tool, shown directly or called through the gate `proxy`. The
+//! server is the floor of the other measurements.
 
 use std::time::Duration;
 

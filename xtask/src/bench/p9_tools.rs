@@ -1,5 +1,5 @@
-//! P9: how long a search of the tools of servers takes, with and without filters, beside SQLite's full-text index over the same
-//! tools; through the port that gates have, without a gateway.
+//! P9: time to search servers' tools, with and without filters, compared with an SQLite full-text index over the same
+//! tools. Uses the port that gates use, without a gateway.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::setup::Bench;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What a search of each size may take at most, and should, in milliseconds.
+/// Required and target time per size, in milliseconds.
 const BOUNDS: [(f64, f64); 3] = [(1.0, 0.3), (4.0, 1.5), (8.0, 3.0)];
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
@@ -19,10 +19,10 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut command = process::command(workspace.binary("release", "bench-quality"));
     command.current_dir(&bench.root).arg("--tool-times");
     let measured: Value =
-        serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
-    let sizes = measured["sizes"].as_array().context("it measured no sizes")?;
+        serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")?;
+    let sizes = measured["sizes"].as_array().context("bench-quality measured no sizes")?;
     for (size, (reach, aim)) in sizes.iter().zip(BOUNDS) {
-        let ways = size["p50_ms"].as_object().context("it measured no time")?;
+        let ways = size["p50_ms"].as_object().context("bench-quality measured no time")?;
         for (way, time) in ways {
             report.add(ReportRow {
                 id: "P9",

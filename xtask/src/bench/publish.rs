@@ -1,5 +1,7 @@
-//! The table and the chart of docs/performance.md, made from the results file `docs/benchmarks.json` and from nothing else. `cargo xtask bench --json docs/benchmarks.json` makes the file, `cargo xtask bench --publish` writes what is made of
-//! it, and a test says when somebody wrote a number by hand.
+//! The table and the chart of docs/performance.md, generated only from `docs/benchmarks.json`.
+//!
+//! `cargo xtask bench --json docs/benchmarks.json` writes the results and `cargo xtask bench --publish` the pages. A
+//! test fails if a page was edited by hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,18 +10,16 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// Where the results lie.
 pub(crate) const RESULTS: &str = "docs/benchmarks.json";
 const CHART: &str = "docs/benchmarks.svg";
 
-/// What stands around the lines that are made.
 const BEGIN: &str = "<!-- made by: cargo xtask bench --publish -->\n";
 const END: &str = "<!-- end -->";
 
-/// Rows of the chart: a measurement, its name in the results, and its label for readers.
+/// Rows of the chart: a measurement, the start of its name in the results, and its label.
 const CHART_ROWS: &[(&str, &str, &str)] = &[
     ("P1", "echo, 1 gate, quiet, p50", "one echo call at a time over stdio, p50, all cores idle"),
-    ("P1", "echo, 1 gate, busy, p50", "the same beside a busy core"),
+    ("P1", "echo, 1 gate, busy, p50", "the same with busy cores"),
     ("P2", "echo, 16 in flight", "calls a second, 16 in flight"),
     ("P2", "echo, 64 in flight", "calls a second, 64 in flight"),
     ("P3", "start to complete tools/list, 6 gates, warm", "start to complete tools/list, 6 gates"),
@@ -28,7 +28,7 @@ const CHART_ROWS: &[(&str, &str, &str)] = &[
     ("P4", "growth over 50000 calls", "growth over 50,000 calls"),
     ("P5", "gate file saved to new tools served", "gate file saved to new tools served"),
     ("P6", "text of 1 MB, p50", "a text of 1 MB, p50"),
-    ("P8", "a server's tool shown directly, added p50", "what a call of a server's tool takes longer, p50"),
+    ("P8", "a server's tool shown directly, added p50", "added time of a call of a server's tool, p50"),
     ("P8", "a server's tool through call_tool, added p50", "the same through `call_tool`"),
     ("P9", "search of 10000 tools, all, p50", "a search of 10,000 tools"),
     ("P10", "search_knowledge over 100 pages, p50", "a search of 100 wiki pages, p50"),
@@ -42,7 +42,7 @@ const CHART_ROWS: &[(&str, &str, &str)] = &[
     ("P16", "semantic search of 10000 documents", "a search of 10,000 documents by meaning"),
 ];
 
-/// The results of one run, as [`super::report::Report::json`] writes them.
+/// The results of one run, as [`super::report::BenchReport::json`] writes them.
 #[derive(Deserialize)]
 struct BenchResults {
     commit: String,
@@ -70,7 +70,6 @@ struct ResultLine {
     verdict: String,
 }
 
-/// Writes what is made of the results into the pages.
 pub(crate) fn run(root: &Path) -> Result<()> {
     for (path, text) in render_pages(root)? {
         fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
@@ -79,12 +78,11 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Each page that is made, whole, or with the lines that are made in it.
 fn render_pages(root: &Path) -> Result<Vec<(String, String)>> {
     let text = fs::read_to_string(root.join(RESULTS)).with_context(|| format!("cannot read {RESULTS}"))?;
     let results: BenchResults = serde_json::from_str(&text).with_context(|| RESULTS)?;
     if results.quick || results.noise || !results.problems.is_empty() {
-        bail!("{RESULTS} is of a quick run, one of the method's error, or one with problems");
+        bail!("{RESULTS} is from a `--quick` or `--noise` run, or has problems");
     }
     let short = CHART_ROWS.iter().map(|(id, what, label)| Ok((results.line(id, what)?, *label)));
     let short: Vec<_> = short.collect::<Result<_>>()?;
@@ -99,10 +97,9 @@ fn render_pages(root: &Path) -> Result<Vec<(String, String)>> {
     ])
 }
 
-/// The page with other lines between the marks.
 fn replace_marked(page: &str, lines: &str) -> Result<String> {
-    let (before, rest) = page.split_once(BEGIN).context("the mark where the lines begin is not there")?;
-    let (_, after) = rest.split_once(END).context("the mark where the lines end is not there")?;
+    let (before, rest) = page.split_once(BEGIN).context("missing start marker")?;
+    let (_, after) = rest.split_once(END).context("missing end marker")?;
     Ok(format!("{before}{BEGIN}{lines}{END}{after}"))
 }
 
@@ -129,7 +126,7 @@ impl ResultLine {
         if unit == "/s" { number } else { format!("{number} {unit}") }
     }
 
-    /// What it is compared with, where that is the native server.
+    /// Returns the native server's amount; empty if the row compares with nothing.
     fn floor(&self) -> String {
         if self.floor > 0.0 && self.unit != "%" { self.amount(self.floor) } else { String::new() }
     }
@@ -151,7 +148,7 @@ impl ResultLine {
         if self.verdict == "MISSED" { " (missed)" } else { "" }
     }
 
-    /// How much of what it may take it takes: 1 is the bound.
+    /// Returns the used share of the bound; 1 is the bound itself.
     fn used(&self) -> f64 {
         let value = if self.judged == "ratio" { self.ratio } else { self.gatehouse };
         let limit = |bound: &str| bound[bound.find(' ').unwrap_or(0)..].trim().parse::<f64>().unwrap_or(1.0);
@@ -184,17 +181,16 @@ fn table(lines: &[(&ResultLine, &str)]) -> String {
     table
 }
 
-/// A bar for each line: how much of what it may take it takes, on a page that may be dark or light.
+/// Returns an SVG with a bar for each line: its used share of the bound. The colors suit light and dark pages.
 fn chart(lines: &[(&ResultLine, &str)]) -> String {
     const ROW: usize = 22;
     const LEFT: f64 = 430.0;
     const FULL: f64 = 300.0;
-    /// Longer bars are cut.
     const MAX_BAR: f64 = 1.5;
     let height = lines.len() * ROW + 50;
     let mut chart = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 {height}\" font-family=\"sans-serif\" \
-         font-size=\"13\" role=\"img\" aria-label=\"How much of its target each measurement takes\">\n\
+         font-size=\"13\" role=\"img\" aria-label=\"Used share of each required limit\">\n\
          <style>text{{fill:#333}}@media (prefers-color-scheme:dark){{text{{fill:#ccc}}}}</style>\n"
     );
     for (row, (line, label)) in lines.iter().enumerate() {
@@ -205,7 +201,7 @@ fn chart(lines: &[(&ResultLine, &str)]) -> String {
             _ => "#d1622b",
         };
         let label = label.replace('`', "");
-        let told = format!("{} (target {})", line.amount(line.gatehouse), line.bound(&line.reach));
+        let told = format!("{} (required {})", line.amount(line.gatehouse), line.bound(&line.reach));
         let _ = writeln!(
             chart,
             "<text x=\"{:.0}\" y=\"{}\" text-anchor=\"end\">{} {label}</text>\
@@ -224,8 +220,8 @@ fn chart(lines: &[(&ResultLine, &str)]) -> String {
     let _ = writeln!(
         chart,
         "<line x1=\"{x:.0}\" y1=\"10\" x2=\"{x:.0}\" y2=\"{bottom}\" stroke=\"#888\" stroke-dasharray=\"4 3\"/>\
-         <text x=\"{LEFT:.0}\" y=\"{}\" font-size=\"11\">share of what each may take; the dashed line is its target; \
-         green: as good as we want it, blue: reached, orange: missed</text>\n</svg>",
+         <text x=\"{LEFT:.0}\" y=\"{}\" font-size=\"11\">used share of the required limit (dashed line); \
+         green: meets the target, blue: meets the requirement, orange: missed</text>\n</svg>",
         bottom + 16
     );
     chart
@@ -240,7 +236,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
         for (path, text) in render_pages(root).expect("the results") {
             let stands = fs::read_to_string(root.join(&path)).expect("a page");
-            assert!(stands == text, "{path} is not what {RESULTS} says; run: cargo xtask bench --publish");
+            assert!(stands == text, "{path} does not match {RESULTS}; run: cargo xtask bench --publish");
         }
     }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask bench --quality`: what the search finds, as recall with 95 % intervals. Measured by a program of its
-//! own (`tests/quality`), so that this one stays quick to compile.
+//! `cargo xtask bench --quality`: recall of the search, with 95 % intervals. A separate program (`tests/quality`)
+//! measures it, so that this one compiles quickly.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,9 @@ use crate::process;
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// Where sets of questions lie that are not part of the repository, from its root.
+/// Default directory of the question sets outside the repository, relative to its root.
 const DATA: &str = "../shared/data";
 
-/// Measures, and adds the result to the report.
 pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut BenchReport) -> Result<()> {
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
@@ -28,10 +27,10 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Ben
         command.arg("--document").arg(format!("{name}={}", file.display()));
     }
     let measured: Value =
-        serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
+        serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")?;
     for set in measured["skipped"].as_array().into_iter().flatten() {
         eprintln!(
-            "SKIPPED: {} (looked in {}; --data names another folder)",
+            "SKIPPED: {} (searched {}; use --data for another directory)",
             set.as_str().unwrap_or_default(),
             data.display()
         );
@@ -50,7 +49,8 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Ben
     Ok(())
 }
 
-/// What the short forms of large results keep. The results are made of what is on this machine, by a script in Python.
+/// Measures how much the summaries of large results retain. A Python script makes the results from files on this
+/// machine.
 fn results(workspace: &Workspace) -> Result<Value> {
     let folder = workspace.binary("release", "bench-quality").with_file_name("large-results");
     let mut make = process::command("python3");
@@ -58,13 +58,12 @@ fn results(workspace: &Workspace) -> Result<Value> {
     process::run(make.arg("tests/quality/corpus").arg(&folder))?;
     let mut command = process::command(workspace.binary("release", "bench-quality"));
     command.current_dir(&workspace.root).arg("--results").arg(&folder);
-    serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")
+    serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")
 }
 
-/// The crate whose source is asked about, at the version that the questions were asked of.
+/// Crate and version whose source the questions are about.
 const SOURCE: &str = "regex-automata-0.4.18";
 
-/// The long documents that are there or can be brought; what is missing is said.
 fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)> {
     let bundle = |bundle: &tools::Bundle, file: &str| Ok(bundle.ensure()?.join(file));
     let found = [
@@ -76,14 +75,13 @@ fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)>
     let there = |(name, file): (&'static str, Result<PathBuf>)| match file {
         Ok(file) => Some((name, file)),
         Err(error) => {
-            eprintln!("the document '{name}' could not be brought: {error:#}");
+            eprintln!("the document '{name}' is unavailable: {error:#}");
             None
         }
     };
     found.into_iter().filter_map(there).collect()
 }
 
-/// A long file of a crate that the lock file names, where cargo has unpacked it.
 fn source(workspace: &Workspace) -> Result<PathBuf> {
     let mut command = process::cargo();
     command.current_dir(&workspace.root).args(["metadata", "--format-version", "1", "--locked"]);
@@ -92,10 +90,9 @@ fn source(workspace: &Workspace) -> Result<PathBuf> {
     let folder = manifests
         .filter_map(|package| Path::new(package["manifest_path"].as_str()?).parent())
         .find(|folder| folder.ends_with(SOURCE));
-    Ok(folder.with_context(|| format!("{SOURCE} is not among the dependencies"))?.join("src/meta/regex.rs"))
+    Ok(folder.with_context(|| format!("{SOURCE} is not a dependency"))?.join("src/meta/regex.rs"))
 }
 
-/// The result as a table.
 pub(crate) fn table(measured: &Value) -> String {
     let head =
         ["set", "found by", "documents", "queries", "recall@1", "recall@5", "95 %", "recall@10", "nDCG@10"];
@@ -120,7 +117,6 @@ pub(crate) fn table(measured: &Value) -> String {
     aligned(&lines) + &aligned(&kept(measured)) + &aligned(&fits(measured)) + &large
 }
 
-/// What extracts of documents keep of the answers.
 fn kept(measured: &Value) -> Vec<[String; 7]> {
     let head = ["document", "shortened by", "tokens", "questions", "gold kept", "tuned on", "held out"];
     let mut lines = vec![head.map(str::to_owned)];
@@ -140,7 +136,7 @@ fn kept(measured: &Value) -> Vec<[String; 7]> {
     lines
 }
 
-/// What short forms of large results keep: of what is held out, then of what was tuned on.
+/// Rows for the facts that summaries of large results retain: held-out sets, then tuned ones.
 fn shortened(measured: &Value) -> Vec<[String; 11]> {
     let head = [
         "large results",
@@ -153,7 +149,7 @@ fn shortened(measured: &Value) -> Vec<[String; 11]> {
         "cut",
         "answered",
         "in two calls",
-        "tokens an answer",
+        "tokens per answer",
     ];
     let mut lines = vec![head.map(str::to_owned)];
     for row in measured["large_results"]["kinds"].as_array().into_iter().flatten() {
@@ -175,10 +171,10 @@ fn shortened(measured: &Value) -> Vec<[String; 11]> {
     lines
 }
 
-/// What other policies would save and keep of results of 5 KB or more.
+/// Rows for other policies on results of 5 KB or more.
 fn policies(measured: &Value) -> Vec<[String; 8]> {
     let head =
-        ["policy", "held out", "saved 70 %", "saved", "net", "net in all", "facts", "tokens an answer"];
+        ["policy", "held out", "saved 70 %", "saved", "net", "net in all", "facts", "tokens per answer"];
     let mut lines = vec![head.map(str::to_owned)];
     for row in measured["large_results"]["policies"].as_array().into_iter().flatten() {
         let share = |name: &str| format!("{:.2}", row[name].as_f64().unwrap_or(0.0));
@@ -196,10 +192,10 @@ fn policies(measured: &Value) -> Vec<[String; 8]> {
     lines
 }
 
-/// Of how many questions it is said that a document does not answer them, or that no tool fits; and of how many the list of
-/// tools leaves out what answers them.
+/// Rows for the questions that get no answer from a document or match no tool, and for those whose answer the tool list
+/// cuts off.
 fn fits(measured: &Value) -> Vec<[String; 4]> {
-    let head = ["document", "others' questions unanswered", "own questions unanswered", "answer cut off"];
+    let head = ["document", "unrelated questions unanswered", "own questions unanswered", "answer cut off"];
     let mut lines = vec![head.map(str::to_owned)];
     for row in measured["fits"].as_array().into_iter().flatten() {
         let name = row["document"].as_str().unwrap_or_default().to_owned();
@@ -211,9 +207,7 @@ fn fits(measured: &Value) -> Vec<[String; 4]> {
     lines
 }
 
-/// Lines with columns of one width, after a blank line; nothing where there is but a head.
 fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
-    // Nothing under its head.
     if lines.len() < 2 {
         return String::new();
     }

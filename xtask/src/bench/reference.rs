@@ -1,4 +1,4 @@
-//! The eight reference servers of the protocol: how they are started alone, and a gateway that has them behind it.
+//! The eight MCP reference servers, alone and behind a gateway.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,6 @@ use super::setup::{Bench, Gateway};
 use crate::process;
 use crate::tools;
 
-/// One server: its name, its program, its arguments, and a variable with its value where it needs one.
 struct ReferenceServer {
     name: &'static str,
     program: PathBuf,
@@ -20,19 +19,18 @@ struct ReferenceServer {
     variable: Option<(&'static str, String)>,
 }
 
-/// All of them over files in one folder.
 pub(crate) struct ReferenceServers {
     servers: Vec<ReferenceServer>,
     folder: PathBuf,
 }
 
 impl ReferenceServers {
-    /// Installs what is missing, and makes the files that the servers work on.
+    /// Installs missing servers and creates the files that they work on.
     pub(crate) fn new(bench: &Bench) -> Result<Self> {
         let folder = bench.folder.join("reference");
         let at = |name: &str| folder.join(name).display().to_string();
         fs::create_dir_all(folder.join("files"))
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         fs::write(folder.join("files/note.txt"), "There are 42 apples.\n")?;
         repository(&folder.join("repository"))?;
         let node = tools::NODE_CLIENTS.node()?;
@@ -61,7 +59,6 @@ impl ReferenceServers {
         Ok(Self { servers, folder })
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.servers.len()
     }
@@ -70,7 +67,6 @@ impl ReferenceServers {
         self.servers.iter().map(|server| server.name).collect()
     }
 
-    /// Commits a text to the repository.
     pub(crate) fn commit(&self, file: &str, text: &str, message: &str) -> Result<()> {
         let folder = self.folder.join("repository");
         fs::write(folder.join(file), text)?;
@@ -78,7 +74,7 @@ impl ReferenceServers {
         git(&folder, &["commit", "--quiet", "-m", message])
     }
 
-    /// Starts each alone, as a client without a gateway does.
+    /// Starts each server alone, as a client without a gateway does.
     pub(crate) fn start_each(&self, bench: &Bench) -> Result<Vec<BenchServer>> {
         let start = |server: &ReferenceServer| {
             let mut command: Command = bench.clean(&server.program);
@@ -91,11 +87,10 @@ impl ReferenceServers {
         self.servers.iter().map(start).collect()
     }
 
-    /// A gateway whose preset has these gates and nothing else.
     pub(crate) fn gateway(&self, bench: &Bench, gates: &[&str]) -> Result<Gateway> {
         let folder = bench.folder.join(gates.join("-and-"));
         let own = folder.join("gates");
-        fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
+        fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
         let mut text = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
              [gates.script]\ngrants = [\"catalog\"]\n\n[presets.bench]\n",
@@ -119,13 +114,11 @@ impl ReferenceServers {
         Ok(Gateway::at(folder))
     }
 
-    /// Where the servers' files are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-/// A repository with one commit.
 fn repository(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     git(folder, &["init", "--quiet"])?;

@@ -1,4 +1,4 @@
-//! Results: a table for people, and the same as JSON with what one needs to know to believe them.
+//! Results as a table and as JSON, with the facts needed to judge them.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,23 +9,18 @@ use serde_json::{Value, json};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What a number should stay within.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound {
     AtMost(f64),
     AtLeast(f64),
 }
 
-/// What the bounds speak about.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum BoundSubject {
-    /// The gateway's number divided by the native server's.
     Ratio,
-    /// The gateway's number itself.
     Value,
 }
 
-/// One number of the gateway beside the native server's.
 pub(crate) struct ReportRow {
     pub(crate) id: &'static str,
     pub(crate) what: String,
@@ -33,20 +28,17 @@ pub(crate) struct ReportRow {
     pub(crate) ours: f64,
     pub(crate) floor: f64,
     pub(crate) ratio: f64,
-    /// Samples on each side.
     pub(crate) n: usize,
     pub(crate) judged: BoundSubject,
     pub(crate) reach: Bound,
     pub(crate) aim: Bound,
 }
 
-/// All results of one run.
 pub(crate) struct BenchReport {
     rows: Vec<ReportRow>,
-    /// Lost calls and wrong answers: these fail the run.
+    /// Lost calls and wrong answers; any of them fails the run.
     problems: Vec<String>,
     facts: Vec<(&'static str, Value)>,
-    /// What the search finds, where that was measured.
     quality: Option<Value>,
 }
 
@@ -111,17 +103,14 @@ impl BenchReport {
         self.rows.push(row);
     }
 
-    /// Adds what the search finds.
     pub(crate) fn quality(&mut self, measured: Value) {
         self.quality = Some(measured);
     }
 
-    /// Something that one needs to know beside the numbers.
     pub(crate) fn fact(&mut self, name: &'static str, value: Value) {
         self.facts.push((name, value));
     }
 
-    /// Something that must not happen.
     pub(crate) fn problem(&mut self, text: String) {
         self.problems.push(text);
     }
@@ -150,7 +139,6 @@ impl BenchReport {
         }
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: [usize; 9] = std::array::from_fn(width);
-        // The head alone says nothing.
         for line in lines.iter().filter(|_| !self.rows.is_empty()) {
             for (column, cell) in line.iter().enumerate() {
                 let gap = " ".repeat(widths[column] - cell.chars().count());
@@ -181,7 +169,7 @@ impl BenchReport {
         Ok(serde_json::to_string_pretty(&object)? + "\n")
     }
 
-    /// A missed target is a number to work on; a lost or wrong answer is a failure.
+    /// Fails on lost or wrong answers. Missed targets do not fail the run.
     pub(crate) fn verdict(&self) -> Result<()> {
         if !self.problems.is_empty() {
             bail!("{}", self.problems.join("; "));

@@ -1,7 +1,7 @@
-//! A server under measurement, and the smallest MCP client that can drive it: blocking pipes, one thread,
-//! no parsing while the clock runs.
+//! A server under measurement and a minimal MCP client for it: blocking pipes, one thread, no parsing during a
+//! measurement.
 //!
-//! A server that stops answering is ended by a watchdog, and the calls it owes count as lost.
+//! A watchdog ends a server that stops answering; its open calls count as lost.
 
 mod reading;
 
@@ -20,13 +20,12 @@ use serde_json::Value;
 
 use reading::{id, is_echo};
 
-/// A server that is silent for so long, though an answer is due, is given up.
+/// Longest silence of a server that owes a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const INITIALIZE: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
 
-/// A running server after its handshake.
 pub(crate) struct BenchServer {
     watched: Arc<WatchdogState>,
     input: Option<ChildStdin>,
@@ -35,13 +34,11 @@ pub(crate) struct BenchServer {
     reply: Vec<u8>,
     next: u64,
     log: PathBuf,
-    /// From before the process was started until its tool list was complete.
+    /// Time from before the process started until the tool list was complete.
     pub(crate) started_in: Duration,
-    /// Names of its tools, as listed.
     pub(crate) tools: Vec<String>,
 }
 
-/// What the watchdog looks at.
 struct WatchdogState {
     child: Mutex<Child>,
     waiting: AtomicBool,
@@ -49,19 +46,16 @@ struct WatchdogState {
     over: AtomicBool,
 }
 
-/// What came of many calls.
 #[derive(Default)]
 pub(crate) struct CallTally {
     pub(crate) time: Duration,
     pub(crate) answered: u64,
-    /// Never answered.
     pub(crate) lost: u64,
-    /// Answered with something else than was asked for.
     pub(crate) wrong: u64,
 }
 
 impl BenchServer {
-    /// Starts a server and lists its tools. Its standard error goes to `log`.
+    /// Starts a server and lists its tools. Its stderr goes to `log`.
     pub(crate) fn start(mut command: Command, log: PathBuf) -> Result<Self> {
         let errors = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
@@ -69,7 +63,8 @@ impl BenchServer {
         let mut child =
             command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
         let input = child.stdin.take();
-        let output = BufReader::with_capacity(1 << 16, child.stdout.take().context("no pipe to read from")?);
+        let output =
+            BufReader::with_capacity(1 << 16, child.stdout.take().context("the server has no stdout")?);
         let watched = Arc::new(WatchdogState {
             child: Mutex::new(child),
             waiting: AtomicBool::new(false),
@@ -91,7 +86,7 @@ impl BenchServer {
         self.watched.child.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// One call of `echo` with a text of its own; the time until its reply was read.
+    /// Calls `echo` with a distinct text and returns the time until the reply was read.
     pub(crate) fn echo(&mut self, tool: &str) -> Result<Duration> {
         let id = self.prepare_echo(tool);
         let time = self.exchange(id)?;
@@ -101,7 +96,6 @@ impl BenchServer {
         Ok(time)
     }
 
-    /// One call of `big`; the time until its reply was read.
     pub(crate) fn big(&mut self, tool: &str, bytes: usize) -> Result<Duration> {
         let id =
             self.prepare("tools/call", &format!(r#"{{"name":"{tool}","arguments":{{"bytes":{bytes}}}}}"#));
@@ -112,14 +106,14 @@ impl BenchServer {
         Ok(time)
     }
 
-    /// One call of any tool; the time until its reply was read, and the reply.
+    /// Calls a tool and returns the time until the reply was read, and the reply.
     pub(crate) fn timed(&mut self, tool: &str, arguments: &str) -> Result<(Duration, &str)> {
         let id = self.prepare("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#));
         let time = self.exchange(id)?;
         Ok((time, std::str::from_utf8(&self.reply)?))
     }
 
-    /// Many calls of `echo`, over the tools in turn, with up to `flight` of them unanswered at any time.
+    /// Calls `echo` many times, with the tools in turn and up to `flight` open calls.
     pub(crate) fn echoes(&mut self, tools: &[String], calls: u64, flight: usize) -> Result<CallTally> {
         let mut tally = CallTally::default();
         let mut open = BTreeSet::new();
@@ -142,12 +136,11 @@ impl BenchServer {
         Ok(tally)
     }
 
-    /// All pages of the tool list.
     fn list(&mut self) -> Result<()> {
         let mut parameters = "{}".to_owned();
         loop {
             let result = self.ask("tools/list", &parameters)?;
-            let page = result["tools"].as_array().context("the reply to tools/list holds no tools")?;
+            let page = result["tools"].as_array().context("the reply to tools/list has no tools")?;
             self.tools.extend(page.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)));
             match &result["nextCursor"] {
                 Value::String(cursor) => parameters = serde_json::json!({ "cursor": cursor }).to_string(),
@@ -156,13 +149,12 @@ impl BenchServer {
         }
     }
 
-    /// A request whose result is wanted as data.
     pub(crate) fn ask(&mut self, method: &str, parameters: &str) -> Result<Value> {
         let id = self.prepare(method, parameters);
         self.exchange(id)?;
         let mut reply: Value = serde_json::from_slice(&self.reply)?;
         if !reply["result"].is_object() {
-            bail!("{method} was answered {}", self.shown());
+            bail!("unexpected reply to {method}: {}", self.shown());
         }
         Ok(reply["result"].take())
     }
@@ -181,7 +173,6 @@ impl BenchServer {
         id
     }
 
-    /// Sends what is prepared and reads until its reply.
     fn exchange(&mut self, id: u64) -> Result<Duration> {
         let begin = Instant::now();
         self.send()?;
@@ -189,7 +180,7 @@ impl BenchServer {
             match self.read()? {
                 Some(other) if other == id => return Ok(begin.elapsed()),
                 Some(_) => {}
-                None => bail!("the server gave no answer; it said: {}", self.complaint()),
+                None => bail!("the server did not reply; its stderr: {}", self.complaint()),
             }
         }
     }
@@ -203,11 +194,11 @@ impl BenchServer {
         let sent = self.input.as_mut().map(|input| input.write_all(line));
         match sent {
             Some(Ok(())) => Ok(()),
-            _ => bail!("the server is gone; it said: {}", self.complaint()),
+            _ => bail!("the server exited; its stderr: {}", self.complaint()),
         }
     }
 
-    /// Reads the next reply and returns its id; none when the server has closed.
+    /// Reads the next reply and returns its id. `None` if the server closed its output.
     fn read(&mut self) -> Result<Option<u64>> {
         self.watched.waiting.store(true, Ordering::Relaxed);
         loop {
@@ -223,12 +214,10 @@ impl BenchServer {
         }
     }
 
-    /// The start of the last reply.
     fn shown(&self) -> String {
         String::from_utf8_lossy(&self.reply[..self.reply.len().min(300)]).into_owned()
     }
 
-    /// The last lines of the server's standard error.
     fn complaint(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -237,7 +226,7 @@ impl BenchServer {
 }
 
 impl Drop for BenchServer {
-    /// Closes the server's input, as clients do, and ends it if that is not enough.
+    /// Closes the server's input, as clients do, and kills the server after 2 s.
     fn drop(&mut self) {
         self.watched.over.store(true, Ordering::Relaxed);
         self.input = None;
@@ -253,7 +242,7 @@ impl Drop for BenchServer {
     }
 }
 
-/// Ends a server that owes an answer and stays silent; the client then reads the end of its output.
+/// Ends a server that owes a reply and stays silent. The client then reads the end of the output.
 fn watch(watched: Arc<WatchdogState>) {
     thread::spawn(move || {
         let mut last = (0, Instant::now());

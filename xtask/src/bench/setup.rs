@@ -1,4 +1,4 @@
-//! What is measured: the native server, and gateways with so many gates, each with its own files.
+//! Servers to measure: the native one, and gateways with their own files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,43 +11,36 @@ use crate::gates::FIXTURES;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The servers of one run of the benchmark.
 pub(crate) struct Bench {
-    /// Fewer rounds.
+    /// True for a fifth of the rounds.
     pub(crate) quick: bool,
-    /// The native server stands in for the gateway.
+    /// True if the native server replaces the gateway.
     noise: bool,
-    /// Whether to measure a build from nothing, which takes minutes.
+    /// True to measure a build from an empty directory, which takes minutes.
     pub(crate) from_nothing: bool,
     floor: PathBuf,
     pub(crate) gatehouse: PathBuf,
     gate: PathBuf,
-    /// Cleared at the start of every run.
+    /// Working directory, cleared at the start of every run.
     pub(crate) folder: PathBuf,
-    /// Of the repository.
     pub(crate) root: PathBuf,
 }
 
-/// A gateway with the gate `kg`, and the wiki folder that it may index.
 pub(crate) struct KnowledgeSetup {
     pub(crate) gateway: Gateway,
     pub(crate) wiki: PathBuf,
 }
 
-/// A gateway with the gate `document-retrieval`, and the folder of documents that it indexes.
 pub(crate) struct DocumentsSetup {
     pub(crate) gateway: Gateway,
     pub(crate) corpus: PathBuf,
 }
 
-/// A gateway's files: gates that differ in their bytes and their tools' names, a preset, a state folder.
+/// A gateway's files: gates with different bytes and tool names, a preset and a state directory.
 pub(crate) struct Gateway {
     folder: PathBuf,
-    /// The `echo` tool of each gate.
     pub(crate) echo: Vec<String>,
-    /// The `big` tool of the first gate.
     pub(crate) big: String,
-    /// How many tools a complete list holds.
     pub(crate) tools: usize,
 }
 
@@ -57,7 +50,7 @@ impl Bench {
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
         }
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(Self {
             quick,
             noise,
@@ -70,17 +63,15 @@ impl Bench {
         })
     }
 
-    /// How often to repeat something: `full` times, or a fifth of it when quick.
+    /// Returns the number of repetitions: `full`, or a fifth of it with `--quick`.
     pub(crate) fn rounds(&self, full: usize) -> usize {
         if self.quick { full.div_ceil(5) } else { full }
     }
 
-    /// Whether the native server stands in for the gateway.
     pub(crate) fn noise(&self) -> bool {
         self.noise
     }
 
-    /// Makes the files of a gateway with so many gates.
     pub(crate) fn gateway(&self, gates: usize) -> Result<Gateway> {
         let folder = self.folder.join(format!("{gates}-gates"));
         if self.noise {
@@ -88,7 +79,8 @@ impl Bench {
             return Ok(Gateway { folder, echo: vec!["echo".into()], big: "big".into(), tools: 2 });
         }
         let gate_folder = folder.join("gates");
-        fs::create_dir_all(&gate_folder).with_context(|| format!("cannot make {}", gate_folder.display()))?;
+        fs::create_dir_all(&gate_folder)
+            .with_context(|| format!("cannot create {}", gate_folder.display()))?;
         let bytes = fs::read(&self.gate).with_context(|| format!("cannot read {}", self.gate.display()))?;
         let quoted = serde_json::to_string(&gate_folder)?;
         let mut presets =
@@ -102,12 +94,11 @@ impl Bench {
         Ok(Gateway { folder, echo, big: "a01_big".into(), tools: 2 * gates })
     }
 
-    /// Makes the files of a gateway with the gate `kg`, for a graph of so many pages.
     pub(crate) fn knowledge(&self, pages: usize) -> Result<KnowledgeSetup> {
         let folder = self.folder.join(format!("{pages}-pages"));
         let (gates, wiki) = (folder.join("gates"), folder.join("wiki"));
         for folder in [&gates, &wiki] {
-            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
         for gate in ["kg", "idea", "code"] {
             let file = self.root.join(format!("gates/{gate}.wasm"));
@@ -126,12 +117,12 @@ impl Bench {
         Ok(KnowledgeSetup { gateway, wiki })
     }
 
-    /// Makes the files of a gateway with the gate `document-retrieval`, for so many documents.
+    /// Makes the files of a gateway with the gate `document-retrieval`. `documents` only names the directory.
     pub(crate) fn documents(&self, documents: usize) -> Result<DocumentsSetup> {
         let folder = self.folder.join(format!("{documents}-documents"));
         let (gates, corpus) = (folder.join("gates"), folder.join("corpus"));
         for folder in [&gates, &corpus] {
-            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
         let file = self.root.join("gates/document-retrieval.wasm");
         fs::copy(&file, gates.join("document-retrieval.wasm"))
@@ -146,11 +137,11 @@ impl Bench {
         Ok(DocumentsSetup { gateway, corpus })
     }
 
-    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate proxy.
+    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate `proxy`.
     pub(crate) fn before_floor(&self) -> Result<Gateway> {
         let folder = self.folder.join("before-floor");
         let gates = folder.join("gates");
-        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
+        fs::create_dir_all(&gates).with_context(|| format!("cannot create {}", gates.display()))?;
         let file = self.root.join("gates/proxy.wasm");
         fs::copy(&file, gates.join("proxy.wasm"))
             .with_context(|| format!("cannot copy {}", file.display()))?;
@@ -164,12 +155,11 @@ impl Bench {
         Ok(Gateway::at(folder))
     }
 
-    /// Makes the files of a gateway with the gate `script` beside one of echoes.
     pub(crate) fn with_script(&self) -> Result<Gateway> {
         let gateway = self.gateway(1)?;
         let folder = self.folder.join("script");
         let gates = folder.join("gates");
-        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
+        fs::create_dir_all(&gates).with_context(|| format!("cannot create {}", gates.display()))?;
         fs::copy(gateway.folder.join("gates/g01.wasm"), gates.join("g01.wasm"))?;
         let file = self.root.join("gates/script.wasm");
         fs::copy(&file, gates.join("script.wasm"))
@@ -183,21 +173,18 @@ impl Bench {
         Ok(Gateway::at(folder))
     }
 
-    /// Runs a command of the gateway to its end.
     pub(crate) fn run_gatehouse(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
         let mut command = self.gateway_command(gateway);
         command.args(arguments).arg("--config").arg(gateway.folder.join("presets.toml"));
         process::run(&mut command)
     }
 
-    /// The gateway with a state of its own.
     fn gateway_command(&self, gateway: &Gateway) -> Command {
         let mut command = self.clean(&self.gatehouse);
         command.env("GATEHOUSE_STATE", gateway.state()).env("XDG_CACHE_HOME", gateway.state());
         command
     }
 
-    /// Starts the gateway (or what stands in for it).
     pub(crate) fn start(&self, gateway: &Gateway) -> Result<BenchServer> {
         if self.noise {
             return self.start_floor();
@@ -212,7 +199,7 @@ impl Bench {
         BenchServer::start(self.clean(&self.floor), self.folder.join("floor.log"))
     }
 
-    /// A command that no setting of this machine's user reaches.
+    /// Returns a command that sees no settings of the user.
     pub(crate) fn clean(&self, program: &Path) -> Command {
         let mut command = process::command(program);
         command.env_clear().env("HOME", &self.folder).current_dir(&self.folder);
@@ -224,23 +211,20 @@ impl Bench {
 }
 
 impl Gateway {
-    /// A gateway whose presets.toml lies here.
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self { folder, echo: Vec::new(), big: String::new(), tools: 0 }
     }
 
-    /// Puts a version of the first gate in its place that says `new` instead of `old`, a text of the same
-    /// length.
+    /// Replaces the first gate with a version in which `new` replaces `old`. Both texts have the same length.
     pub(crate) fn replace(&self, bench: &Bench, old: &str, new: &str) -> Result<()> {
         let mut bytes =
             fs::read(&bench.gate).with_context(|| format!("cannot read {}", bench.gate.display()))?;
         let at = bytes.windows(old.len()).position(|window| window == old.as_bytes());
-        let at = at.with_context(|| format!("the gate does not say '{old}'"))?;
+        let at = at.with_context(|| format!("the gate does not contain '{old}'"))?;
         bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
         crate::gates::place(&self.folder.join("gates/g01.wasm"), &bytes).map(drop)
     }
 
-    /// Forgets everything that was compiled, indexed or remembered.
     pub(crate) fn forget(&self) -> Result<()> {
         match fs::remove_dir_all(self.state()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -253,7 +237,7 @@ impl Gateway {
     }
 }
 
-/// The component with a custom section at its end: another digest, the same behaviour.
+/// Appends a custom section to a component: another digest, the same behavior.
 fn distinct(component: &[u8], number: usize) -> Vec<u8> {
     let name = b"bench";
     let number = format!("{number:03}");

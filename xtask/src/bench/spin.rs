@@ -1,4 +1,4 @@
-//! A machine that is busy with something else: threads that compute and never wait.
+//! Load from other work: threads that compute and never wait.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -7,11 +7,10 @@ use std::thread;
 
 use anyhow::Result;
 
-/// Keeps cores busy while it lives.
 pub(crate) struct BusyCores(Arc<AtomicBool>);
 
 impl BusyCores {
-    /// Leaves one core to client and server.
+    /// Leaves one core to the client and the server.
     pub(crate) fn on_all_cores_but_one() -> Result<Self> {
         let spinning = Self(Arc::new(AtomicBool::new(true)));
         for _ in 1..thread::available_parallelism()?.get().max(2) {

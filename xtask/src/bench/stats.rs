@@ -1,4 +1,4 @@
-//! Order statistics, and what the kernel says about a process.
+//! Order statistics, and CPU and memory figures from `/proc`.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::BenchSide;
 
 const LINUX: &str = "the benchmark needs Linux";
 
-/// The value below which a share `q` of the samples lies; 0 for no samples.
+/// Returns the nearest-rank quantile `q` (0 to 1) of the samples; 0 if there are none.
 pub(crate) fn quantile(samples: &[f64], q: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -25,7 +25,6 @@ pub(crate) fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// The same thing measured on both sides, one number each a round.
 #[derive(Clone, Default)]
 pub(crate) struct PairedSamples {
     pub(crate) ours: Vec<f64>,
@@ -33,7 +32,6 @@ pub(crate) struct PairedSamples {
 }
 
 impl PairedSamples {
-    /// The side whose turn it is.
     pub(crate) fn side(&mut self, turn: BenchSide) -> &mut Vec<f64> {
         match turn {
             BenchSide::Gateway => &mut self.ours,
@@ -41,28 +39,29 @@ impl PairedSamples {
         }
     }
 
-    /// The median of the rounds' ratios: both turns of a round saw the same machine, while the medians of
-    /// the two sides may come from a busy and a quiet minute.
+    /// Returns the median of the rounds' ratios.
+    ///
+    /// Both turns of a round see the same load, while the medians of the two sides may come from a busy and a quiet
+    /// minute.
     pub(crate) fn ratio(&self) -> f64 {
         let ratios: Vec<f64> = self.ours.iter().zip(&self.floor).map(|(ours, floor)| ours / floor).collect();
         median(&ratios)
     }
 }
 
-/// CPU time that the living threads of a process have used so far, in seconds.
+/// Returns the CPU seconds that the living threads of a process have used.
 pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
     let folder = format!("/proc/{process}/task");
     let threads = fs::read_dir(&folder).with_context(|| format!("cannot read {folder}; {LINUX}"))?;
     let mut nanoseconds = 0.0;
     for thread in threads {
-        // A thread may end between the listing and the reading.
         let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         nanoseconds += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
     }
     Ok(nanoseconds / 1e9)
 }
 
-/// Memory of a process, in MB: all that is resident, and the part of it that is not backed by files.
+/// Returns the resident memory of a process in MB, and the part that no file backs.
 pub(crate) fn memory(process: u32) -> Result<(f64, f64)> {
     let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}; {LINUX}"))?;

@@ -1,4 +1,4 @@
-//! The tasks of P17: what a model calls that does them step by step, and the script that it writes instead.
+//! The tasks of P17: the calls of a model that does them step by step, and the equivalent script.
 
 use std::fs;
 
@@ -25,7 +25,6 @@ const ZONES: [&str; 10] = [
     "Europe/Lisbon",
 ];
 
-/// The amount of an order, in euros.
 fn amount(order: usize) -> usize {
     order * 37 % 101
 }
@@ -34,20 +33,18 @@ fn customer(number: usize) -> String {
     format!("customer-{number:03}")
 }
 
-/// Every seventh customer stands in the file of those who complained.
+/// Returns the customers in the complaints file: every seventh.
 fn complained() -> impl Iterator<Item = usize> {
     (0..CUSTOMERS).step_by(7)
 }
 
-/// What a customer has spent, in euros.
 fn spent(customer: usize) -> usize {
     customer * 53 % 1_000
 }
 
-/// Makes the files, commits and rows that the tasks are about.
 pub(super) fn prepare(references: &ReferenceServers, sqlite: &mut BenchServer) -> Result<()> {
     let orders = references.folder().join("files/orders");
-    fs::create_dir_all(&orders).with_context(|| format!("cannot make {}", orders.display()))?;
+    fs::create_dir_all(&orders).with_context(|| format!("cannot create {}", orders.display()))?;
     for order in 1..=ORDERS {
         let lines =
             (1..=12).map(|line| format!("item {line}: a part that was ordered, in stock, sent by post\n"));
@@ -83,7 +80,7 @@ pub(super) fn all(references: &ReferenceServers) -> Vec<BenchTask> {
     ]
 }
 
-/// Calls that depend on no reply.
+/// Returns a turn whose calls depend on no reply.
 fn fixed_turn(calls: Vec<ServerToolCall>) -> TaskTurn {
     Box::new(move |_| calls.clone())
 }
@@ -154,7 +151,7 @@ fn join_and_remember(place: &str) -> BenchTask {
         |name: &String| json!({"name": name, "entityType": "customer", "observations": ["complained"]});
     let entities: Vec<Value> = found.iter().map(entity).collect();
     BenchTask {
-        about: "rows of a database that stand in a file, remembered",
+        about: "rows of a database that are in a file, remembered",
         wanted: &[
             ("query the rows of a database", "sqlite", "read_query"),
             ("read the text of a file on disk", "filesystem", "read_text_file"),

@@ -1,5 +1,5 @@
-//! The official conformance suites, against the built gateway over HTTP. What may fail stands in `tests/conformance`, each
-//! with the reason; whatever else fails is an error, and so is an entry that passes.
+//! The official conformance suites, run against the built gateway over HTTP. `tests/conformance` lists the expected
+//! failures with reasons. Any other failure is an error, and so is a listed check that passes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,18 +13,16 @@ use anyhow::{Context as _, Result, bail};
 use super::{Context, StepEnd};
 use crate::{gates, process, servers::TestServer, tools};
 
-/// How long the host may take until it serves; it compiles a gate first.
+/// Longest startup of the host, which compiles a gate first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long a suite may take; some ten seconds is usual.
+/// Longest run of a suite; about 10 s is usual.
 const SUITE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// One run of a suite.
 struct SuiteRun {
     about: &'static str,
     suite: fn() -> Result<PathBuf>,
     arguments: &'static [&'static str],
-    /// What may fail, in `tests/conformance`; none where nothing may.
     expected: &'static str,
 }
 
@@ -36,13 +34,13 @@ const RUNS: [SuiteRun; 3] = [
         expected: "expected-failures-2025.yml",
     },
     SuiteRun {
-        about: "suite 0.2, what 2025-11-25 requires",
+        about: "suite 0.2, requirements of 2025-11-25",
         suite: second_suite,
         arguments: &["--requirements", "2025-11-25"],
         expected: "expected-failures-2025.yml",
     },
     SuiteRun {
-        about: "suite 0.2, what 2026-07-28 requires",
+        about: "suite 0.2, requirements of 2026-07-28",
         suite: second_suite,
         arguments: &["--requirements", "2026-07-28"],
         expected: "expected-failures-2026.yml",
@@ -57,14 +55,13 @@ fn second_suite() -> Result<PathBuf> {
     Ok(tools::CONFORMANCE_2026.ensure()?.join(tools::CONFORMANCE))
 }
 
-/// Runs all of them, and says of each what it found.
 pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
     let install = || Ok((tools::NODE_CLIENTS.node()?, first_suite()?, second_suite()?));
     let node = match install() {
         Ok((node, ..)) => node,
         Err(error) => {
             return context
-                .missing("the conformance suites are not here (they need npm and its registry)", error);
+                .missing("the conformance suites are unavailable (they need npm and its registry)", error);
         }
     };
     let root = &context.workspace.root;
@@ -86,15 +83,15 @@ pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
 impl SuiteRun {
     fn passes(&self, node: &Path, expected: &Path, results: &Path, url: &str) -> Result<bool> {
         let results = results.join(self.about.replace([' ', ','], "-"));
-        // Those of earlier runs would be taken for ours.
+        // Results of earlier runs would be counted too.
         let _ = fs::remove_dir_all(&results);
-        fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+        fs::create_dir_all(&results).with_context(|| format!("cannot create {}", results.display()))?;
         let log = results.join("output");
         let output = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = process::command(node);
         command.arg((self.suite)()?).args(["server", "--url", url]).args(self.arguments);
         command.arg("--expected-failures").arg(expected.join(self.expected)).arg("-o").arg(&results);
-        // Its colours would be in the log.
+        // Colors would end up in the log.
         command.env("NO_COLOR", "1").stdout(output.try_clone()?).stderr(output);
         let passed = ends_well(command.spawn().context("cannot start Node")?, self.about)?;
         let said = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
@@ -110,7 +107,7 @@ impl SuiteRun {
     }
 }
 
-/// Waits for a suite; one that hangs is ended.
+/// Waits for a suite to exit and kills it after [`SUITE_TIMEOUT`]. Returns `true` if it succeeds.
 fn ends_well(mut suite: Child, about: &str) -> Result<bool> {
     let start = Instant::now();
     loop {
@@ -120,17 +117,16 @@ fn ends_well(mut suite: Child, about: &str) -> Result<bool> {
         if start.elapsed() > SUITE_TIMEOUT {
             let _ = suite.kill();
             let _ = suite.wait();
-            bail!("{about}: not over after {} s", SUITE_TIMEOUT.as_secs());
+            bail!("{about}: still running after {} s", SUITE_TIMEOUT.as_secs());
         }
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-/// Starts the gateway in a folder of its own, on a free port of this machine, and gives its address for MCP.
 fn start(root: &Path, binary: &Path) -> Result<(TestServer, String)> {
     let gate = root.join(gates::FIXTURES).join("conformance.wasm");
     if let Some(missing) = [binary, &gate].into_iter().find(|file| !file.exists()) {
-        bail!("{} is missing; `cargo xtask test gates build conformance` builds it first", missing.display());
+        bail!("{} is missing; run `cargo xtask test gates build conformance`", missing.display());
     }
     let folder = std::env::temp_dir().join(format!("gatehouse-conformance-{}", std::process::id()));
     let presets = folder.join("presets.toml");
@@ -153,12 +149,13 @@ fn start(root: &Path, binary: &Path) -> Result<(TestServer, String)> {
     Ok((host, address(BufReader::new(stderr.context("the gateway has no log")?))?))
 }
 
-/// What the gateway says it serves on. Its log is read to the end, or it would stop at a full pipe.
+/// Returns the URL that the gateway logs. A thread drains the log to the end, because a full pipe would block the
+/// gateway.
 fn address(log: impl BufRead + Send + 'static) -> Result<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in log.lines().map_while(Result::ok) {
-            // Nobody listens any more once the address is known.
+            // The receiver is gone once the address is known.
             let _ = sender.send(line);
         }
     });

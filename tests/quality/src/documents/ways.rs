@@ -1,4 +1,4 @@
-//! Ways to make a document fit: its beginning, the passages that words find, the same without repetition, and the
+//! Methods to shorten a document: its beginning, the best passages by BM25, the same with diversity (MMR), and the
 //! extractor.
 
 use anyhow::{Result, anyhow};
@@ -6,23 +6,20 @@ use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenE
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use std::collections::HashMap;
 
-/// Shortens a document for a question to so many tokens.
 type Shorten = fn(&Passages, &str, usize) -> Result<String>;
 
 pub(super) const WAYS: [(&str, Shorten); 4] =
     [("head", head), ("BM25 passages", bm25), ("MMR", mmr), ("extract", extract)];
 
-/// Tokens of a passage.
 const PASSAGE: usize = 120;
 
-/// How much relevance counts beside difference, as it is mostly chosen (Carbonell and Goldstein 1998).
+/// Usual MMR weight of relevance against diversity (Carbonell and Goldstein 1998).
 const RELEVANCE: f64 = 0.7;
 
-/// A document in passages.
 pub(super) struct Passages<'a> {
     text: &'a str,
     passages: Vec<Passage<'a>>,
-    /// In how many passages each word is.
+    /// Number of passages that contain each word.
     words: HashMap<String, usize>,
     average: f64,
 }
@@ -73,7 +70,7 @@ impl<'a> Passages<'a> {
         self.passages.iter().map(score).collect()
     }
 
-    /// Passages in this order while they fit, printed as they stand in the document.
+    /// Takes passages in this order while they fit and joins them in document order.
     fn joined(&self, order: &[usize], budget: usize) -> String {
         let mut left = budget;
         let mut taken: Vec<usize> = Vec::new();
@@ -96,7 +93,6 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// A line, in its sentences where it is long.
 fn sentences(line: &str) -> Vec<&str> {
     if line.len() > 400 { line.split_inclusive(". ").collect() } else { vec![line] }
 }
@@ -127,7 +123,7 @@ fn mmr(document: &Passages, question: &str, budget: usize) -> Result<String> {
     let mut near = vec![0.0_f64; scores.len()];
     let mut left: Vec<usize> = (0..scores.len()).collect();
     let (mut order, mut tokens) = (Vec::new(), 0);
-    // One budget more than fits, so that a long passage does not leave a hole.
+    // Rank twice the budget, so that smaller passages can fill the gap that a long one leaves.
     while tokens < 2 * budget && !left.is_empty() {
         let value = |i: usize| RELEVANCE * scores[i] - (1.0 - RELEVANCE) * near[i];
         let best = (0..left.len()).rev().max_by(|a, b| value(left[*a]).total_cmp(&value(left[*b])));

@@ -1,4 +1,4 @@
-//! Results with their questions, and what a text has to hold to answer one.
+//! Results with questions, and the facts that an answer must contain.
 
 use std::{fs, path::Path};
 
@@ -7,12 +7,11 @@ use serde::Deserialize;
 
 use crate::sets::lines;
 
-/// A text that a tool could have returned.
 #[derive(Deserialize)]
 pub(super) struct Gold {
     pub(super) file: String,
     pub(super) kind: String,
-    /// Whether nothing may be tuned on it.
+    /// True if nothing may be tuned on it.
     pub(super) held_out: bool,
     sha256: String,
     pub(super) questions: Vec<Asked>,
@@ -20,37 +19,35 @@ pub(super) struct Gold {
     pub(super) text: String,
 }
 
-/// A question about one.
 #[derive(Deserialize)]
 pub(super) struct Asked {
     pub(super) q: String,
     #[serde(rename = "type")]
     type_: String,
-    /// Each holds strings that have to stand close together.
+    /// Facts; the strings of each must be close together.
     facts: Vec<Vec<String>>,
-    /// What a program in jq that answers it has to name; none where there is no such program.
+    /// Names that a jq program with the answer must use; empty if no program can answer.
     pub(super) keys: Vec<String>,
 }
 
-/// Bytes within which the strings of a fact stand.
+/// Maximum distance in bytes between the strings of a fact.
 const CLOSE: usize = 400;
 
-/// Facts of a summary, in tenths of them, that make it one.
 const SUMMARY: usize = 6;
 
-/// All that a folder holds; a file that is not the one that was asked about is an error.
+/// Reads all results of a directory. Fails if a file does not match its SHA-256.
 pub(super) fn read(folder: &Path) -> Result<Vec<Gold>> {
     let mut golds = lines::<Gold>(&folder.join("gold.jsonl"))?;
     for gold in &mut golds {
         let bytes = fs::read(folder.join(&gold.file)).with_context(|| gold.file.clone())?;
-        ensure!(crate::documents::hex(&bytes) == gold.sha256, "{} is another version", gold.file);
+        ensure!(crate::documents::hex(&bytes) == gold.sha256, "{} is a different version", gold.file);
         gold.text = String::from_utf8(bytes)?;
     }
     Ok(golds)
 }
 
 impl Asked {
-    /// How many facts there are, and how many of them a text holds.
+    /// Returns the number of facts, and how many of them a text contains.
     pub(super) fn facts(&self, text: &Searched) -> (usize, usize) {
         (self.facts.len(), self.facts.iter().filter(|fact| text.holds(fact)).count())
     }
@@ -60,14 +57,12 @@ impl Asked {
         if self.type_ == "summary" { held * 10 >= all * SUMMARY } else { held == all }
     }
 
-    /// All strings of the facts.
     pub(super) fn answer(&self) -> String {
         self.facts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A text as facts are looked for in it: without tags and marks of code, with single spaces, and without the commas that
-/// part the thousands of a number.
+/// A text normalized for fact search: no tags or code marks, single spaces, and no thousands separators.
 pub(super) struct Searched(String);
 
 impl Searched {
@@ -97,7 +92,6 @@ impl Searched {
         Self(plain)
     }
 
-    /// Whether a word stands in it.
     pub(super) fn names(&self, word: &str) -> bool {
         self.places(word).next().is_some()
     }
@@ -113,7 +107,7 @@ impl Searched {
         })
     }
 
-    /// Where a string stands as a whole: 12 is not in 312, nor `map` in `remap`.
+    /// Returns the positions of a string as a whole word: 12 is not in 312, nor `map` in `remap`.
     fn places<'a>(&'a self, part: &'a str) -> impl Iterator<Item = usize> + 'a {
         let edge = |inside: Option<char>, outside: Option<char>| match (inside, outside) {
             (Some(inside), Some(outside)) => {

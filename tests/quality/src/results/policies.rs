@@ -1,4 +1,4 @@
-//! What other policies of the gate would save and keep: of what may be tuned on, and of what is held out.
+//! Savings and retained facts under other policies of the gate, for the tuned and the held-out half.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{LARGE, Measured, gold::Gold, measure, row, ways};
 
-/// A row for each policy and half. `own`: what was measured with the first policy, in the order of the results.
+/// Returns a row per policy and half. `own` has the measurements under the first policy, in the order of the results.
 pub(super) fn compared(golds: &[Gold], own: Vec<Measured>) -> Result<Vec<Value>> {
     let own: Vec<Rc<Measured>> = own.into_iter().map(Rc::new).collect();
     let mut rows = Vec::new();
@@ -15,7 +15,6 @@ pub(super) fn compared(golds: &[Gold], own: Vec<Measured>) -> Result<Vec<Value>>
         let mut measured = Vec::new();
         for (gold, own) in golds.iter().zip(&own) {
             let short = ways::short(&gold.text, own.raw, policy)?;
-            // Most results are shortened alike under all policies.
             let alike = (short.way, short.tokens) == (own.way, own.short);
             measured.push(if alike { Rc::clone(own) } else { Rc::new(measure(gold, policy)?) });
         }
@@ -34,7 +33,6 @@ pub(super) fn compared(golds: &[Gold], own: Vec<Measured>) -> Result<Vec<Value>>
     Ok(rows)
 }
 
-/// The share of all tokens that is saved, with the follow-ups.
 fn net(of: &[&&Measured]) -> f64 {
     let raw: usize = of.iter().map(|one| one.raw).sum();
     let paid: usize = of.iter().map(|one| one.short + one.follow).sum();

@@ -1,8 +1,8 @@
-//! Whether digests say only what the results hold: each word and each quotation stands in the result or is one of the
-//! words that digests are written with, each line that is shown under a number is that line, and each number stands in
-//! the result or counts something in it, counted here once more from another reading.
+//! Checks that digests contain only true statements. Words and quotations must be in the result or in the vocabulary of
+//! digests, numbered lines must match, and numbers must be in the result or equal a count of something in it. The
+//! counts come from an independent implementation.
 //!
-//! What a number counts is not checked: a wrong count that is the right one of something else passes.
+//! The subject of a number is not checked: a wrong count passes if it is the right one of something else.
 
 mod counted;
 mod words;
@@ -15,14 +15,14 @@ use gatehouse_text::{BpeTokenCounter, Extractor};
 use super::gold::Gold;
 use words::{OWN, Words, quotations, split};
 
-/// Tokens of the digests that are checked at most, as of the short form and of a follow-up.
+/// Maximum tokens of the checked digests: the short form, and a follow-up.
 const BUDGETS: [u32; 2] = [1_200, 1_000];
 
-/// How a number begins that neither stands in the result nor was counted again.
+/// Start of the message for a number that is neither in the result nor a known count.
 pub(super) const NUMBER: &str = "the number ";
 
-/// What the digests of a result say that it does not hold, with the sentence that says it: one without a question, and
-/// one for its first question.
+/// Returns the false statements in the digests of a result, each with its line. Checks one digest without a question
+/// and one for the first question.
 pub(super) fn untrue(gold: &Gold) -> Vec<String> {
     let known = Known::of(&gold.text);
     let raw = u32::try_from(BpeTokenCounter.count(&gold.text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
@@ -30,7 +30,6 @@ pub(super) fn untrue(gold: &Gold) -> Vec<String> {
     let mut untrue = Vec::new();
     for (query, budget) in ["", asked].into_iter().zip(BUDGETS) {
         let Ok(digest) = Extractor.digest(&gold.text, query, budget.min(raw / 4)) else { continue };
-        // A digest that is the result says nothing of its own.
         if !digest.shortened {
             continue;
         }
@@ -42,12 +41,11 @@ pub(super) fn untrue(gold: &Gold) -> Vec<String> {
     untrue
 }
 
-/// What is known of a result.
 pub(super) struct Known<'a> {
     words: Words,
     lines: Vec<&'a str>,
     numbers: HashSet<String>,
-    /// The largest number of a line or of an element.
+    /// Largest line number or list index.
     most: usize,
 }
 
@@ -58,20 +56,19 @@ impl<'a> Known<'a> {
         Self { words: Words::of(text), most: longest.max(lines.len()), lines, numbers }
     }
 
-    /// The first thing that a line says and that is not so.
+    /// Returns the first false statement in a line. `None` if all are true.
     pub(super) fn wrong(&self, line: &str) -> Option<String> {
         let line = line.strip_prefix("- ").unwrap_or(line);
         let (number, rest) = self.numbered(line);
         if let Some((number, shown)) = number
             && !self.is_line(number, shown)
         {
-            return Some(format!("line {number} is another"));
+            return Some(format!("line {number} differs"));
         }
         let mut quoted = quotations(rest);
         if let Some(quoted) = quoted.find(|quoted| !self.words.holds(quoted)) {
             return Some(format!("the quotation {quoted:?}"));
         }
-        // Escapes are no words.
         let said = rest.replace("\\n", " ").replace("\\\"", " ");
         let mut words = split(&said).into_iter().filter(|word| !self.holds(word, rest));
         words.next().map(|word| match word.starts_with(|c: char| c.is_ascii_digit()) {
@@ -80,7 +77,6 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// `12: text`
     fn numbered<'l>(&self, line: &'l str) -> (Option<(usize, &'l str)>, &'l str) {
         let head = line.split_once(": ").and_then(|(number, rest)| Some((number.parse().ok()?, rest)));
         (head, head.map_or(line, |(_, rest)| rest))
@@ -88,7 +84,7 @@ impl<'a> Known<'a> {
 
     fn is_line(&self, number: usize, shown: &str) -> bool {
         let Some(line) = number.checked_sub(1).and_then(|at| self.lines.get(at)) else { return false };
-        // A heading or name may be shown without its marks, and a long line without its end.
+        // A heading or name may lack its marks, and a long line its end.
         let words = Words::of(line);
         let of_line = split(shown).into_iter().filter(|word| words.has(word)).count();
         of_line * 2 >= split(shown).len()
@@ -110,21 +106,21 @@ impl<'a> Known<'a> {
             || number.parse().is_ok_and(|n| self.is_definition(n, word, line))
     }
 
-    /// Whether a number says where something stands: a line, or an element of a list.
+    /// Returns `true` if the number is a position: a line, or an index in a list.
     fn is_place(&self, number: usize, word: &str, line: &str) -> bool {
         let marks = ["line ", "lines ", "[", "-", "("];
         let marked = marks.into_iter().any(|mark| line.contains(&format!("{mark}{word}")));
         marked && number <= self.most
     }
 
-    /// `name 12`: the name stands in that line.
+    /// Returns `true` for `name 12` if that line contains the name.
     fn is_definition(&self, number: usize, word: &str, line: &str) -> bool {
         let before = line.split_once(&format!(" {word}")).map_or("", |(before, _)| before);
         let there = number.checked_sub(1).and_then(|at| self.lines.get(at));
         split(before).last().zip(there).is_some_and(|(name, there)| there.contains(name.as_str()))
     }
 
-    /// Whether it is what was left out: tokens of lines that are not shown, or others of those that are counted before it.
+    /// Returns `true` if the number counts omissions: tokens of hidden lines, or other values out of a preceding count.
     fn is_rest(&self, number: usize, word: &str, line: &str) -> bool {
         let before =
             line.split_once(" different: ").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
@@ -133,7 +129,7 @@ impl<'a> Known<'a> {
             || line.contains(&format!("{word} more"))
     }
 
-    /// `12 × form … of lines`: at least as many lines have the words of the form in their order.
+    /// Checks `12 × form … of lines`: at least that many lines have the words of the form in order.
     fn is_form(&self, line: &str) -> bool {
         let Some((times, form)) = line.split_once(" × ") else { return false };
         let form = form.split(" (").next().unwrap_or_default();

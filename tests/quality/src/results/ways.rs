@@ -1,4 +1,4 @@
-//! What a client gets instead of a result, and what it asks for afterwards.
+//! The short form that a client gets of a result, and the follow-up calls.
 
 use anyhow::{Result, anyhow};
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
@@ -6,21 +6,20 @@ use gatehouse_text::{BpeTokenCounter, Extractor};
 
 use super::gold::{Asked, Searched};
 
-/// Bytes below which a result stays as it is: the default of the gate that shortens.
+/// Bytes from which a result is shortened; the gate's default.
 const THRESHOLD: usize = 2_048;
 
-/// When a result is digested, and when a lossless form is good enough.
+/// Limits for digests and lossless forms.
 #[derive(Clone, Copy)]
 pub(super) struct Policy {
-    /// As the report names it.
     pub(super) name: &'static str,
-    /// Bytes below which there is no digest.
+    /// Bytes from which a result is digested.
     digest_above: usize,
-    /// Hundredths of its tokens that the lossless form of a result may take: of one below `digest_above`, of a larger one.
+    /// Maximum size of the lossless form, in percent of the result's tokens: below `digest_above`, and from there.
     lossless: [u32; 2],
 }
 
-/// The gate's own first, then what it could do instead.
+/// The gate's own policy, then the alternatives.
 pub(super) const POLICIES: [Policy; 4] = [
     Policy { name: "digest from 5 KB, lossless to 30 %", digest_above: 5_120, lossless: [60, 30] },
     Policy { name: "digest from 5 KB, lossless to 60 %", digest_above: 5_120, lossless: [60, 60] },
@@ -28,24 +27,22 @@ pub(super) const POLICIES: [Policy; 4] = [
     Policy { name: "digest from 8 KB, lossless to 60 %", digest_above: 8_192, lossless: [60, 60] },
 ];
 
-/// Tokens of a digest at most, and in hundredths of the result's.
+/// Maximum tokens of a digest, and maximum percent of the result's tokens.
 const DIGEST: u32 = 1_200;
 const SHARE: u32 = 25;
 
-/// Tokens that a call takes besides its question and what it brings: its name, its other arguments, the frame.
+/// Tokens of a call apart from its question and reply: name, other arguments and framing.
 const CALL: usize = 60;
 
-/// Tokens that a call may bring.
 const REPLY: u32 = 1_000;
 
-/// A result in short.
 pub(super) struct Short {
     pub(super) way: &'static str,
     pub(super) text: String,
     pub(super) tokens: usize,
 }
 
-/// A result as a client gets it.
+/// Returns a result as a client gets it.
 pub(super) fn short(text: &str, raw: usize, policy: Policy) -> Result<Short> {
     let whole = || Short { way: "whole", text: text.to_owned(), tokens: raw };
     if text.len() < THRESHOLD {
@@ -64,21 +61,20 @@ pub(super) fn short(text: &str, raw: usize, policy: Policy) -> Result<Short> {
     Ok(Short { way: digest.kind, text: digest.text, tokens: digest.tokens_out as usize })
 }
 
-/// The beginning of a result, as long as its short form.
 pub(super) fn cut(text: &str, tokens: usize) -> &str {
     BpeTokenCounter.token_prefix(text, tokens, TokenEncoding::O200k)
 }
 
-/// The sentences and lines that an extract without a question keeps, as long as the short form.
 pub(super) fn extract(text: &str, tokens: usize) -> Result<String> {
     let budget = u32::try_from(tokens.max(64))?;
     Ok(Extractor.extract(text, "", budget).map_err(|fault| anyhow!("{fault}"))?.text)
 }
 
-/// What it takes to answer a question that the short form does not answer: tokens, and whether at most two calls do.
+/// Returns the tokens of the follow-up calls for a question that the short form does not answer, and whether at most
+/// two suffice.
 ///
-/// A program in jq is taken for right where the short form names all that it has to name. Everything else asks for what
-/// the question is about: first an extract, then a digest with the question.
+/// A jq program counts as right if the short form has all names that it needs. Other questions ask for an extract, then
+/// for a digest with the question.
 pub(super) fn follow(text: &str, short: &Searched, asked: &Asked) -> Result<(usize, bool)> {
     let count = |text: &str| BpeTokenCounter.count(text, TokenEncoding::O200k);
     let named = |key: &String| short.names(key);

@@ -1,8 +1,8 @@
-//! What the lines of a server say, without reading more of them than is needed.
+//! Facts from a reply line without a full parse.
 
 use serde_json::Value;
 
-/// The id of a reply. Servers write it near the start; a line without one is a notification.
+/// Returns the id of a reply. `None` for a notification. Servers write the id near the start.
 pub(super) fn id(line: &[u8]) -> Option<u64> {
     let start = &line[..line.len().min(64)];
     if let Some(at) = start.windows(5).position(|window| window == b"\"id\":") {
@@ -14,7 +14,6 @@ pub(super) fn id(line: &[u8]) -> Option<u64> {
     serde_json::from_slice::<Value>(line).ok()?["id"].as_u64()
 }
 
-/// Whether a reply is the text that the call with this id sent, and no error.
 pub(super) fn is_echo(reply: &[u8], id: u64) -> bool {
     let Ok(reply) = std::str::from_utf8(reply) else { return false };
     reply.contains(&format!("echo {id} back")) && !reply.contains("\"isError\":true")

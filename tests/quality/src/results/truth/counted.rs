@@ -1,5 +1,5 @@
-//! What can be counted in a result: lines, words, first words, cells, extensions and folders, and in JSON what stands at each
-//! place: how many, how many different, how long, and their sum. Nothing of it comes from the code that writes digests.
+//! Counts of a result: lines, words, first words, cells, extensions, directories, and in JSON the values at each path
+//! (how many, how many distinct, lengths and sums). Shares no code with the digests.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Every such number in plain digits, and the elements of the longest list.
+/// Returns all counts as plain digits, and the length of the longest list.
 pub(super) fn numbers(text: &str) -> (HashSet<String>, usize) {
     let mut counts = Counts::default();
     counts.lines(text);
@@ -27,7 +27,6 @@ pub(super) fn numbers(text: &str) -> (HashSet<String>, usize) {
     (counts.0, lists.max().unwrap_or(0))
 }
 
-/// The values at each place, as text with what else there is to count in them.
 type Places = BTreeMap<String, Vec<Value>>;
 
 fn walk(place: &str, value: &Value, places: &mut Places) {
@@ -59,7 +58,7 @@ impl Counts {
         self.0.insert(count.to_string());
     }
 
-    /// How often each occurs, how many there are, and how many different ones.
+    /// Adds the frequency of each value, the total, and the numbers of distinct and unique values.
     fn times<T: Hash + Eq>(&mut self, all: impl Iterator<Item = T>) {
         let mut times: HashMap<T, usize> = HashMap::new();
         all.for_each(|one| *times.entry(one).or_default() += 1);
@@ -92,9 +91,9 @@ impl Counts {
         lines().for_each(|line| self.add(line.matches('/').count()));
     }
 
-    /// Values between commas, tabs, bars and blanks, column by column.
+    /// Counts values between commas, tabs, bars, semicolons and spaces, by column.
     fn cells(&mut self, text: &str) {
-        // All lines, those below a header, and rows of statements.
+        // All lines, lines below a header, and rows of SQL statements.
         let all: Vec<&str> = text.lines().collect();
         let below = all.get(1..).unwrap_or_default().to_vec();
         let stated = all.iter().copied().filter(|line| line.contains("VALUES")).collect();
@@ -124,7 +123,7 @@ impl Counts {
         self.add(rows.len());
     }
 
-    /// Lines that a diff adds and removes, by file and in all.
+    /// Counts the lines that a diff adds and removes, per file and in total.
     fn changes(&mut self, text: &str) {
         let (mut all, mut files) = ((0, 0), 0);
         for file in text.split("\ndiff --git ").filter(|file| file.contains("@@ ")) {

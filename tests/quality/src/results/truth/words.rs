@@ -1,8 +1,8 @@
-//! The words of a text, as somebody reads it: in JSON without escapes, in HTML without entities.
+//! The words of a text as a reader sees it: JSON without escapes, HTML without entities.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Words that digests are written with.
+/// The vocabulary of digests.
 pub(super) const OWN: &str = "\
     a added after all also always an and another are array as at before begins block boolean by bytes \
     cells changed changes characters closing code columns comes comma comment comments count counted \
@@ -18,7 +18,6 @@ pub(super) const OWN: &str = "\
     types unusual unusually usual usually valid value values variable views warn what where with without \
     word words";
 
-/// Words in their order, and each with its places.
 pub(super) struct Words {
     all: Vec<String>,
     places: HashMap<String, Vec<usize>>,
@@ -28,7 +27,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(text: &str) -> Self {
         let mut all = split(text);
-        // `1,200` is a number, or two.
+        // `1,200` is one number, or two.
         let parts = all.iter().filter(|word| word.contains(',')).flat_map(|word| word.split(','));
         let parts: Vec<String> = parts.map(str::to_owned).collect();
         all.extend(parts);
@@ -47,14 +46,14 @@ impl Words {
         Self { all, places, sorted }
     }
 
-    /// Whether a word stands there, or one that it is the beginning of.
+    /// Returns `true` if the text has the word, or one that starts with it if it ends in `…`.
     pub(super) fn has(&self, word: &str) -> bool {
         let begun =
             |cut: &str| self.sorted.range(cut.to_owned()..).next().is_some_and(|w| w.starts_with(cut));
         self.places.contains_key(word) || word.strip_suffix('…').is_some_and(begun)
     }
 
-    /// Whether words stand there one after the other; the last one may be cut.
+    /// Returns `true` if the text has these words in sequence. The last one may be cut.
     pub(super) fn holds(&self, quoted: &str) -> bool {
         let parts = quoted.split('…').map(split).filter(|words| !words.is_empty());
         parts.into_iter().all(|wanted| {
@@ -73,7 +72,7 @@ impl Words {
     }
 }
 
-/// Runs of letters, digits and underscores; a number with its commas and its point; `…` where a word is cut.
+/// Splits into runs of letters, digits and underscores. Numbers retain commas and points; a cut word ends in `…`.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -100,7 +99,6 @@ pub(super) fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// What stands in quotes, with escapes undone.
 pub(super) fn quotations(line: &str) -> impl Iterator<Item = String> {
     let mut found = Vec::new();
     let mut inside: Option<String> = None;
@@ -125,7 +123,6 @@ pub(super) fn quotations(line: &str) -> impl Iterator<Item = String> {
     found.into_iter()
 }
 
-/// Without the escapes of JSON.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -146,7 +143,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Without tags, for which `between` stands, and with the commonest entities said.
+/// Replaces tags with `between` and decodes common entities.
 fn plain(text: &str, between: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut tag = false;
