@@ -1,7 +1,7 @@
-/* Read before every C source of QuickJS on WebAssembly: see gates/script/src/engine/mod.rs.
+/* Included before every C source of QuickJS on WebAssembly: see gates/script/src/engine/mod.rs.
  *
- * QuickJS switches its check of the stack off where `__wasi__` is defined, so deep recursion would trap instead of
- * throwing a RangeError. The headers of the C library, which need to know, are read here first. */
+ * QuickJS disables its stack check if `__wasi__` is defined, so deep recursion would trap instead of throwing a
+ * RangeError. The headers of the C library need `__wasi__`, so include them first. */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -21,5 +21,5 @@
 #include <unistd.h>
 #include <malloc.h>
 #undef __wasi__
-/* What tells QuickJS that there is `malloc_usable_size`, by which it counts memory. */
+/* Makes QuickJS use `malloc_usable_size` to count memory. */
 #define __GLIBC__ 2

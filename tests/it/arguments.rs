@@ -1,85 +1,85 @@
-//! Bad input of every kind gets an error that names it and the next step, and nothing else changes.
+//! Invalid arguments get an error that names the argument and the fix, and change nothing.
 
 use serde_json::{Value, json};
 
 use crate::support::{Client, Place, fault_of, text_of};
 
-/// Arguments that the schema refuses, and what the error says first.
+/// Calls that the schema rejects, and the start of each error.
 fn refused() -> Vec<(&'static str, Value, &'static str)> {
     vec![
-        ("search_knowledge", json!({}), "Invalid arguments: missing required argument 'query'."),
+        ("search_knowledge", json!({}), "invalid arguments: missing required argument 'query'."),
         (
             "search_knowledge",
             json!({"qurey": "x"}),
-            "Invalid arguments: unknown argument 'qurey'. Did you mean 'query'?",
+            "invalid arguments: unknown argument 'qurey'. Did you mean 'query'?",
         ),
         (
             "search_knowledge",
             json!({"query": "x", "extra": 1}),
-            "Invalid arguments: unknown argument 'extra'.",
+            "invalid arguments: unknown argument 'extra'.",
         ),
         (
             "search_knowledge",
             json!({"query": 5}),
-            "Invalid arguments: 'query' must be a string, got a number.",
+            "invalid arguments: 'query' must be a string, got a number.",
         ),
         (
             "search_knowledge",
             json!({"query": ""}),
-            "Invalid arguments: 'query' must have at least 1 character.",
+            "invalid arguments: 'query' must have at least 1 character.",
         ),
         (
             "search_knowledge",
             json!({"query": "x", "top_k": 0}),
-            "Invalid arguments: 'top_k' must be at least 1, got 0.",
+            "invalid arguments: 'top_k' must be at least 1, got 0.",
         ),
         (
             "search_knowledge",
             json!({"query": "x", "top_k": -1}),
-            "Invalid arguments: 'top_k' must be at least 1, got -1.",
+            "invalid arguments: 'top_k' must be at least 1, got -1.",
         ),
-        ("search_knowledge", json!({"query": "x", "top_k": "five"}), "Invalid arguments: 'top_k' must be"),
+        ("search_knowledge", json!({"query": "x", "top_k": "five"}), "invalid arguments: 'top_k' must be"),
         (
             "search_knowledge",
             json!({"query": "x", "min_score": 1.5}),
-            "Invalid arguments: 'min_score' must be at most 1",
+            "invalid arguments: 'min_score' must be at most 1",
         ),
         (
             "search_knowledge",
             json!({"query": "x", "page_types": ["Princple"]}),
-            "Invalid arguments: 'page_types.0' must be one of",
+            "invalid arguments: 'page_types.0' must be one of",
         ),
         (
             "search_knowledge",
             json!({"query": "x", "page_types": "Principle"}),
-            "Invalid arguments: 'page_types' must be",
+            "invalid arguments: 'page_types' must be",
         ),
         (
             "search_knowledge",
             json!({"query": "x".repeat(1 << 20)}),
-            "Invalid arguments: 'query' must have at most 8192 characters, got 1048576.",
+            "invalid arguments: 'query' must have at most 8192 characters, got 1048576.",
         ),
         (
             "get_page_structure",
             json!({"page_type": "essay"}),
-            "Invalid arguments: 'page_type' must be one of Workflow, Principle, Implementation, Environment, Heuristic, ",
+            "invalid arguments: 'page_type' must be one of Workflow, Principle, Implementation, Environment, Heuristic, ",
         ),
-        ("kg_edit", json!({"page_id": "Principle/X", "updates": {}}), "Invalid arguments: 'updates'"),
+        ("kg_edit", json!({"page_id": "Principle/X", "updates": {}}), "invalid arguments: 'updates'"),
         (
             "kg_edit",
             json!({"page_id": "Principle/X", "updates": {"titel": "x"}}),
-            "Invalid arguments: unknown argument 'titel' in 'updates'.",
+            "invalid arguments: unknown argument 'titel' in 'updates'.",
         ),
-        ("wiki_idea_search", json!("{\"query\": 5}"), "Invalid arguments: 'query' must be a string"),
+        ("wiki_idea_search", json!("{\"query\": 5}"), "invalid arguments: 'query' must be a string"),
         (
             "wiki_idea_search",
             json!("{oops"),
-            "Invalid arguments: the arguments are a string that is not JSON",
+            "invalid arguments: the arguments are a string that is not JSON",
         ),
         (
             "wiki_idea_search",
             json!([1, 2]),
-            "Invalid arguments: the arguments must be an object, got an array.",
+            "invalid arguments: the arguments must be an object, got an array.",
         ),
     ]
 }

@@ -1,5 +1,4 @@
-//! Gates that ask the client while they run: a person, or its model. What the protocol's two eras make of it is tried on
-//! pipes and over HTTP.
+//! Gates that ask the user or the client's model during a call, in both protocol eras, over stdio and HTTP.
 
 mod approvals;
 mod clients;
@@ -22,14 +21,14 @@ fn place() -> Place {
     Place::with(PRESETS, &["asker", "echo"])
 }
 
-/// A client with a session that can do this.
+/// Starts a client whose session declares `capabilities`.
 fn client(place: &Place, capabilities: Value) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
     client.initialize_with("2025-11-25", capabilities);
     client
 }
 
-/// The parameters of a call as a client since 2026-07-28 has them.
+/// Returns call parameters as MCP 2026-07-28 sends them: capabilities in `_meta` instead of a session.
 fn stateless(tool: &str, arguments: Value) -> Value {
     json!({"name": tool, "arguments": arguments, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -52,7 +51,7 @@ fn a_gate_asks_a_person_over_pipes() {
         let asked = client.next_message();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         assert_eq!(asked["params"]["message"], "Gate 'asker' asks: How many?");
-        // The neighbours do not wait for the person.
+        // Other calls run while the question is open.
         assert_eq!(client.text("echo", json!({"text": "meanwhile"})), "meanwhile");
         client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     }
@@ -67,7 +66,7 @@ fn a_gate_asks_a_person_over_pipes() {
     );
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}));
     assert_eq!(text_of(&client.answer(call)["result"]), "Consent::Accepted");
-    assert!(client.fails("open", json!({"url": "http://x.example/"})).contains("not of https"));
+    assert!(client.fails("open", json!({"url": "http://x.example/"})).contains("must use https"));
 
     let call = client.ask("tools/call", json!({"name": "ask_model", "arguments": {"prompt": "Why?"}}));
     let asked = client.next_message();
@@ -92,7 +91,7 @@ fn the_time_of_a_call_stands_still_while_a_person_thinks() {
     let mut client = client(&place, json!({"elicitation": {}}));
     let call = client.ask("tools/call", json!({"name": "ask", "arguments": {"message": "How many?"}}));
     let asked = client.next_message();
-    // Twice as long as the gate that asks may take.
+    // Runs twice as long as the time limit of the gate that asks.
     assert!(client.fails("vice_loop", json!({})).contains("was stopped after 1 s"));
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(1)}));
     assert_eq!(text_of(&client.answer(call)["result"]), "{\"n\":1}");
@@ -108,14 +107,14 @@ fn what_is_not_granted_or_cannot_be_shown_is_said() {
     let place = self::place();
     let mut mute = client(&place, json!({}));
     let cannot = mute.fails("ask", json!({"message": "How many?"}));
-    assert!(cannot.contains("The client 'test' cannot show a form to the user."), "{cannot}");
+    assert!(cannot.contains("the client 'test' cannot show a form to the user"), "{cannot}");
     let mut able = client(&place, json!({"elicitation": {}}));
     let nested = json!({"type": "object", "properties": {"a": {"type": "object"}}});
     let refused = able.fails("ask", json!({"message": "How many?", "form": nested}));
     assert!(refused.contains("the field 'a' of its form"), "{refused}");
     let call = place.run(&["call", "ask", "{\"message\": \"How many?\"}", "--preset", "all"]);
     let said = format!("{}{}", call.stdout(), call.stderr());
-    assert!(said.contains("Whoever made this call is no MCP client"), "{said}");
+    assert!(said.contains("the caller is not an MCP client"), "{said}");
 }
 
 #[test]

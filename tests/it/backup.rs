@@ -1,5 +1,5 @@
-//! The data folder as one file: a clean stop leaves whole databases, `backup` copies while hosts run, `restore`
-//! puts everything back or nothing.
+//! Data folder backups: a clean stop leaves each database in one file, `backup` copies while hosts run, and `restore`
+//! replaces everything or nothing.
 
 mod adversary;
 #[cfg(unix)]
@@ -24,12 +24,12 @@ fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// How many bytes of a database are not in its file.
+/// Returns the size of a database's write-ahead log, which is 0 if all data is in the main file.
 fn beside(place: &Place, database: &str) -> u64 {
     fs::metadata(place.path(&format!("state/{database}-wal"))).map_or(0, |about| about.len())
 }
 
-/// A place where a gate has kept something in each way, and a wiki was indexed.
+/// Creates a place with data in every kind of storage and an indexed wiki.
 fn full() -> Place {
     let place = Place::with(PRESETS, &["keeper"]);
     let wiki = place.sample_wiki().display().to_string();
@@ -42,7 +42,7 @@ fn full() -> Place {
     place
 }
 
-/// What `full` made is there.
+/// Checks that all data of `full` is present.
 fn is_full(place: &Place) {
     assert_eq!(run(place, 0, &["status", "--json"]).json()["knowledge"]["pages"], 28);
     let found = run(place, 0, &["kg", "search", "when should a call be retried"]).stdout();
@@ -66,7 +66,7 @@ fn a_clean_stop_leaves_each_database_whole_in_its_one_file() {
     for database in ["knowledge.db", "kv.db"] {
         assert_eq!(beside(&place, database), 0, "{database}");
     }
-    // Who copies the files, and no other, has all of it.
+    // A plain copy of these files is a complete backup.
     let other = empty();
     for name in ["knowledge.db", "kv.db", "gates/keeper/own/note", "components/ab.wasm"] {
         other
@@ -90,7 +90,7 @@ fn the_last_of_several_hosts_leaves_one_whole_file() {
     assert_eq!(Client::start(&other, "p").text("kept", json!({"name": ""})), "a b c");
 }
 
-/// A process that ends with its test.
+/// Process that is killed when its test ends.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -148,7 +148,7 @@ fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(&file).expect("the file").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "it holds what gates keep");
+        assert_eq!(mode & 0o777, 0o600, "it contains the data of gates");
     }
 
     let other = empty();
@@ -156,7 +156,7 @@ fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
     is_full(&other);
     assert_eq!(Client::start(&other, "p").text("kept", json!({"name": ""})), "k late");
     assert!(!other.path("state/restore").exists());
-    // The host went on meanwhile.
+    // The running host has its own data.
     assert_eq!(host.text("recall", json!({"name": "later"})), "not in it");
 }
 
@@ -165,7 +165,7 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
     let place = full();
     let file = place.write("precious", "mine").display().to_string();
     let said = run(&place, 1, &["backup", &file]).stderr();
-    assert!(said.contains("is there already; name another file, or add --force"), "{said}");
+    assert!(said.contains("already exists; name another file, or add --force"), "{said}");
     assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
     run(&place, 0, &["backup", &file, "--force"]);
     let said = run(&place, 1, &["restore", &file]).stderr();
@@ -177,9 +177,9 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
     run(&place, 0, &["restore", &file, "--force"]);
     is_full(&place);
     let names = Client::start(&place, "p").text("list_folder", json!({"name": "/own"}));
-    assert_eq!(names, "note", "what came after the backup is gone");
+    assert_eq!(names, "note", "files created after the backup are gone");
     let nothing = run(&empty(), 1, &["backup", "x.tar"]).stderr();
-    assert!(nothing.contains("there is nothing to keep in "), "{nothing}");
+    assert!(nothing.contains("there is nothing to back up in "), "{nothing}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_restore_waits_for_nobody_and_is_refused_while_a_host_runs() {
     let said = run(&place, 1, &["restore", &file, "--force"]).stderr();
     let pid = host.pid().to_string();
     assert!(
-        said.contains("End them first") && said.contains(&pid) || said.contains("it is in use"),
+        said.contains("Stop them first") && said.contains(&pid) || said.contains("the file is in use"),
         "{said}"
     );
     assert_eq!(host.text("recall", json!({"name": "k"})), "kept");

@@ -1,4 +1,4 @@
-//! What is kept of compiled gates: in the cache home, shared by all hosts of a user, and bounded.
+//! The cache of compiled gates: in the cache home, shared by all hosts of a user, limited in size.
 
 use std::{fs, path::PathBuf};
 
@@ -12,7 +12,7 @@ fn size(place: &Place) -> Value {
     place.run(&["cache", "size", "--json"]).json()
 }
 
-/// Files of compiled gates.
+/// Lists the cached files of compiled gates.
 fn compiled(place: &Place) -> Vec<PathBuf> {
     let entries = fs::read_dir(place.path(".cache/gatehouse/machine-code")).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -37,7 +37,7 @@ fn compiled_gates_lie_in_the_cache_home_and_can_be_removed() {
     }
     assert_eq!(place.run(&["status", "--json"]).json()["cache"], told);
 
-    // A host that runs does not mind.
+    // Removing the cache does not affect a running host.
     let mut client = Client::start(&place, "one");
     assert_eq!(client.text("echo", json!({"text": "mapped"})), "mapped");
     assert!(place.run(&["cache", "clean"]).stdout().contains("of 1 compiled gate"));
@@ -55,7 +55,7 @@ fn what_was_used_longest_ago_makes_room_while_hosts_run() {
     let echo = place.gate_bytes("echo");
     let (mut first, mut second) = (Client::start(&place, "one"), Client::start(&place, "one"));
     assert_eq!(first.text("echo", json!({"text": "1"})), "1");
-    // A gate that is worked on: each version leaves machine code.
+    // Each version of the gate adds one machine code file.
     for version in 1..=6 {
         place.replace_gate("echo", &variant(&echo, version));
         for client in [&mut first, &mut second] {
@@ -83,10 +83,10 @@ fn a_cap_that_is_lowered_holds_at_once() {
             std::thread::yield_now();
         }
     }
-    assert_eq!(size(&place)["components"], 7, "within a gibibyte all are kept");
+    assert_eq!(size(&place)["components"], 7, "all fit into one gibibyte");
     place.write("presets.toml", format!("[host]\ncache_size = \"1 MiB\"\n{PRESETS}"));
-    client.log_with("is in force");
-    // Files go one after the other.
+    client.log_with("is in use");
+    // The host removes files one by one.
     let within = |told: &Value| told["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20);
     while !within(&size(&place)) {}
 }
@@ -103,7 +103,7 @@ fn hosts_with_other_data_folders_share_it() {
     }
     let files = fs::read_dir(place.path("cache/gatehouse/machine-code")).expect("the folder").count();
     assert_eq!(files, 1, "the same component is compiled once");
-    // Neither has forgotten what the other learnt.
+    // Each host preserves the other's index entry.
     let index: Value =
         serde_json::from_slice(&fs::read(place.path("cache/gatehouse/gates.json")).expect("the index"))
             .expect("JSON");
@@ -133,7 +133,7 @@ fn damaged_machine_code_is_compiled_again_and_never_run() {
     Client::start(&place, "one").tools();
     let file = compiled(&place).pop().expect("machine code");
     let whole = fs::read(&file).expect("machine code");
-    // One bit, anywhere: in the header, in the code, in the last byte, which is the checksum's; and a file cut short.
+    // Single bit flips in the header, the code and the checksum (the last byte), then a truncated and an empty file.
     let bits = (1..8).map(|eighth| whole.len() * eighth).chain([0, whole.len() * 8 - 1]);
     let flipped = bits.map(|bit| {
         let mut bytes = whole.clone();
@@ -156,7 +156,7 @@ fn damaged_machine_code_is_compiled_again_and_never_run() {
 #[test]
 fn a_size_that_is_none_is_refused_with_its_place() {
     for (size, why) in
-        [("much", "'much' is not a size"), ("1 KiB", "cache_size must be from 1 MiB to 1024 GiB")]
+        [("much", "invalid size 'much'"), ("1 KiB", "cache_size must be from 1 MiB to 1024 GiB")]
     {
         let ran = Place::with(&format!("[host]\ncache_size = \"{size}\"\n"), &[]).run(&["status"]);
         assert_eq!(ran.code(), 2);

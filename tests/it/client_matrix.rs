@@ -1,6 +1,6 @@
-//! Every client library and agent that people connect with: each lists the tools, shows the text of a call that
-//! works, and shows the text of a fault, over stdio and over HTTP. The programs stand in `tests/clients`; the
-//! libraries are installed by `cargo xtask test`.
+//! Client libraries and agents list tools, show a result and show an error, over stdio and HTTP.
+//!
+//! The programs are in `tests/clients`; `cargo xtask test` installs their libraries.
 
 use std::{
     env, fs,
@@ -12,27 +12,27 @@ use serde_json::{Value, json};
 
 use crate::support::{Http, Place, installed, place::binary, repository};
 
-/// A client: where `cargo xtask test` says that its packages are, and what is run.
+/// A client: the variable with the folder of its packages, and the program to run.
 pub(crate) struct Kind {
     pub(crate) variable: &'static str,
     pub(crate) program: Program,
 }
 
 pub(crate) enum Program {
-    /// A script of `tests/clients` in the environment's own Python.
+    /// Script in `tests/clients`, run by the environment's Python.
     Python(&'static str),
-    /// A script of `tests/clients` beside the packages.
+    /// Script in `tests/clients`, copied next to the packages.
     Node(&'static str),
-    /// `mcp-remote` between a client over stdio and a host over HTTP.
+    /// `mcp-remote`, which connects a stdio client to a host over HTTP.
     Remote,
-    /// An agent, and its program among the packages, which Node runs.
+    /// An agent and its Node program in the packages.
     Agent(&'static str, &'static str),
 }
 use Program::{Agent, Node, Python, Remote};
 
 const TOOLS: [&str; 5] = ["get_page_structure", "get_wiki_page", "kg_edit", "kg_index", "search_knowledge"];
 
-/// What a client has to be able to do, over both transports.
+/// Checks one client over each transport it has.
 fn lists_calls_and_shows_a_fault(kind: &Kind) {
     let Some(packages) = installed(kind.variable) else { return };
     let place = Place::shipped();
@@ -40,7 +40,7 @@ fn lists_calls_and_shows_a_fault(kind: &Kind) {
     let stdio = json!({
         "command": binary(),
         "args": ["serve", "--preset", "merger", "--config", place.path("presets.toml")],
-        // An agent brings a home of its own, where no gate is compiled yet.
+        // An agent sets its own home, which has no compiled gates.
         "env": {
             "GATEHOUSE_STATE": place.path("state"),
             "XDG_CACHE_HOME": place.path(".cache"),
@@ -65,7 +65,7 @@ fn lists_calls_and_shows_a_fault(kind: &Kind) {
     }
 }
 
-/// Runs a client; the last line that it prints is JSON.
+/// Runs a client and parses the last line of its output as JSON.
 pub(crate) fn run(kind: &Kind, packages: &Path, place: &Place, target: &Value) -> Value {
     let scripts = repository().join("tests/clients");
     let mut command = match kind.program {
@@ -100,7 +100,7 @@ pub(crate) fn run(kind: &Kind, packages: &Path, place: &Place, target: &Value) -
     serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {said}\n{complained}"))
 }
 
-/// Node finds packages beside the script, so that a copy of it is put where a link to them is.
+/// Node searches for packages next to the script, so copy the script next to a link to them.
 fn node(place: &Place, packages: &Path, script: &str, target: &Value) -> Command {
     let text = fs::read_to_string(repository().join("tests/clients").join(script)).expect("the script");
     let copy = place.write(script, &text);

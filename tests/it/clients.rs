@@ -1,5 +1,6 @@
-//! Real clients, each over stdio and over HTTP: the Python SDK and the inspector list and call every
-//! tool of every preset. They are installed by `cargo xtask test`; without them these tests say so.
+//! The Python SDK and the inspector list and call every tool of every preset, over stdio and HTTP.
+//!
+//! `cargo xtask test` installs them; without them these tests report that they are skipped.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -9,7 +10,7 @@ use crate::support::{Http, Place, installed, place::binary};
 
 const PRESETS: [&str; 6] = ["merger", "ideation", "implementation", "context", "documents", "full"];
 
-/// A place whose knowledge graph, and whose documents, are the sample wiki.
+/// Creates a place with the sample wiki as knowledge graph and as documents.
 fn indexed() -> Place {
     let place = Place::shipped();
     let wiki = place.sample_wiki();
@@ -19,7 +20,7 @@ fn indexed() -> Place {
     place
 }
 
-/// One call per tool that works on the sample wiki.
+/// One call for each tool, with arguments that fit the sample wiki.
 fn calls() -> Value {
     json!({
         "search_knowledge": {"query": "circuit breaker", "top_k": 2},
@@ -35,7 +36,7 @@ fn calls() -> Value {
     })
 }
 
-/// The same, and calls that need a language model, which is missing here.
+/// `calls`, and calls that fail without a language model.
 fn all_calls() -> Value {
     let mut calls = calls();
     for tool in ["research_idea", "research_implementation", "research_study"] {
@@ -44,7 +45,7 @@ fn all_calls() -> Value {
     calls
 }
 
-/// What would give a host of this test a language model.
+/// Variables that would configure a language model; these tests need none.
 const KEYS: [&str; 4] = ["OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_HOST"];
 
 const PYTHON_CLIENT: &str = r#"
@@ -84,7 +85,7 @@ fn all_worked(said: &Value, preset: &str) {
     let tools = said.as_object().expect("tools");
     assert!(!tools.is_empty());
     for (tool, said) in tools {
-        // A model is missing here.
+        // No model is configured, so research fails.
         let lacks = match tool.as_str() {
             tool if tool.starts_with("research_") => Some("OPENAI_API_KEY"),
             _ => None,
@@ -122,8 +123,8 @@ fn python_calls_every_tool_over_http() {
     }
 }
 
-/// Runs the inspector's command line, in the place, where a host finds its configuration: the inspector
-/// takes an option --config for its own.
+/// Runs the inspector's CLI in the place, so that the host finds its configuration there: the inspector parses
+/// `--config` itself.
 fn inspector(place: &Place, arguments: &[String]) -> Option<Value> {
     let (node, script) = (installed("GATEHOUSE_TEST_NODE")?, installed("GATEHOUSE_TEST_INSPECTOR")?);
     let folders = env::join_paths(
@@ -184,7 +185,7 @@ fn the_inspector_calls_every_tool_over_http() {
 #[test]
 fn the_inspector_calls_every_tool_over_stdio() {
     let place = indexed();
-    // The inspector takes an option --config for its own.
+    // Passed as a variable because the inspector parses `--config` itself.
     let environment = [
         "-e".to_owned(),
         format!("GATEHOUSE_STATE={}", place.path("state").display()),

@@ -1,5 +1,5 @@
-//! Every command does what its help says, prints JSON where a machine may read, and ends with 0 (done),
-//! 1 (the thing asked failed) or 2 (wrong usage or configuration).
+//! Commands match their help, print JSON on request, and exit with 0 (done), 1 (failed) or 2 (invalid usage or
+//! configuration).
 
 mod allowed_tools;
 mod built_in;
@@ -13,7 +13,7 @@ mod usage;
 
 use crate::support::{Place, place::Ran};
 
-/// Runs a command that ends with this exit code, and does not panic.
+/// Runs a command and checks its exit code.
 fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
     let ran = place.run(arguments);
     assert!(!ran.stderr().contains("panicked"), "{arguments:?}: {}", ran.stderr());

@@ -1,5 +1,5 @@
-//! presets.toml and the environment decide who sees what, strictly: a mistake ends the start with exit
-//! code 2 and one line that names it, and never with more tools than were asked for.
+//! `presets.toml` and the environment decide which tools a client sees. A mistake ends the start with exit code 2 and a
+//! one-line error, and never exposes more tools.
 
 mod choice;
 mod components;
@@ -14,7 +14,7 @@ mod trust;
 
 use crate::support::{Client, Place, place::SHIPPED};
 
-/// Starts a host that must refuse to, and gives the one line that it says.
+/// Starts a host that must fail, and returns its one-line error.
 fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let mut command = place.command(&[&["serve"], arguments].concat());
     let output = command.envs(environment.iter().copied()).output().expect("run gatehouse");
@@ -22,29 +22,29 @@ fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> S
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "standard output is the protocol's");
     assert_eq!(said.lines().count(), 1, "{said}");
-    said.strip_prefix("gatehouse: ").expect("its name first").trim_end().to_owned()
+    said.strip_prefix("error: ").expect("its name first").trim_end().to_owned()
 }
 
-/// What a host with these presets, and all shipped gates, says instead of serving preset `full`.
+/// Returns the error of a host with all shipped gates that must fail with these presets.
 fn refuses(presets: &str) -> String {
     refused(&Place::with(presets, &SHIPPED), &[], &[])
 }
 
-/// Starts a host that must serve, and shakes hands.
+/// Starts a host that must serve, and initializes a session.
 fn served(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Client {
     let mut client = Client::raw(place, &[&["serve"], arguments].concat(), environment);
     client.initialize("2025-11-25");
     client
 }
 
-/// A host with these presets, all shipped gates, and a client of preset `full`.
+/// Serves preset `full` with these presets and all shipped gates.
 fn serves(presets: &str) -> (Place, Client) {
     let place = Place::with(presets, &SHIPPED);
     let client = served(&place, &[], &[]);
     (place, client)
 }
 
-/// Fails unless each of these stands in the line.
+/// Checks that the line contains each part.
 fn says(line: &str, parts: &[&str]) {
     for part in parts {
         assert!(line.contains(part), "'{part}' is not in: {line}");

@@ -1,5 +1,5 @@
-//! A component that was built once against the contract 0.1.0, with every function imported and every interface exported:
-//! each later host loads it, and each of its exports answers. Its README says how it was made.
+//! Compatibility with contract 0.1.0: every later host loads a component that imports all of its functions and exports
+//! all of its interfaces. The fixture's README describes how it was built.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::support::{Client, Place, repository};
 const PRESETS: &str =
     "[presets.p]\ngates.contract = {}\ngates.echo = {}\n[presets.p.filters]\ncontract = [\"echo\"]\n";
 
-/// Functions that the contract 0.1.0 has, all of which the component imports.
+/// Number of functions in contract 0.1.0; the component imports all of them.
 const FUNCTIONS: u64 = 69;
 
 fn place() -> Place {

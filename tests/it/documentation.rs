@@ -1,4 +1,4 @@
-//! The documentation is true: its configurations parse, its links lead somewhere, its commands exist.
+//! Checks the documentation: configurations parse, links resolve, and commands exist.
 
 mod commands;
 mod requests;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::support::{Place, repository};
 
-/// README.md and the pages of docs/, as (path from the root, text); sample pages are data.
+/// Returns README.md and the pages of docs/ as (path from the root, text). Sample pages are excluded.
 fn pages() -> Vec<(String, String)> {
     let docs = std::fs::read_dir(repository().join("docs")).expect("docs/");
     let names = docs.map(|entry| format!("docs/{}", entry.expect("an entry").file_name().to_string_lossy()));
@@ -18,11 +18,11 @@ fn pages() -> Vec<(String, String)> {
     names.iter().map(|name| (name.clone(), read(name))).collect()
 }
 
-/// A block of code in a page.
+/// A code block of a page.
 struct Fence {
-    /// `docs/presets.md:12`
+    /// Page and line, such as `docs/presets.md:12`.
     place: String,
-    /// What stands after the backticks.
+    /// Info string after the opening backticks.
     info: String,
     text: String,
 }
@@ -33,7 +33,7 @@ fn fences(page: &str, text: &str) -> Vec<Fence> {
     for (index, line) in text.lines().enumerate() {
         let bare = line.trim_start();
         let indent = line.len() - bare.len();
-        // A fence is closed by one that is as long, so that a page may show others in it.
+        // A fence ends at a fence of equal length, so it can contain shorter ones.
         let (mark, info) = bare.split_at(bare.len() - bare.trim_start_matches('`').len());
         match &mut open {
             None if mark.len() >= 3 => {
@@ -67,7 +67,7 @@ fn every_configuration_in_the_docs_is_valid() {
     for example in examples {
         let file = place.write("example.toml", &example.text);
         let mut command = place.command(&["presets", "list", "--config", file.to_str().expect("UTF-8")]);
-        // What an engine needs to know beside the file; nothing is connected to.
+        // Engines read these variables at the start, but connect only on use.
         command.env("DATABASE_URL", "postgres://reader@127.0.0.1/example").env("NEO4J_PASSWORD", "example");
         let ran = command.output().expect("run gatehouse");
         assert!(ran.status.success(), "{}: {}", example.place, String::from_utf8_lossy(&ran.stderr));
@@ -86,7 +86,7 @@ fn every_fragment_in_the_docs_is_toml() {
     }
 }
 
-/// Targets of the links in a page, with their lines; code is not looked at.
+/// Returns link targets outside code, with their line numbers.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut code = false;
     let mut links = Vec::new();
@@ -99,7 +99,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// The anchors that a page's headings make, as GitHub does it.
+/// Returns the anchors that GitHub makes for a page's headings.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let heading = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
@@ -127,15 +127,15 @@ fn every_link_leads_somewhere() {
     }
 }
 
-/// The calls of the binary in a block of shell, each as its arguments.
+/// Extracts calls of the binary from a block of shell, each as its arguments.
 fn calls(text: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
     let commands = joined.lines().flat_map(|line| line.split(['|', ';', '&', '(', ')', '`']));
     commands.filter_map(call).collect()
 }
 
-/// `$ MCP_PRESET=full gatehouse serve`, `claude mcp add gatehouse -- gatehouse serve` and
-/// `cargo xtask run -- serve` all call `gatehouse serve`.
+/// Parses one call of the binary. `$ MCP_PRESET=full gatehouse serve`, `claude mcp add gatehouse -- gatehouse serve`
+/// and `cargo xtask run -- serve` all call `gatehouse serve`.
 fn call(command: &str) -> Option<Vec<String>> {
     let command = command.split(" #").next().unwrap_or_default();
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -152,13 +152,13 @@ fn call(command: &str) -> Option<Vec<String>> {
         words.get(dashes + 1).filter(|word| is_binary(word))?;
         &words[dashes + 2..]
     };
-    // What follows a redirection is the shell's.
+    // Drop redirections.
     let arguments =
         arguments.iter().take_while(|word| !word.starts_with(['>', '<']) && !word.starts_with("2>"));
     Some(arguments.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect())
 }
 
-/// Calls in the running text: `gatehouse kg search QUERY [--top-k N]`.
+/// Extracts calls from inline code, such as `gatehouse kg search QUERY [--top-k N]`.
 fn mentioned(text: &str) -> Vec<Vec<String>> {
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     let calls = spans.filter_map(|span| span.strip_prefix("gatehouse "));
@@ -168,7 +168,7 @@ fn mentioned(text: &str) -> Vec<Vec<String>> {
     calls.map(words).collect()
 }
 
-/// Fails unless the commands and flags of a call are in the binary's help.
+/// Checks that the help of the binary lists the commands and flags of a call.
 fn check_call(place: &Place, page: &str, arguments: &[String]) {
     let told = format!("{page}: gatehouse {}", arguments.join(" "));
     let is_command = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());
@@ -178,7 +178,7 @@ fn check_call(place: &Place, page: &str, arguments: &[String]) {
         if !help.contains("\nCommands:\n") {
             break;
         }
-        // `gates list|inspect` are two commands; the help of the first has to do.
+        // `gates list|inspect` means two commands; check the first.
         command.push(word.split('|').next().unwrap_or(word));
         let ran = place.run(&command);
         assert_eq!(ran.code(), 0, "{told}: {}", ran.stderr());
@@ -207,7 +207,7 @@ fn every_command_in_the_docs_exists() {
     }
 }
 
-/// All of the code that words messages, with texts that go over several lines put together.
+/// Collects all Rust code of a folder, with string continuations joined.
 fn code(folder: &Path, all: &mut String) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -230,7 +230,7 @@ fn every_message_that_troubleshooting_explains_exists() {
     let page = std::fs::read_to_string(repository().join("docs/troubleshooting.md")).expect("a page");
     let mut seen = 0;
     for message in page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()) {
-        // Names and numbers stand between, and quotation marks around them.
+        // `…` represents names and numbers, which the code may put in quotation marks.
         for part in message.split('…').map(|part| part.trim_matches([' ', '\'', '.'])) {
             assert!(all.contains(part), "no message has '{part}' of '{message}'");
         }

@@ -1,4 +1,4 @@
-//! Documents through the whole host: added by an operator, found, shortened and read by agents, refused and survived.
+//! Documents end to end: adding, searching, shortening, reading, invalid input and crashes.
 
 mod adding;
 mod answering;
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use crate::support::Place;
 
-/// The shipped presets, where clients get data beside text.
+/// The shipped presets with structured results.
 fn place() -> Place {
     Place::structured()
 }
 
-/// Adds the folder `docs` of the place as the repository `docs`; gives the report.
+/// Adds the place's folder `docs` as repository `docs`, and returns the report.
 fn add(place: &Place) -> Value {
     let folder = place.path("docs").display().to_string();
     place.run(&["docs", "add", &folder, "--name", "docs", "--json"]).json()
 }
 
-/// A manual of some 34,000 tokens: sixty chapters about one thing each, of which the fortieth tells the secret.
+/// A manual of about 34,000 tokens: sixty chapters with one subject each; chapter forty contains the answer.
 fn manual() -> String {
     let mut out = "# Manual of the Brewing Machine\n\nEverything about the machine.\n".to_owned();
     for chapter in 1..=60 {

@@ -1,5 +1,4 @@
-//! Filters on what leaves the house, by a gate that is told by the text of a reply what to make of it; and what it keeps,
-//! put into the arguments of later calls.
+//! Reply filters, with a gate whose behavior the reply's text selects, and artifacts as arguments of later calls.
 
 use serde_json::{Value, json};
 
@@ -38,12 +37,12 @@ fn place() -> Place {
     Place::with(PRESETS, &["echo", "kg", "caller", "shortener"])
 }
 
-/// A text that is long enough, and says what becomes of it.
+/// A text above the threshold that starts with the filter's instruction.
 fn long(how: &str) -> Value {
     json!({"text": format!("{how} {}", "y\n".repeat(2_000))})
 }
 
-/// A client of a host with this environment.
+/// Starts a client of a host with this environment.
 fn with(place: &Place, environment: &[(&str, &str)]) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "short"], environment);
     client.initialize("2025-11-25");
@@ -80,10 +79,10 @@ fn whatever_goes_wrong_with_a_filter_leaves_the_reply() {
         assert_eq!((first_word(&text), text.len()), (how, how.len() + 4_001), "{how}");
     }
     let log = client.log();
-    let failed = log.matches("failed as a filter, the reply stays as it is").count();
+    let failed = log.matches("failed as a filter, the reply is unchanged").count();
     assert_eq!(failed, 6, "a line each, and none for what is left alone: {log}");
     assert!(log.contains("It would not."), "{log}");
-    assert_eq!(client.text("echo", long("short")), "echo of echo: 4006 bytes", "and the next one works");
+    assert_eq!(client.text("echo", long("short")), "echo of echo: 4006 bytes", "the next call works");
 }
 
 #[test]
@@ -113,12 +112,12 @@ fn what_was_kept_is_put_into_arguments() {
     let whole = client.text("echo", json!({"text": {"$artifact": id, "range": [1, 3]}}));
     assert_eq!(whole, "keep y\ny\ny");
     let bad = client.call("echo", json!({"text": {"$artifact": id, "pointer": "/x"}}));
-    assert_eq!(fault_of(&bad)["type"], "VALIDATION", "it is no JSON: {bad}");
+    assert_eq!(fault_of(&bad)["type"], "VALIDATION", "not JSON: {bad}");
     let gone = client.call("echo", json!({"text": {"$artifact": "art-000000000000"}}));
     assert_eq!(fault_of(&gone)["type"], "MCP_ERROR", "{gone}");
-    assert!(text_of(&gone).contains("no artifact 'art-000000000000', or not any more"), "{gone}");
+    assert!(text_of(&gone).contains("artifact 'art-000000000000' not found or expired"), "{gone}");
     assert!(!client.log().contains("yyy"), "nothing of it is logged");
-    // Another host finds the same.
+    // Another host reads the same artifact.
     drop(client);
     let mut other = Client::start(&place, "plain");
     assert_eq!(other.text("echo", json!({"text": {"$artifact": id, "range": [1, 1]}})), "keep y");

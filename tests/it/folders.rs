@@ -1,4 +1,4 @@
-//! Folders that presets.toml shows to a gate: some to read, some of its own; nothing beyond them.
+//! Folders of a gate from `presets.toml`: read-only and private ones, and no path out of them.
 
 use std::fs;
 
@@ -14,11 +14,11 @@ fn place(folders: &str) -> Place {
 #[test]
 fn a_folder_is_read_and_never_written() {
     let place = place("\"/data\" = { path = \"data\" }");
-    place.write("data/a.txt", "what stands in it");
+    place.write("data/a.txt", "its content");
     place.write("data/below/b.txt", "deeper");
     place.write("outside.txt", "secret");
     let mut client = Client::start(&place, "p");
-    assert_eq!(client.text("read_file", json!({"path": "/data/a.txt"})), "what stands in it");
+    assert_eq!(client.text("read_file", json!({"path": "/data/a.txt"})), "its content");
     assert_eq!(client.text("read_file", json!({"path": "/data/below/b.txt"})), "deeper");
     assert_eq!(client.text("list_folder", json!({"name": "/data"})), "a.txt below");
     for path in ["/data/new.txt", "/data/a.txt"] {
@@ -35,7 +35,7 @@ fn a_folder_is_read_and_never_written() {
         let text = client.fails("read_file", json!({"path": path}));
         assert!(!text.contains("secret"), "{path}: {text}");
     }
-    assert_eq!(fs::read_to_string(place.path("data/a.txt")).expect("still there"), "what stands in it");
+    assert_eq!(fs::read_to_string(place.path("data/a.txt")).expect("still there"), "its content");
     assert_eq!(fs::read_dir(place.path("data")).expect("a folder").count(), 2);
 }
 
@@ -56,7 +56,7 @@ fn links_do_not_lead_out() {
         let text = client.fails("read_file", json!({"path": path}));
         assert!(!text.contains("secret"), "{path}: {text}");
     }
-    // What is read-only cannot be made writable by a second name in a folder that is not.
+    // A second name in a writable folder must not make a read-only file writable.
     client.text("write_file", json!({"path": "/own/mine", "text": "x"}));
     client.fails("link_file", json!({"original": "/data/a.txt", "link": "/own/a.txt"}));
 }
@@ -68,7 +68,7 @@ fn a_private_folder_is_the_gates_alone_and_stays() {
                    [presets.mine]\ngates.mine = {}\n[presets.yours]\ngates.yours = {}\n";
     let place = Place::with(presets, &["keeper"]);
     let (mut mine, mut yours) = (Client::start(&place, "mine"), Client::start(&place, "yours"));
-    assert!(!place.path("state/gates").exists(), "nothing is made before a call needs it");
+    assert!(!place.path("state/gates").exists(), "nothing is created before a call needs it");
     mine.text("write_file", json!({"path": "/notes/a", "text": "mine"}));
     assert_eq!(mine.text("read_file", json!({"path": "/notes/a"})), "mine");
     assert_eq!(yours.text("list_folder", json!({"name": "/notes"})), "");
@@ -87,7 +87,7 @@ fn a_private_folder_has_a_quota() {
     let mut client = Client::start(&place, "p");
     client.text("write_file", json!({"path": "/notes/a", "text": "x".repeat(6 << 10)}));
     let text = client.fails("count", json!({}));
-    assert!(text.contains("Gate 'keeper' keeps 6 KiB in its private folders; its quota is 4 KiB."), "{text}");
+    assert!(text.contains("gate 'keeper' stores 6 KiB in its private folders; its quota is 4 KiB"), "{text}");
     assert!(text.contains("raise limits.folder under [gates.keeper] in presets.toml"), "{text}");
     fs::remove_file(place.path("state/gates/keeper/notes/a")).expect("tidied up");
     assert_eq!(client.text("count", json!({})), "1");
@@ -99,7 +99,7 @@ fn a_missing_folder_fails_calls_and_warns_before() {
     let mut client = Client::start(&place, "p");
     let text = client.fails("count", json!({}));
     assert!(
-        text.contains("Gate 'keeper' cannot see its folder '/data': ") && text.contains("/data"),
+        text.contains("gate 'keeper' cannot open its folder '/data': ") && text.contains("/data"),
         "{text}"
     );
     assert!(text.contains("change [gates.keeper.folders] in presets.toml"), "{text}");
@@ -127,14 +127,11 @@ fn folders_are_shown_before_the_gate_is_used() {
 #[test]
 fn a_folder_that_makes_no_sense_is_refused_with_its_place() {
     let cases = [
-        ("\"data\" = { path = \"data\" }", ":2:1: 'data' is not what a gate can call a folder"),
-        ("\"/a/../b\" = { path = \"data\" }", ":2:1: '/a/../b' is not what a gate can call a folder"),
+        ("\"data\" = { path = \"data\" }", ":2:1: invalid folder name 'data'"),
+        ("\"/a/../b\" = { path = \"data\" }", ":2:1: invalid folder name '/a/../b'"),
         ("\"/a\" = {}", ":2:1: '/a' needs either path = \"…\" or private = true"),
         ("\"/a\" = { path = \"x\", private = true }", ":2:1: '/a' needs either"),
-        (
-            "\"/a\" = { private = true }\n\"/a/b\" = { private = true }",
-            ":3:1: '/a/b' and '/a' lie in each other",
-        ),
+        ("\"/a\" = { private = true }\n\"/a/b\" = { private = true }", ":3:1: '/a/b' and '/a' overlap"),
         ("\"/a\" = { path = \"x\", mode = \"rw\" }", "unknown key 'mode'"),
     ];
     for (folders, expected) in cases {
@@ -158,7 +155,7 @@ fn what_is_neither_file_nor_folder_is_not_opened() {
     let mut client = Client::start(&place, "p");
     assert_eq!(client.text("read_file", json!({"path": "/data/a.txt"})), "a file");
     for path in ["/data/pipe", "/data/link", "/data/socket"] {
-        // Not one of them waits for its deadline, so none has lost a thread.
+        // No call runs into its deadline, so none blocks a thread.
         for _ in 0..20 {
             let text = client.fails("read_file", json!({"path": path}));
             assert!(text.contains("PermissionDenied"), "{path}: {text}");
@@ -166,14 +163,14 @@ fn what_is_neither_file_nor_folder_is_not_opened() {
     }
     assert_eq!(client.text("list_folder", json!({"name": "/data"})), "a.txt link pipe socket");
     assert_eq!(client.text("keep", json!({"key": "a", "value": "1"})), "kept");
-    client.log_with("it is neither a file nor a folder");
+    client.log_with("not a file or folder");
 }
 
 #[test]
 fn paths_too_long_for_the_system_do_not_brick_their_gate() {
     let place = place("\"/own\" = { private = true }");
     let mut client = Client::start(&place, "p");
-    // As long as a path may be in the gate's eyes; the host's own path to it is longer.
+    // The longest path a gate can use; the host's path to it is longer.
     let mut path = "/own".to_owned();
     for length in [250; 16].into_iter().chain([60]) {
         path = format!("{path}/{}", "d".repeat(length));
@@ -201,8 +198,8 @@ fn folders_lie_in_each_other_only_so_deep() {
     let deepest = nest(&mut client, "a", 64);
     let refused = client.fails("make_folder", json!({"name": format!("{deepest}/d")}));
     assert!(refused.contains("NAMETOOLONG") || refused.contains("InvalidFilename"), "{refused}");
-    client.log_with("folders lie at most 64 deep in each other");
-    // Nor do two that are not too deep make one that is.
+    client.log_with("folders can be nested at most 64 deep");
+    // Moving one folder into another must not exceed the depth either.
     let other = nest(&mut client, "b", 40);
     client.fails("move_file", json!({"original": "/own/a", "link": format!("{other}/a")}));
     assert_eq!(client.text("move_file", json!({"original": "/own/b", "link": "/own/c"})), "moved");

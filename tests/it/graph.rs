@@ -1,5 +1,5 @@
-//! The graph under load and from several hosts: no acknowledged edit is taken back, filters cost nothing, links mean
-//! what their pages mean, and what is taken over or lost is told.
+//! The graph under load and with several hosts: acknowledged edits survive, filters are cheap, links have a direction,
+//! and conflicts are reported.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::support::{
     repository, text_of,
 };
 
-/// Presets whose tools may touch the folder `wiki` of the place.
+/// Presets whose tools can edit the place's folder `wiki`.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &SHIPPED)
@@ -40,7 +40,7 @@ fn indexing_takes_back_no_edit_of_the_same_host_or_another() {
         let said = format!("Acknowledged in round {round}.");
         let edit = json!({"name": "kg_edit", "arguments": {
             "page_id": "Principle/Circuit_Breaking", "updates": {"overview": said}}});
-        // Sent together: the index from the first host, the edit from either.
+        // Sent concurrently: the first host indexes while either host edits.
         let editor = round % 2;
         let indexing = hosts[0].ask("tools/call", whole.clone());
         let editing = hosts[editor].ask("tools/call", edit);
@@ -56,7 +56,7 @@ fn indexing_takes_back_no_edit_of_the_same_host_or_another() {
     }
 }
 
-/// The shortest of a few calls.
+/// Returns the shortest duration of five calls.
 fn shortest(client: &mut Client, arguments: &Value) -> Duration {
     let ask = |_| {
         let begin = Instant::now();
@@ -90,7 +90,7 @@ fn a_search_that_is_narrowed_costs_what_one_costs_that_is_not() {
         json!({"query": query, "page_types": ["Principle"], "domains": ["D0", "D2"]}),
     ] {
         let time = shortest(&mut client, &narrowed);
-        // Where each page was asked about one by one, it was more than twenty times as long.
+        // A filter that queries each page separately takes over twenty times as long.
         assert!(time < plain * 5 + Duration::from_millis(50), "{time:?} instead of {plain:?}: {narrowed}");
     }
 }

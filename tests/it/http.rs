@@ -1,4 +1,4 @@
-//! Serving over HTTP: who may come in, which preset answers, and how sessions and stateless requests go.
+//! Serving over HTTP: authentication, preset paths, sessions and stateless requests.
 
 mod endpoints;
 mod log;
@@ -167,7 +167,7 @@ fn a_client_that_leaves_in_the_middle_of_a_call_takes_the_call_with_it() {
     );
     leaving.write_all(head.as_bytes()).and_then(|()| leaving.write_all(body.as_bytes())).expect("a request");
     drop(leaving);
-    // One call at a time, and the loop's sixty seconds outlast the test's patience.
+    // Concurrency is 1 and the loop runs for 60 s, so this succeeds only if that call was canceled.
     let session = host.session("/mcp", &[]);
     let params = json!({"name": "well_behaved", "arguments": {}});
     let answer = host.request("/mcp", &session, "tools/call", params);

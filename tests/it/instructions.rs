@@ -1,5 +1,4 @@
-//! What a client's model is told when it connects: what the gates of its preset are for, then what the preset
-//! says.
+//! Instructions for the client's model: introductions of the preset's gates, then the text of the preset.
 
 use serde_json::json;
 
@@ -18,7 +17,10 @@ fn gates_are_introduced_in_the_order_of_the_preset() {
     let at = |part: &str| full.find(part).unwrap_or_else(|| panic!("no {part:?} in {full}"));
     let order = [at("\n- kg: "), at("\n- idea: "), at("\n- code: "), at("\n- research: ")];
     assert!(order.is_sorted(), "{full}");
-    assert!(full.ends_with("\n\nEvery shipped gate except `proxy` and `script`, with its defaults."), "{full}");
+    assert!(
+        full.ends_with("\n\nEvery shipped gate except `proxy` and `script`, with its defaults."),
+        "{full}"
+    );
     let context = told(&place, "context");
     assert!(context.contains("\n- idea: ") && !context.contains("- kg:"), "{context}");
 }

@@ -1,4 +1,4 @@
-//! The knowledge graph through the whole host: index, edit, search, read, refuse, and survive.
+//! The knowledge graph end to end: indexing, editing, searching, reading, invalid input and crashes.
 
 mod editing;
 mod indexing;
@@ -11,7 +11,7 @@ use std::{fs, path::Path};
 
 use crate::support::{Place, place::SHIPPED, repository, structured};
 
-/// Presets whose tools may touch the folder `wiki` of the place.
+/// Presets whose tools can edit the place's folder `wiki`.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     let shipped = structured(&shipped);
@@ -31,7 +31,7 @@ fn pages(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The shipped presets, with these files in the wiki `own`, indexed.
+/// The shipped presets with these files, indexed, as the wiki `own`.
 fn indexed(files: &[(&str, &str)]) -> Place {
     let place = Place::shipped();
     for (name, text) in files {

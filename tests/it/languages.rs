@@ -1,5 +1,5 @@
-//! Gates in every language: `gates new`, `gates build` with the real tools, `gates check`, and a host that
-//! serves what was built. Every template is the same gate, so all of them keep the same promises.
+//! Gates in every language: `gates new`, `gates build` with the real tools, `gates check`, and a host that serves the
+//! result. All templates implement the same gate, so one set of checks fits all.
 
 mod asking;
 mod c;
@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 use crate::support::{Client, Place, fault_of, text_of};
 use service::Service;
 
-/// A place for an author, with one project in it.
+/// A place with one project of a gate author.
 struct Author {
     place: Place,
 }
 
 impl Author {
-    /// Makes the project `weather` with `gates new`.
+    /// Creates the project `weather` with `gates new`.
     fn new(language: &str) -> Self {
         let place = Place::with("", &[]);
         let ran = place.run(&["gates", "new", "weather", "--lang", language]);
@@ -38,8 +38,8 @@ impl Author {
         Self { place }
     }
 
-    /// For components that are another one with each build: machine code that nobody will use again goes
-    /// with the place.
+    /// Uses a private cache, for components that differ with each build; their machine code is of no use to other
+    /// tests.
     #[cfg(unix)]
     fn keeps_machine_code_to_itself(self) -> Self {
         let folder = self.place.path(".cache/gatehouse/machine-code");
@@ -53,13 +53,13 @@ impl Author {
         self.place.path("weather").join(file)
     }
 
-    /// What `cargo xtask test` installed, where the project looks for it.
+    /// Links packages that `cargo xtask test` installed into the project.
     #[cfg(unix)]
     fn link(&self, installed: &std::path::Path, to: &str) {
         std::os::unix::fs::symlink(installed, self.path(to)).expect("a link");
     }
 
-    /// Runs one of the language's own programs in the project; it must succeed.
+    /// Runs a tool of the language in the project, which must succeed.
     fn runs(&self, command: &mut Command) -> Output {
         let output = command.current_dir(self.path("")).output().expect("start");
         let said =
@@ -68,12 +68,12 @@ impl Author {
         output
     }
 
-    /// `gates build`, as a command that can be given an environment.
+    /// Returns the command `gates build`, so that the caller can set its environment.
     fn build(&self) -> Command {
         self.place.command(&["gates", "build", "weather", "--json"])
     }
 
-    /// What `gates build` says of the component, which is there then.
+    /// Runs a build and returns its report; the component must exist.
     fn built(&self, mut build: Command) -> Value {
         let output = build.output().expect("run gatehouse");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -87,7 +87,7 @@ impl Author {
         told
     }
 
-    /// `gates check` finds nothing.
+    /// Checks that `gates check` passes.
     fn passes_every_check(&self) {
         let ran = self.place.run(&["gates", "check", "weather/weather.wasm", "--json"]);
         let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
@@ -96,7 +96,7 @@ impl Author {
         assert!(checks.len() >= 9 && checks.iter().all(|line| line["verdict"] == "ok"), "{told:#}");
     }
 
-    /// A host for the gate, with these lines for its grant.
+    /// Starts a host for the gate, with `grant` as lines of `presets.toml`.
     fn served(&self, service: &Service, grant: &str) -> Client {
         let service = service.url();
         let params = format!("units = \"imperial\", default_city = \"São Paulo\", service = \"{service}\"");
@@ -111,7 +111,7 @@ impl Author {
         client
     }
 
-    /// Everything that a client may expect of the example gate.
+    /// Checks the complete behavior of the example gate.
     fn keeps_its_promises(&self) {
         let service = Service::start();
         let header = "headers = { Authorization = \"Bearer ${WEATHER_TOKEN}\" }";
@@ -174,10 +174,10 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
     let secret = format!("authorization: bearer {}", service::TOKEN);
     assert!(asked[0].to_lowercase().contains(&secret), "the host adds the header: {asked:?}");
     for (city, wanted, said) in [
-        ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'. [MCP_ERROR]\nCheck how it is spelt."),
+        ("Nowhere", "MCP_ERROR", "does not know the city 'Nowhere'. [MCP_ERROR]\nCheck the spelling."),
         ("Forbidden", "PERMISSION", "refused the gate's credentials"),
         ("Broken", "UNAVAILABLE", "status 500"),
-        ("Garbage", "UNAVAILABLE", "not a weather report"),
+        ("Garbage", "UNAVAILABLE", "invalid weather report"),
     ] {
         let failed = client.call("forecast", json!({"city": city}));
         assert_eq!(kind(&failed), wanted, "{failed}");

@@ -1,4 +1,4 @@
-//! Clients leave when they like. Nothing of that is an error to anybody who reads the log.
+//! Clients that disconnect at any time cause no errors in the log.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -23,7 +23,7 @@ fn clients_that_leave_over_http_are_no_errors() {
         &session,
         &message(5, "tools/call", json!({"name": "vice_sleep", "arguments": {}})),
     );
-    // A stateless call is over once its client is gone.
+    // A stateless call is canceled when its client disconnects.
     let call = json!({"name": "vice_sleep", "arguments": {}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -37,10 +37,10 @@ fn clients_that_leave_over_http_are_no_errors() {
     drop(leaving);
     assert_eq!(host.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "").status, 204);
     drop(changes);
-    // One call of the gate at a time: this one is answered when both calls are over.
+    // Concurrency is 1, so this is answered after both calls ended.
     let other = host.session("/mcp", &[]);
     let params = json!({"name": "well_behaved", "arguments": {}});
-    // Waiting for its turn counts as its time, so it may have to ask again.
+    // The wait for a slot counts toward the time limit, so retry.
     while host.request("/mcp", &other, "tools/call", params.clone())["result"]["isError"] == true {}
     assert!(!host.log().contains("ERROR"), "{}", host.log());
 }
@@ -59,7 +59,7 @@ fn a_client_that_leaves_over_stdio_is_no_error() {
     let mut stdout = BufReader::new(host.stdout.take().expect("stdout"));
     stdout.read_line(&mut answer).expect("an answer");
     drop(stdout);
-    // Nobody hears these answers.
+    // The client no longer reads these answers.
     for id in 2..10 {
         writeln!(stdin, "{}", message(id, "tools/list", json!({}))).expect("a line");
     }
@@ -72,7 +72,7 @@ fn a_client_that_leaves_over_stdio_is_no_error() {
     assert_eq!(ended.status.code(), Some(0), "{log}");
 }
 
-/// Many short sessions of each shipped preset, some at a time: each ends while the host still starts its other tasks.
+/// Short sessions of each preset that end while the host is still starting background tasks.
 #[test]
 fn sessions_that_end_at_once_leave_no_panic_in_the_log() {
     let place = Place::shipped();
@@ -94,7 +94,7 @@ fn sessions_that_end_at_once_leave_no_panic_in_the_log() {
         assert!(!log.contains("panicked"), "{preset}: {log}");
         assert_eq!(ended.status.code(), Some(0), "{preset}: {log}");
     };
-    // The first one compiles the gates.
+    // The first session compiles the gates.
     session("full");
     for preset in ["proxy", "full"] {
         std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What a host writes down of calls: it adds up whatever ends when, it costs no call anything, and where it cannot be written
-//! that is said.
+//! The ledger of calls: counts are correct across hosts and kills, calls never fail because of it, and write errors are
+//! reported.
 
 use std::{fs, process::Command};
 
@@ -11,7 +11,7 @@ fn place(more: &str) -> Place {
     Place::with(&format!("[presets.p]\ngates.echo = {{}}\n{more}"), &["echo"])
 }
 
-/// How calls of `echo` went, as the command tells it.
+/// Returns the recorded metrics of the tool `echo`.
 fn echo(place: &Place) -> Value {
     let told = place.run(&["tools", "metrics", "echo", "echo", "--json"]).json();
     told["metrics"].get(0).cloned().unwrap_or_default()
@@ -48,7 +48,7 @@ fn a_host_that_is_killed_loses_nothing_that_was_counted() {
         let mut client = Client::start(&place, "p");
         call(&mut client, 20);
         let start = std::time::Instant::now();
-        // What is written is written within a second or so; what comes then may be lost with the host.
+        // Calls are written within about a second; later calls may be lost with the host.
         while echo(&place)["call_count"].as_u64().unwrap_or_default() < counted + 20 {
             assert!(start.elapsed() < PATIENCE, "round {round}: {}", echo(&place));
         }
@@ -69,7 +69,7 @@ fn switched_off_it_writes_nothing_and_says_so() {
     assert!(!place.path("state/ledger.db").exists());
     let told = place.run(&["tools", "metrics"]);
     assert!(
-        told.stdout().starts_with("No call is recorded: enabled = false under [ledger]"),
+        told.stdout().starts_with("Calls are not recorded: enabled = false under [ledger]"),
         "{}",
         told.stdout()
     );
@@ -83,7 +83,7 @@ fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
     let mut client = Client::start(&place, "p");
     call(&mut client, 1);
     assert_eq!(client.close(), Some(0));
-    // The version of a database stands in its header: four bytes at 60.
+    // SQLite stores the schema version in four bytes at offset 60.
     let path = place.path("state/ledger.db");
     let mut database = fs::read(&path).expect("the database");
     database[60..64].copy_from_slice(&999_u32.to_be_bytes());
@@ -91,7 +91,7 @@ fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
 
     let mut client = Client::start(&place, "p");
     call(&mut client, 5);
-    client.log_with("calls are not written down, and go on: the ledger at");
+    client.log_with("cannot record calls in the ledger; calls continue: the ledger at");
     let start = std::time::Instant::now();
     let lost = |status: &Value| status["hosts"][0]["ledger"]["lost"].as_u64();
     loop {
@@ -103,13 +103,13 @@ fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
         assert!(start.elapsed() < PATIENCE, "{status}");
     }
     let told = place.run(&["status"]).stdout();
-    assert!(told.contains("5 calls are missing in the ledger"), "{told}");
+    assert!(told.contains("5 calls are missing from the ledger"), "{told}");
     assert!(told.contains("\nledger     down: the ledger at"), "{told}");
     assert_eq!(client.close(), Some(0));
     assert_eq!(fs::read(&path).expect("the database"), database, "it is not touched");
 }
 
-/// A host in a small world of its own where `sh` does this first; none where the machine does not allow that.
+/// Starts a host in its own mount namespace after `before` ran in `sh`. `None` if the system does not allow that.
 fn confined(place: &Place, before: &str) -> Option<Client> {
     let mut confined = Command::new("unshare");
     confined.args(["--map-root-user", "--mount", "sh", "-c"]);
@@ -144,7 +144,7 @@ fn a_disk_that_is_full_costs_no_call() {
         "mkdir -p state && mount -t tmpfs -o size=64k none state && head -c 60000 /dev/zero > state/filling";
     let Some(mut client) = confined(&place, room) else { return };
     call(&mut client, 20);
-    client.log_with("calls are not written down, and go on: the ledger at");
+    client.log_with("cannot record calls in the ledger; calls continue: the ledger at");
     call(&mut client, 20);
     assert_eq!(client.close(), Some(0));
 }
@@ -155,7 +155,7 @@ fn a_folder_that_cannot_be_written_costs_no_call() {
     let room = "mkdir -p state && mount -t tmpfs -o ro none state";
     let Some(mut client) = confined(&place, room) else { return };
     call(&mut client, 20);
-    client.log_with("calls are not written down, and go on: the ledger at");
+    client.log_with("cannot record calls in the ledger; calls continue: the ledger at");
     call(&mut client, 20);
     assert_eq!(client.close(), Some(0));
 }

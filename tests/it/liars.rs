@@ -1,4 +1,4 @@
-//! A gate may lie about itself: each lie is refused or cleaned, and said; the host goes on.
+//! Gates that misdescribe themselves: each lie is rejected or cleaned, and reported; the host keeps running.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ fn place(lie: &str) -> Place {
     )
 }
 
-/// What the operator is told about a preset with this lie; the honest preset works beside it.
+/// Returns the error for a preset with this lie, and checks that the honest preset works.
 fn refusal(lie: &str) -> String {
     let place = place(lie);
     let ran = place.run(&["presets", "check"]);
@@ -35,12 +35,12 @@ fn lies_about_tools_are_refused_by_name() {
         ("crowd", "lists 600 tools; the limit is 512"),
         ("name", "contains '\\u{202e}'"),
         ("long", "tool 'lied': its description is longer than 65536 bytes"),
-        ("hidden_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{200b}'"),
-        ("stray_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{2800}'"),
+        ("hidden_name", "tool 'lied': its input schema has hidden characters in '\\u{61}\\u{200b}'"),
+        ("stray_name", "tool 'lied': its input schema has hidden characters in '\\u{61}\\u{2800}'"),
         ("deep", "params-schema is not JSON: recursion limit exceeded"),
     ] {
         let told = refusal(lie);
-        assert!(told.contains("Gate 'liar' broke the contract") && told.contains(expected), "{lie}: {told}");
+        assert!(told.contains("gate 'liar' broke the contract") && told.contains(expected), "{lie}: {told}");
         assert!(told.len() < 1_000, "{lie}: {} bytes", told.len());
     }
 }
@@ -48,11 +48,11 @@ fn lies_about_tools_are_refused_by_name() {
 #[test]
 fn a_describe_that_does_not_answer_is_ended() {
     for (lie, expected) in [
-        ("loop", "Gate 'liar' was stopped after 5 s."),
-        ("sleep", "Gate 'liar' was stopped after 5 s."),
-        ("trap", "Gate 'liar' trapped"),
-        ("many", "Gate 'liar' sent more than 16 MiB at once."),
-        ("flood", "Gate 'liar' sent more than 16 MiB at once."),
+        ("loop", "gate 'liar' was stopped after 5 s"),
+        ("sleep", "gate 'liar' was stopped after 5 s"),
+        ("trap", "gate 'liar' trapped"),
+        ("many", "gate 'liar' sent more than 16 MiB in one transfer"),
+        ("flood", "gate 'liar' sent more than 16 MiB in one transfer"),
         ("fault", "no"),
     ] {
         let told = refusal(lie);
@@ -69,9 +69,9 @@ fn what_nobody_can_see_is_taken_out_and_said() {
     assert_eq!((&tool["description"], &tool["title"]), (&json!("Lies."), &json!("Liar")), "{tool}");
     assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], "bc");
     let log = client.log_with("tool=\"lied\" count=25");
-    assert!(log.contains("invisible characters were removed") && log.contains("gate=\"liar\""), "{log}");
-    // Also at a start that reads the listing from the index.
-    Client::start(&place, "p").log_with("invisible characters were removed");
+    assert!(log.contains("removed invisible characters") && log.contains("gate=\"liar\""), "{log}");
+    // Also if the listing comes from the index.
+    Client::start(&place, "p").log_with("removed invisible characters");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_shows_nothing_where_it_stands_is_taken_out_too() {
     let place = place("stray");
     let mut client = Client::start(&place, "p");
     let tool = &client.request("tools/list", json!({}))["result"]["tools"][0];
-    // Selectors stay where they choose a form, and blanks where they part words.
+    // Variation selectors remain if they select a form, and blanks if they separate words.
     assert_eq!(
         (&tool["description"], &tool["title"]),
         (&json!("Lies."), &json!("☀\u{fe0f} 1\u{fe0f}\u{20e3}"))
@@ -91,11 +91,11 @@ fn what_shows_nothing_where_it_stands_is_taken_out_too() {
 fn inspection_shows_what_was_taken_out() {
     let place = place("");
     let told = place.run(&["gates", "inspect", "liar", "--json"]).json();
-    // Inspection describes a gate without parameters; this one is then honest but for its version.
+    // Inspection describes a gate without parameters, which is honest except for its version.
     assert_eq!((&told["version"], &told["removed_characters"]), (&json!("1"), &json!({"": 1})));
     let text = place.run(&["gates", "inspect", "liar"]).stdout();
     assert!(
-        text.contains("WARNING      1 invisible characters were removed from what the gate says"),
+        text.contains("WARNING      1 invisible characters were removed from the texts of the gate"),
         "{text}"
     );
 }
@@ -124,12 +124,12 @@ fn a_reply_that_breaks_its_promise_is_the_gates_fault() {
     for (lie, expected) in [
         (
             "mismatch",
-            "the reply of 'lied' does not match its output schema: 'n' must be an integer, got a string.",
+            "the reply of 'lied' does not match its output schema: 'n' must be an integer, got a string",
         ),
-        ("nothing", "the reply of 'lied' has no structured data, though the tool declares a schema of it."),
+        ("nothing", "the reply of 'lied' has no structured data, but the tool declares an output schema"),
         ("unlike", "structured reply is not JSON"),
         ("nested", "structured reply is not JSON"),
-        ("no_reply", "does not match its output schema: the members must be an object, got an array."),
+        ("no_reply", "does not match its output schema: the members must be an object, got an array"),
     ] {
         let mut client = Client::start(&place(lie), "p");
         let result = client.call("lied", json!({}));
@@ -137,7 +137,7 @@ fn a_reply_that_breaks_its_promise_is_the_gates_fault() {
         assert_eq!(error["type"], "UNKNOWN", "{lie}: {result}");
         let message = error["message"].as_str().expect("a message");
         assert!(
-            message.starts_with("Gate 'liar' broke the contract: ") && message.contains(expected),
+            message.starts_with("gate 'liar' broke the contract: ") && message.contains(expected),
             "{lie}: {message}"
         );
     }

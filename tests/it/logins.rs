@@ -1,4 +1,4 @@
-//! Logins to servers, from the command line.
+//! `gatehouse servers login` and `logout`.
 
 mod authority;
 
@@ -22,14 +22,14 @@ fn place(authority: &Authority) -> Place {
     Place::with(&format!("{block}{program}{header}[presets.a]\nservers = [\"git\"]\n"), &[])
 }
 
-/// Runs a login with somebody who agrees. Standard output, and everything that was told.
+/// Runs a login with a user who agrees. Returns standard output and standard error.
 fn log_in(mut command: Command) -> (String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run gatehouse");
     let mut told = String::new();
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
     loop {
         let begin = told.len();
-        assert!(stderr.read_line(&mut told).expect("text") > 0, "no address was told:\n{told}");
+        assert!(stderr.read_line(&mut told).expect("text") > 0, "no URL was printed:\n{told}");
         let line = told[begin..].trim();
         if line.starts_with("http://") {
             browse(line);
@@ -60,8 +60,8 @@ fn a_server_is_logged_in_to_and_out_of() {
     assert!(fs::read_to_string(&file).expect("a login").contains("secret-refresh"));
 
     let status = place.run(&["servers", "status"]).stdout();
-    let held = status.lines().find(|line| line.starts_with("login to 'git': the login holds for "));
-    assert!(held.is_some_and(|line| line.ends_with("is renewed ahead of its end")), "{status}");
+    let held = status.lines().find(|line| line.starts_with("login to 'git': the login is valid for "));
+    assert!(held.is_some_and(|line| line.ends_with("is renewed before it expires")), "{status}");
     let login = &logins()["git"];
     assert_eq!((&login["state"], &login["renewable"]), (&json!("valid"), &json!(true)), "{login}");
     assert_eq!(login["until_ms"], until["until_ms"]);
@@ -70,7 +70,7 @@ fn a_server_is_logged_in_to_and_out_of() {
     assert!(authority.bodies("/revoke")[0].contains("token=secret-refresh"));
     assert!(!file.exists());
     let ran = place.run(&["servers", "logout", "git"]);
-    assert_eq!((ran.code(), ran.stderr().trim()), (1, "gatehouse: there is no login to 'git'"));
+    assert_eq!((ran.code(), ran.stderr().trim()), (1, "error: there is no login to 'git'"));
 }
 
 #[cfg(target_os = "linux")]
@@ -85,7 +85,7 @@ fn the_browser_of_the_desktop_is_opened() {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", place.path("bin").display()));
     let (out, told) = log_in(command);
-    assert!(out.starts_with("logged in to 'git'; the login holds for "), "{out}");
+    assert!(out.starts_with("logged in to 'git'; the login is valid for "), "{out}");
     let (opened, start) = (place.path("bin/xdg-open.opened"), Instant::now());
     while !opened.exists() {
         assert!(start.elapsed() < PATIENCE, "no browser was opened");
@@ -105,7 +105,7 @@ fn endpoints_at_other_hosts_are_confirmed_once_at_a_terminal() {
     let ran = place.run(&login);
     let (issuer, token) =
         (format!("http://{}/", authority.address), format!("http://localhost:{}", authority.address.port()));
-    let advice = format!("write issuer = \"{issuer}\" in [servers.git.oauth] of presets.toml");
+    let advice = format!("set issuer = \"{issuer}\" in [servers.git.oauth] of presets.toml");
     let told = ran.stderr();
     assert!(told.contains(&format!("token at {token}")) && told.contains(&advice), "{told}");
     let question = format!("The authorization server {issuer} of 'git' has endpoints at other hosts:\n\n");
@@ -114,7 +114,7 @@ fn endpoints_at_other_hosts_are_confirmed_once_at_a_terminal() {
     let ran = place.command(&login).stdin(input).output().expect("run gatehouse");
     let told = String::from_utf8_lossy(&ran.stderr);
     assert!(told.starts_with(&question) && told.contains(&format!("  token          {token}\n")), "{told}");
-    assert!(told.ends_with("The login to 'git' was not confirmed.\n"), "{told}");
+    assert!(told.ends_with("the login to 'git' was not confirmed\n"), "{told}");
     assert_eq!((ran.status.code(), authority.bodies("/register").len()), (Some(1), 0), "{told}");
 
     let (mut typing, input) = terminal();
@@ -136,7 +136,7 @@ fn a_login_that_is_over_when_it_is_made_fails() {
     let mut lines = stderr.by_ref().lines().map_while(Result::ok);
     browse(lines.find(|line| line.trim().starts_with("http://")).expect("an address").trim());
     let told = lines.last().expect("a reason");
-    assert!(told.contains("The login to 'git' is already over: http://127.0.0.1"), "{told}");
+    assert!(told.contains("the login to 'git' has already expired: http://127.0.0.1"), "{told}");
     assert_eq!(child.wait().expect("an end").code(), Some(1), "{told}");
     assert!(!place.path("state/logins/git.json").exists());
 }
@@ -147,22 +147,22 @@ fn what_cannot_be_logged_in_to_is_said() {
     let place = place(&authority);
     for (server, code, why) in [
         ("gitt", 2, "there is no server 'gitt'. Did you mean 'git'?"),
-        ("local", 2, "server 'local' is a program; only servers with a url are logged in to"),
+        ("local", 2, "server 'local' is a program; only servers with a url have logins"),
         ("keyed", 2, "server 'keyed' needs the environment variable KEY, which is not set"),
     ] {
         let ran = place.run(&["servers", "login", server]);
-        assert_eq!((ran.code(), ran.stderr().trim()), (code, &*format!("gatehouse: {why}")), "{server}");
+        assert_eq!((ran.code(), ran.stderr().trim()), (code, &*format!("error: {why}")), "{server}");
     }
     let mut keyed = place.command(&["servers", "login", "keyed"]);
     let ran = keyed.env("KEY", "0123456789").output().expect("run gatehouse");
     let told = String::from_utf8_lossy(&ran.stderr);
-    assert!(told.contains("has an Authorization header in its block; take it out to log in"), "{told}");
+    assert!(told.contains("has an Authorization header in its block; remove it to log in"), "{told}");
 }
 
 #[test]
 fn keys_of_a_login_are_checked() {
     for (keys, why) in [
-        ("client_secret = \"x\"", "client_secret goes with client_id"),
+        ("client_secret = \"x\"", "client_secret requires client_id"),
         ("client_id = \"x\"", "client_id needs an issuer; write issuer = \"https://…\""),
         ("client_id = \"x\", client_secret = \"y\"", "client_secret needs an issuer; write issuer = "),
         ("scopes = [\"read write\"]", "'read write' is not a scope; scopes are a list of words"),
@@ -177,5 +177,5 @@ fn keys_of_a_login_are_checked() {
     }
     let place = Place::with("[servers.git]\ncommand = \"x\"\noauth = {}\n", &[]);
     let told = place.run(&["servers", "list"]).stderr();
-    assert!(told.contains("oauth goes with url; a program logs in by itself"), "{told}");
+    assert!(told.contains("oauth requires url; a program logs in by itself"), "{told}");
 }

@@ -1,6 +1,6 @@
-//! The promises of Gatehouse, one file a behaviour, tested on the built binary.
+//! End-to-end tests of the built binary, one file for each behavior.
 
-#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+#![allow(clippy::print_stderr, reason = "a skipped test prints the reason")]
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What is no message, and what there is not: each is answered as the specification asks, and harms nobody.
+//! Malformed messages, unknown methods and missing items get the error that the specification requires.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn place() -> Place {
     Place::with(PRESETS, &["echo"])
 }
 
-/// Methods that 2026-07-28 took away or that nothing here declares, with parameters that would fit.
+/// Methods that MCP 2026-07-28 removed or that this host does not declare, with valid parameters.
 fn absent() -> [(&'static str, Value); 9] {
     [
         ("resources/list", json!({})),
@@ -53,7 +53,7 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
     assert!(listed["result"]["tools"].is_array(), "{listed}");
 }
 
-/// Requests whose values the parser rejects, as raw bytes, with their ids.
+/// Requests with values that the parser rejects, as raw bytes, and their ids.
 fn unreadable() -> [(Vec<u8>, u64); 4] {
     let call = |id: u64, value: &[u8]| {
         let head = br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo","arguments":{"text":"#;
@@ -68,7 +68,7 @@ fn unreadable() -> [(Vec<u8>, u64); 4] {
     })
 }
 
-/// A call whose text was cut inside an emoji.
+/// A call whose text ends inside a surrogate pair.
 const CUT: &str = r#"{"jsonrpc":"2.0","id":39,"method":"tools/call","params":{"name":"echo","arguments":{"text":"cut \ud83d"}}}"#;
 
 #[test]

@@ -1,4 +1,4 @@
-//! `gatehouse map`: what each preset reaches, and how pages are linked.
+//! `gatehouse map`: the access of each preset, and links between pages.
 
 mod browser;
 
@@ -42,14 +42,14 @@ fn everything_that_a_preset_reaches_is_on_the_page() {
     let mut command = place.command(&["map", "--html", "map.html"]);
     let told =
         worked(&Ran(command.env("WEATHER_TOKEN", "s3cret-value-123").output().expect("run gatehouse")));
-    assert!(told.starts_with("Wrote map.html: "), "{told}");
+    assert!(told.starts_with("wrote map.html: "), "{told}");
     let page = fs::read_to_string(place.path("map.html")).expect("a page");
     for part in [
         "reader: ",
         "all: ",
         "kg",
         "echo",
-        "No preset has it.",
+        "Not in any preset.",
         "api.example.com",
         "ticket-server",
         "far.example",
@@ -73,7 +73,7 @@ fn one_preset_is_drawn_alone_and_for_graphviz() {
     let place = place();
     let graph = worked(&place.run(&["map", "--dot", "--preset", "reader"]));
     assert!(
-        graph.starts_with("digraph \"What presets reach\" {") && graph.trim_end().ends_with('}'),
+        graph.starts_with("digraph \"Access of presets\" {") && graph.trim_end().ends_with('}'),
         "{graph}"
     );
     assert!(graph.contains("knowledge graph") && !graph.contains("ticket-server"), "{graph}");
@@ -98,7 +98,7 @@ fn links_between_pages_are_drawn() {
     worked(&place.run(&["map", "--html", "map.html", "--wiki"]));
     let page = fs::read_to_string(place.path("map.html")).expect("a page");
     for part in [
-        "How pages are linked",
+        "Links between pages",
         "Orphans (1)",
         "Heuristic/Alone",
         "Links to pages that do not exist (1)",

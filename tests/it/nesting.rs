@@ -1,4 +1,4 @@
-//! Gates that call tools: only those that their caller has, only as far as they promised, only so deep.
+//! Gates that call tools: limited to the caller's tools, the declared effect, and a maximum depth.
 
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn a_tool_does_no_more_than_it_declares() {
     assert_eq!(message, "'run' is declared read-only and cannot call 'kg_edit', which is mutating");
     let reached = client.fails("run_and_change", json!({"tool": "kg_edit", "arguments": edit}));
     assert!(reached.contains("Principle/X") || reached.contains("page"), "{reached}");
-    // Nor does it get around that by way of another tool.
+    // Another tool in between does not raise the effect.
     let around = json!({"tool": "run_and_change", "arguments": {"tool": "kg_edit", "arguments": edit}});
     assert!(client.fails("run", around).contains("is declared read-only"));
 }
@@ -55,12 +55,12 @@ fn a_batch_runs_at_once_and_counts_each_of_its_calls() {
     assert!(lines[0].contains("one") && lines[2].contains("three"), "in their order: {told}");
     assert!(lines[1].starts_with("Unknown tool: 'lost'."), "{told}");
     let told = client.text("run_many", json!({"calls": [echo("1"), echo("2"), echo("3"), echo("4")]}));
-    assert_eq!(told.lines().collect::<Vec<_>>(), ["4 calls at once are too many, the most is 3."; 4]);
+    assert_eq!(told.lines().collect::<Vec<_>>(), ["4 calls in one batch; the limit is 3"; 4]);
 }
 
 #[test]
 fn calls_nest_four_deep_and_no_deeper() {
-    // One call at a time: a gate that calls itself must not wait for itself.
+    // Concurrency is 1, but a gate that calls itself must not wait for itself.
     let presets = PRESETS.replace("[gates.kg]", "limits = { concurrency = 1 }\n[gates.kg]");
     let (_place, mut client) = host(&presets);
     assert_eq!(client.text("dive", json!({"depth": 4})), "the bottom");

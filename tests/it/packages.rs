@@ -1,4 +1,4 @@
-//! What `cargo xtask dist` makes, installed in an empty folder by the programs that people install it with, and run there.
+//! Packages from `cargo xtask dist`, installed by the usual tools in an empty folder and run there.
 
 mod archive;
 mod bundle;
@@ -19,20 +19,20 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Client, Place, place::binary, processes};
 
-/// The triple that these tests run on, where packages are made for it.
+/// Target triple of these tests.
 const TRIPLE: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
     "x86_64-unknown-linux-gnu"
 } else {
     "aarch64-unknown-linux-gnu"
 };
 
-/// A place with packages of the built binary, without what a debugger wants of it.
+/// A place with packages of the stripped binary.
 struct Packages {
     place: Place,
 }
 
 impl Packages {
-    /// Makes these formats.
+    /// Makes packages in these formats.
     fn of(formats: &[&str]) -> Self {
         let packages = Self { place: Place::with("", &[]) };
         let small = packages.place.path("small/gatehouse");
@@ -42,7 +42,7 @@ impl Packages {
         packages
     }
 
-    /// Makes them into a folder.
+    /// Makes packages in these formats in a folder.
     fn make(&self, folder: &str, formats: &[&str]) {
         let packaging = binary().with_file_name("gatehouse-packaging");
         assert!(packaging.exists(), "{} is missing; `cargo xtask test` builds it", packaging.display());
@@ -51,7 +51,7 @@ impl Packages {
         must(command.arg("--out").arg(self.place.path(folder)).args(formats));
     }
 
-    /// The one package whose name ends so.
+    /// Returns the only package with this ending.
     fn file(&self, ending: &str) -> PathBuf {
         let found = self.all().into_iter().filter(|path| path.to_string_lossy().ends_with(ending));
         let found: Vec<PathBuf> = found.collect();
@@ -59,7 +59,7 @@ impl Packages {
         found[0].clone()
     }
 
-    /// All packages, sorted.
+    /// Returns all packages, sorted.
     fn all(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.place.path("packages")).expect("packages");
         let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -67,7 +67,7 @@ impl Packages {
         found
     }
 
-    /// A command of a program that was installed, with nothing of the caller's environment but where programs are.
+    /// A command of an installed program; of the caller's environment it gets only `PATH`.
     fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.place.folder.path()).env_clear().stdin(Stdio::null());
@@ -78,8 +78,7 @@ impl Packages {
         command
     }
 
-    /// An installed program is the gateway: it has its version, serves its tools over stdio, and ends with the exit codes
-    /// and at the signals that the binary itself ends with.
+    /// Checks an installed program: its version, tools over stdio, exit codes, and behavior at signals.
     fn serves(&self, program: &Path) {
         let version = must(&mut self.command(program, &["--version"]));
         assert_eq!(version, concat!("gatehouse ", env!("CARGO_PKG_VERSION"), "\n"));
@@ -100,7 +99,7 @@ impl Packages {
         }
     }
 
-    /// How a serving host ends at a signal, as exit code or signal; nothing that it started is left.
+    /// Returns the exit code or signal with which a serving host ends at `signal`. No child process may remain.
     fn ended_by(&self, program: &Path, signal: Signal) -> (Option<i32>, Option<i32>) {
         let serve = ["serve", "--preset", "full", "--config", "built-in", "--http", "127.0.0.1:0"];
         let mut child =
@@ -123,14 +122,14 @@ impl Packages {
     }
 }
 
-/// Runs a command that must work, and gives what it printed.
+/// Runs a command that must succeed, and returns its output.
 fn must(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", said(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Everything a command printed.
+/// Returns standard output and standard error.
 fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text)).concat()
 }

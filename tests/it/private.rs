@@ -1,4 +1,4 @@
-//! The data folder and its databases are their owner's alone, whichever command makes them first.
+//! Only the owner can read the data folder and its databases, regardless of the command that creates them.
 
 #![cfg(unix)]
 
@@ -19,7 +19,7 @@ fn place() -> Place {
     Place::with(PRESETS, &["keeper"])
 }
 
-/// The command as somebody runs it whose new files everybody can read.
+/// Runs the command with umask 022.
 fn open_to_all(command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
@@ -33,7 +33,7 @@ fn mode(path: &Path) -> u32 {
         & 0o777
 }
 
-/// Fails unless the data folder and its files are private, those that are `wanted` among them.
+/// Checks that the data folder and its files are private, and that it contains `wanted`.
 fn check(place: &Place, what: &str, wanted: &[&str]) {
     let state = place.path("state");
     assert_eq!(mode(&state), 0o700, "{what}");
@@ -74,13 +74,13 @@ fn a_host_over_stdio_makes_them_private() {
     let mut client = Client::spawn(open_to_all(&command));
     client.initialize("2025-11-25");
     client.tools();
-    // What hosts say of themselves is written a moment after the start.
+    // Hosts write their status shortly after the start.
     while !place.path("state/hosts").exists() {
         std::thread::yield_now();
     }
     check(&place, "serve", &[]);
     client.text("keep", json!({"key": "a", "value": "b"}));
-    // Beside the database lie what was written last, and who reads it.
+    // SQLite's write-ahead log and shared memory are next to the database.
     check(&place, "serve", &["kv.db", "kv.db-wal", "kv.db-shm"]);
 }
 

@@ -1,4 +1,4 @@
-//! The protocol's own rules: versions, ids, malformed messages, and an end without orphans.
+//! MCP basics: versions, ids, malformed messages, and a clean exit.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn tools_list_is_sorted_and_the_same_bytes_every_time() {
         let listed = client.request("tools/list", json!({}));
         (client.tools(), listed["result"]["tools"].to_string())
     };
-    // The first host compiles and describes; the second reads the index.
+    // The first host compiles and describes the gates; the second reads the index.
     let ((names, cold), (_, warm)) = (list(), list());
     assert_eq!(cold, warm);
     let mut sorted = names.clone();
@@ -76,7 +76,7 @@ fn malformed_messages_get_the_right_error_and_harm_nobody() {
     client.send_line("{\"jsonrpc\": \"2.0\"");
     assert_eq!(client.tools().len(), 13);
     let codes: Vec<_> = client.notifications.iter().map(|answer| answer["error"]["code"].clone()).collect();
-    assert_eq!(codes, [-32700, -32700], "answers without an id");
+    assert_eq!(codes, [-32700, -32700], "errors have no id");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_line_over_16_mib_is_answered() {
     let mut client = Client::start(&place, "full");
     let error = client.call("search_knowledge", json!({"query": "x".repeat(17 << 20)}));
     assert_eq!(error["code"], -32600);
-    assert!(error["message"].as_str().expect("a message").contains("the most is 16777216"), "{error}");
+    assert!(error["message"].as_str().expect("a message").contains("the limit is 16777216"), "{error}");
     assert_eq!(client.tools().len(), 13);
 }
 
@@ -95,7 +95,7 @@ fn a_host_ends_when_its_client_does() {
     let client = Client::start(&place, "full");
     assert_eq!(client.close(), Some(0));
     let silent = Client::raw(&place, &["serve"], &[]);
-    assert_eq!(silent.close(), Some(0), "a client that leaves before it says anything");
+    assert_eq!(silent.close(), Some(0), "a client that disconnects without a message");
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn arguments_are_not_logged_by_default() {
     let place = Place::shipped();
     let mut client = Client::raw(&place, &["serve"], &[("GATEHOUSE_LOG", "debug")]);
     client.initialize("2025-11-25");
-    client.call("search_knowledge", json!({"query": "a secret nobody may read"}));
+    client.call("search_knowledge", json!({"query": "a secret text"}));
     client.call("search_knowledge", json!({"query": 5, "note": "another secret"}));
-    // The line about the second call comes after all that could give the first one away.
+    // The log line of the second call follows any line that could contain the first secret.
     let log = client.log_with("invalid-arguments");
     assert!(log.contains("search_knowledge") && !log.contains("secret"), "{log}");
 }

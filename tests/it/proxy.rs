@@ -1,4 +1,4 @@
-//! The gate `proxy` on a host without servers: what its tools cost, and that each says what there is not.
+//! The gate `proxy`: the size of its tools, answers without servers, and search results.
 
 use serde_json::{Value, json};
 
@@ -36,9 +36,9 @@ fn without_servers_every_tool_says_so() {
     assert_eq!(failed["isError"], true, "{failed}");
     let told: Value = serde_json::from_str(&text_of(&failed)).expect("JSON");
     assert_eq!((&told["success"], &told["error_code"]), (&json!(false), &json!("SERVER_NOT_FOUND")));
-    assert_eq!(told["hint"], "list_mcp_servers says which servers there are.");
+    assert_eq!(told["hint"], "list_mcp_servers lists the servers.");
     let listed = client.fails("list_tools", json!({"server": "git"}));
-    assert!(listed.contains("There is no server 'git'."), "{listed}");
+    assert!(listed.contains("unknown server 'git'."), "{listed}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn without_the_grant_it_reaches_no_server() {
     assert!(denied.contains("servers") && denied.contains("[gates.proxy]"), "{denied}");
 }
 
-/// `zeta` is configured first, and `alpha` lists the same tools. By name alone the copy would come first.
+/// `alpha` lists the same tools as `zeta`, which is configured first. By name alone the copy would come first.
 #[test]
 fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
     let server = env!("CARGO_BIN_EXE_server-of-vices");
@@ -72,14 +72,14 @@ fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
     assert!(first.starts_with("zeta: echo(") && first.ends_with(" [same on alpha: echo]"), "{found}");
     let recommended = client.text("recommend_tools", json!({"task_description": "say what it is told"}));
     assert!(recommended.starts_with("zeta: echo(") && recommended.contains("alpha: echo]"), "{recommended}");
-    // What failed before comes after what did not.
+    // Tools that failed before come last.
     let broken = json!({"server": "zeta", "tool": "fails"});
     (0..3).for_each(|_| drop(client.call("call_tool", broken.clone())));
     let found = client.text("search_tools", json!({"query": "fails"}));
     assert!(found.starts_with("alpha: fails(") && found.contains(" [same on zeta: fails]"), "{found}");
 }
 
-/// The call cannot be taken back, so a filter that takes too much loses nothing of its result.
+/// A call cannot be undone, so an expensive filter must not lose its result.
 #[test]
 fn a_filter_that_takes_too_much_loses_nothing_of_a_tool_that_has_run() {
     let server = env!("CARGO_BIN_EXE_server-of-vices");

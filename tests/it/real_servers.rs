@@ -1,5 +1,5 @@
-//! Ten servers of npm and PyPI as people configure them, with `npx -y` and `uvx` and nothing in any cache: imported from Claude
-//! Code's file, they appear in a running client, and work.
+//! Ten servers of npm and PyPI as users configure them, with `npx -y` and `uvx` and empty caches. Imported from Claude
+//! Code's file, they appear in a running client and work.
 
 use std::{
     env,
@@ -18,13 +18,13 @@ use crate::{
 /// Time from the start of the client to the last tool.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Servers beside the reference servers: name, tool, arguments, and a part of the reply.
+/// Servers in addition to the reference servers: name, tool, arguments, and part of the reply.
 const OTHERS: [(&str, &str, &str, &str); 2] = [
     ("calculator", "calculate", r#"{"expression": "6 * 7"}"#, "42"),
     ("budget", "get-budget-data", "{}", "ategories"),
 ];
 
-/// Beginnings of variables that say how this machine reaches the registries.
+/// Prefixes of variables that configure access to the registries.
 const NETWORK: [&str; 10] = [
     "SSL_CERT_",
     "NODE_EXTRA_CA_CERTS",
@@ -38,7 +38,7 @@ const NETWORK: [&str; 10] = [
     "PIP_",
 ];
 
-/// A command of a host that finds the package runners, and whose servers have empty caches.
+/// Starts commands that find the package runners, and whose servers have empty caches.
 struct Host {
     place: Place,
     path: std::ffi::OsString,

@@ -1,5 +1,5 @@
-//! The eight reference servers of the protocol behind the gate proxy: what they cost, that each is found, read and called,
-//! that none runs before it is needed, and that none is left behind.
+//! The eight reference servers of MCP behind the gate `proxy`: their tools are found, read and called at low cost;
+//! servers start on demand and end with the host.
 
 use std::process::Command;
 
@@ -10,8 +10,8 @@ use crate::support::{
     processes::{below, end_all},
 };
 
-/// Each server with a question in an agent's words, the tool that answers it, what it is called with, and what the reply
-/// says then. `{place}` stands for a folder.
+/// Each server with a question as an agent would ask it, the tool that answers, its arguments, and part of the reply.
+/// `{place}` is the folder of the place.
 pub(crate) const ASKED: [(&str, &str, &str, &str, &str); 8] = [
     (
         "filesystem",
@@ -53,7 +53,8 @@ pub(crate) const ASKED: [(&str, &str, &str, &str, &str); 8] = [
     ("fetch", "get a web page as markdown", "fetch", r#"{"url": "http://127.0.0.1:9/"}"#, "127.0.0.1"),
 ];
 
-/// A place where all eight are configured, if they are installed: preset `proxy` has the gate, preset `direct` all tools.
+/// A place with all eight servers: preset `proxy` has the gate, preset `direct` all tools. `None` if they are not
+/// installed.
 fn place() -> Option<Place> {
     let node = installed("GATEHOUSE_TEST_NODE")?;
     let scripts = installed("GATEHOUSE_TEST_NODE_SERVERS")?.join("@modelcontextprotocol");
@@ -88,7 +89,7 @@ fn place() -> Option<Place> {
     Some(place)
 }
 
-/// A repository with one commit, in the folder `repository` of a place.
+/// Creates a repository with one commit in the place's folder `repository`.
 pub(crate) fn repository(place: &Place) {
     let folder = place.path("repository");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -111,7 +112,7 @@ pub(crate) fn repository(place: &Place) {
     }
 }
 
-/// What a reply says: its data, or its text where it has none.
+/// Returns the text of a successful reply.
 fn said(reply: &Value) -> String {
     assert_ne!(reply["isError"], true, "{reply}");
     reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
@@ -124,7 +125,7 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
     let shown = client.request("tools/list", json!({}))["result"]["tools"].to_string().len();
     let listed = said(&client.call("list_mcp_servers", json!({})));
     assert!(ASKED.iter().all(|(server, ..)| listed.contains(server)), "{listed}");
-    // One call waits for all, which the host is asking already.
+    // Waits for all servers, which the host is listing already.
     said(&client.call("refresh_mcp_server", json!({})));
     for (server, question, tool, arguments, expected) in ASKED {
         let found = said(&client.call("search_tools", json!({"query": question})));
@@ -136,7 +137,7 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
             serde_json::from_str(&arguments.replace("{place}", folder.trim_end_matches('/'))).expect("JSON");
         let call = json!({"server": server, "tool": tool, "arguments": arguments});
         let reply = client.call("call_tool", call);
-        // A page that is not there is an error of the tool's own, and still its words.
+        // The page does not exist, so the tool itself returns an error.
         assert_eq!(reply["isError"] == true, server == "fetch", "{server}: {reply}");
         assert!(reply.to_string().contains(expected), "{server}: {reply}");
     }
@@ -145,7 +146,7 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
     client.close();
     end_all(&running);
     let known = Client::start(&place, "proxy");
-    assert_eq!(below(known.pid()), [].into(), "what is known starts nothing before it is needed");
+    assert_eq!(below(known.pid()), [].into(), "servers with a known listing start on demand");
     known.close();
     let mut direct = Client::start(&place, "direct");
     let whole = direct.request("tools/list", json!({}))["result"]["tools"].to_string().len();
@@ -156,7 +157,7 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
 fn nothing_is_left_of_them_when_the_host_is_killed() {
     let Some(place) = place() else { return };
     let mut client = Client::start(&place, "proxy");
-    // The first time lists them, the second connects those that ended with it.
+    // The first call lists the servers; the second connects those that ended after the listing.
     for _ in 0..2 {
         said(&client.call("refresh_mcp_server", json!({})));
     }

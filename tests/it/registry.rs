@@ -1,5 +1,5 @@
-//! Gates from an OCI registry and to one: a gate that is published, installed and served is the same file
-//! all the way, and whatever a registry answers, nothing else gets in.
+//! Gates from and to an OCI registry: a gate that is published, installed and served is the same file throughout, and
+//! no answer of a registry installs another.
 
 mod adversary;
 mod credentials;
@@ -13,7 +13,7 @@ use std::fs;
 use self::server::Registry;
 use crate::support::{Client, Place, place::Ran};
 
-/// A file with the comments and the odd spacing that people have.
+/// A file with comments and uneven spacing, which edits must preserve.
 const PRESETS: &str = "\
 # what we serve
 [host]
@@ -27,7 +27,7 @@ gates.echo = {}   # from a registry
 # the end
 ";
 
-/// Runs a command that ends with this exit code, and does not panic.
+/// Runs a command and checks its exit code.
 fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
     run_with(place, code, arguments, &[])
 }
@@ -40,7 +40,7 @@ fn run_with(place: &Place, code: i32, arguments: &[&str], environment: &[(&str, 
     ran
 }
 
-/// Fails unless each of these stands in the text.
+/// Checks that the text contains each part.
 fn says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "'{part}' is not in: {text}");
@@ -51,13 +51,13 @@ fn presets(place: &Place) -> String {
     fs::read_to_string(place.path("presets.toml")).expect("presets.toml")
 }
 
-/// Names of the files that were installed.
+/// Names of installed components.
 fn components(place: &Place) -> Vec<String> {
     let entries = fs::read_dir(place.path("state/components")).into_iter().flatten();
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Publishes a gate and gives its reference with digest.
+/// Publishes a gate and returns its reference with the digest.
 fn publish(registry: &Registry, gate: &str, to: &str) -> String {
     let author = Place::with("", &[gate]);
     let reference = format!("oci://{}/{to}", registry.address);
@@ -72,7 +72,7 @@ fn tools(place: &Place) -> Vec<String> {
     client.tools()
 }
 
-/// What a host says that does not start.
+/// Returns the error of a host that must not start.
 fn refused(place: &Place) -> String {
     run(place, 2, &["serve"]).stderr()
 }
@@ -98,7 +98,7 @@ fn what_is_published_is_installed_and_served_and_nothing_in_its_place() {
     let another = Place::with("", &["idea"]);
     fs::copy(another.path("gates/idea.wasm"), place.path("state/components").join(&file)).expect("replace");
     says(&refused(&place), &["its SHA-256 is", &format!("presets.toml pins {sha256}")]);
-    // The same command mends it: what lies there is not what the manifest names.
+    // The same command repairs it, because the file does not match the manifest.
     run(&place, 0, &["gates", "add", &reference]);
     assert!(tools(&place).contains(&"echo".to_owned()));
 }
@@ -125,10 +125,10 @@ fn adding_twice_is_adding_once_and_an_update_says_what_changes() {
     let tagged = format!("oci://{}/echo:1", registry.address);
     run(&place, 0, &["gates", "add", &tagged]);
     let (written, files) = (presets(&place), components(&place));
-    // The tag stays beside the digest: it says where a later one would be.
+    // The tag remains next to the digest, for later updates.
     let tag_kept = |reference: &str| reference.replace("echo@", "echo:1@");
     says(&written, &[&format!("component = \"{}\"", tag_kept(&first))]);
-    says(&run(&place, 0, &["gates", "add", &tagged]).stdout(), &["gate 'echo' is installed already"]);
+    says(&run(&place, 0, &["gates", "add", &tagged]).stdout(), &["gate 'echo' is already installed"]);
     assert_eq!((presets(&place), components(&place)), (written.clone(), files.clone()));
 
     let commented = written.replace("sha256 = ", "grants = [] # none\nsha256 = ");
@@ -169,7 +169,7 @@ fn a_shared_file_installs_what_it_names() {
     let pinned = Place::with(&shared.replace(file.trim_end_matches(".wasm"), &wrong), &[]);
     says(
         &run(&pinned, 1, &["gates", "add"]).stdout(),
-        &["cannot be installed", &format!("but {wrong} is wanted")],
+        &["cannot be installed", &format!("expected {wrong}")],
     );
     assert!(components(&pinned).is_empty());
 }
@@ -186,7 +186,10 @@ fn what_is_no_gate_is_not_published() {
     says(&run(&place, 1, &["gates", "push", "text.wasm", &to]).stderr(), &["is not WebAssembly"]);
     says(&run(&place, 1, &["gates", "push", "nothing.wasm", &to]).stderr(), &["nothing.wasm"]);
     let pinned = format!("{to}@sha256:{}", "0".repeat(64));
-    says(&run(&place, 2, &["gates", "push", "gates/echo.wasm", &pinned]).stderr(), &["leave @sha256:"]);
-    says(&run(&place, 2, &["gates", "push", "gates/echo.wasm", "ghcr.io/x"]).stderr(), &["no reference"]);
-    says(&run(&place, 1, &["gates", "add", &to, "--name", "x"]).stderr(), &[&format!("{to} is not there")]);
+    says(&run(&place, 2, &["gates", "push", "gates/echo.wasm", &pinned]).stderr(), &["remove @sha256:"]);
+    says(
+        &run(&place, 2, &["gates", "push", "gates/echo.wasm", "ghcr.io/x"]).stderr(),
+        &["invalid reference"],
+    );
+    says(&run(&place, 1, &["gates", "add", &to, "--name", "x"]).stderr(), &[&format!("{to} not found")]);
 }

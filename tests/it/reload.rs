@@ -1,5 +1,5 @@
-//! Hot reload: what is served follows the files, clients are told when their tools change, and nothing
-//! that is broken takes anything away.
+//! Hot reload: the host follows file changes, notifies clients when their tools change, and retains the previous
+//! version if the new one is broken.
 
 mod configuration;
 mod healing;
@@ -19,12 +19,12 @@ const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
 fn running_host() -> (Place, Client) {
     let place = Place::with(PRESETS, &["echo"]);
     let mut client = Client::start(&place, "one");
-    // A client that has no list yet is told of no change.
+    // A client without a list gets no notifications.
     assert_eq!(client.tools(), ["big", "echo"]);
     (place, client)
 }
 
-/// What the log says of a version that made room for another one.
+/// The log message for a version that was rolled back.
 fn rolled_back(unfit: &[u8], served: &[u8]) -> String {
     let [unfit, served] = [unfit, served].map(|bytes| {
         Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>()
@@ -59,7 +59,7 @@ fn a_call_ends_on_the_version_it_began_with() {
     place.replace_gate("echo", &echo);
     client.told(1);
     assert_eq!(client.tools(), ["big", "echo"]);
-    // The old version's tool is unknown now, and its call still has its own end.
+    // The old version's tool is now unknown, but its running call ends normally.
     let answer = client.answer(running);
     assert_eq!(fault_of(&answer["result"])["type"], "TIMEOUT", "{answer}");
     assert_eq!(client.call("vice_loop", json!({}))["message"], "Unknown tool: 'vice_loop'.");
@@ -70,16 +70,16 @@ fn clients_are_told_only_when_their_list_changes() {
     let (place, mut client) = running_host();
     let echo = place.gate_bytes("echo");
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
-    // Another digest, the same tools: served, not told.
+    // Another digest with the same tools: reloaded without a notification.
     place.replace_gate("echo", &variant(&echo, 1));
     client.log_with("gate 'echo' was reloaded");
-    // The same bytes in a new file: not even that.
+    // The same bytes in a new file: not reloaded.
     place.replace_gate("echo", &variant(&echo, 1));
     place.replace_gate("echo", &place.gate_bytes("vices"));
     client.told(1);
     client.request("ping", json!({}));
     assert_eq!(client.times_told(), 1);
-    // The log comes by its own way.
+    // The log arrives separately from the messages.
     while client.log().matches("was reloaded").count() < 2 {
         std::thread::yield_now();
     }
@@ -104,13 +104,13 @@ fn a_broken_file_leaves_the_old_version_serving() {
         assert_eq!(client.tools(), ["big", "echo"]);
     }
     let why = loop {
-        // What hosts say of themselves is written a moment later.
+        // Hosts write their status shortly after a change.
         if let Some(why) = status(&place)["hosts"][0]["health"]["gates"]["echo"].as_str() {
             break why.to_owned();
         }
     };
     assert!(why.contains("refused") && why.contains("echo.wasm"), "{why}");
-    // Written in place, bit by bit, as a slow copy does.
+    // Written in place and slowly, as by a copy over a network.
     write_slowly(&gate, &vices);
     client.told(1);
     assert_eq!(client.text("well_behaved", json!({})), "fine");
@@ -131,7 +131,7 @@ fn a_version_whose_tools_collide_is_refused() {
     let mut client = Client::start(&place, "two");
     let before = client.tools();
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.log_with("Tool name collision");
+    client.log_with("tool name collision");
     assert_eq!(client.tools(), before);
 }
 
@@ -163,7 +163,7 @@ fn a_version_that_traps_three_times_makes_room_for_the_one_before() {
     assert_eq!(client.tools(), ["big", "echo"]);
     assert_eq!(client.text("echo", json!({"text": "old"})), "old");
     client.log_with(&rolled_back(&place.gate_bytes("vices"), &place.gate_bytes("echo")));
-    // The bad file stays where it is and is not taken again; another one is.
+    // The bad file stays in place and is not loaded again; a different one is.
     place.replace_gate("echo", &variant(&place.gate_bytes("vices"), 1));
     client.told(3);
     assert_eq!(client.text("well_behaved", json!({})), "fine");
@@ -178,7 +178,7 @@ fn a_link_out_of_the_folder_is_refused() {
     std::os::unix::fs::symlink("../elsewhere.wasm", &gate).expect("link");
     let ran = place.run(&["serve", "--preset", "one"]);
     assert_eq!(ran.code(), 2);
-    assert!(ran.stderr().contains("is a link that leads out of its folder"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("is a link to a file outside its directory"), "{}", ran.stderr());
     assert!(ran.stderr().contains("`component` under [gates.echo]"), "{}", ran.stderr());
     place.write("presets.toml", format!("[gates.echo]\ncomponent = \"elsewhere.wasm\"\n{PRESETS}"));
     assert_eq!(Client::start(&place, "one").tools(), ["big", "echo"]);
@@ -201,7 +201,7 @@ fn status_says_who_was_told_and_has_listed_since() {
     assert_eq!(told["hosts"][0]["clients"][0]["name"], "test", "{told}");
     client.tools();
     up_to_date(true);
-    assert!(place.run(&["status"]).stdout().contains("has listed since"));
+    assert!(place.run(&["status"]).stdout().contains("of new tools and listed them"));
     assert_eq!(client.close(), Some(0));
     assert_eq!(status(&place)["hosts"], json!([]));
 }

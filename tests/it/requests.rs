@@ -1,4 +1,4 @@
-//! The request envelope, through a real host: the tool `request`, the preset `gateway`, and `gatehouse request`.
+//! The request envelope end to end: the tool `request`, the preset `gateway`, and `gatehouse request`.
 
 mod always_json;
 mod policies;
@@ -39,13 +39,13 @@ fn one_tool_runs_every_other() {
         told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("wiki_idea_search")),
         "{told}"
     );
-    // The arguments are checked by the tool's own schema.
+    // The tool's own schema checks the arguments.
     let told = requested(
         &mut client,
         json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"qury": "x"}}),
     );
     assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
-    // What is not listed can be called by name, and is not protected by that.
+    // A tool that is not listed can still be called by name.
     assert!(client.text("wiki_idea_search", json!({"query": "retry", "top_k": 1})).contains("etry"));
 }
 
@@ -85,9 +85,9 @@ fn an_edit_is_checked_rehearsed_and_names_its_file() {
     }
     let told = requested(&mut client, index("wiki/nowhere", false));
     let why = told["error"]["message"].as_str().expect("a message");
-    assert!(why.contains("The dry run failed") && told["error"]["type"] == "VALIDATION", "{told}");
+    assert!(why.contains("the dry run failed") && told["error"]["type"] == "VALIDATION", "{told}");
     assert_eq!(requested(&mut client, index(wiki, false))["result"]["data"]["added"], 1);
-    // Clients are not shown the keywords of the check.
+    // The schema keywords of the precheck are hidden from clients.
     let listed = Client::start(&place, "merger").request("tools/list", json!({}));
     assert!(listed.to_string().contains("kg_edit") && !listed.to_string().contains("x-precheck"), "{listed}");
 }
@@ -102,11 +102,11 @@ fn a_request_can_do_no_more_than_its_preset() {
     let mut client = Client::start(&place, "asked");
     let told = requested(&mut client, json!({"intent": "MODIFY", "action": "kg_edit", "params": {}}));
     assert!(
-        told["error"]["message"].as_str().is_some_and(|why| why.contains("no action 'kg_edit'")),
+        told["error"]["message"].as_str().is_some_and(|why| why.contains("unknown action 'kg_edit'")),
         "{told}"
     );
     let told = requested(&mut client, json!({"intent": "QUERY", "action": "echo", "params": {"text": "hi"}}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "nobody is there to approve it: {told}");
+    assert_eq!(told["error"]["type"], "PERMISSION", "no user can approve it: {told}");
     assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("approv")), "{told}");
 }
 
@@ -120,7 +120,7 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
         json!({"intent": "EXECUTE", "action": "vice_sleep", "params": {}, "constraints": {"timeout_ms": 50}});
     let told = requested(&mut client, sent);
     assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
-    // A busy loop is ended by the sandbox, which knows the gate's own limit.
+    // The sandbox stops a busy loop at the gate's own limit.
     let sent =
         json!({"intent": "EXECUTE", "action": "vice_loop", "params": {}, "constraints": {"timeout_ms": 300}});
     let told = requested(&mut client, sent);
@@ -128,7 +128,7 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
     assert!(message.contains("stopped after 0."), "{told}");
 }
 
-/// What `gatehouse request` prints for a text on its standard input.
+/// Runs `gatehouse request` with this standard input. Returns the exit code and output.
 fn from_stdin(place: &Place, text: &str, more: &[&str]) -> (i32, Value) {
     let mut command = place.command(&[&["request"], more].concat());
     let mut running = command
@@ -208,7 +208,7 @@ fn a_workflow_lets_requests_through_in_their_turn() {
     );
     let told = step("ANALYZE", "nothing_of_the_kind", &root);
     assert_eq!(told["ok"], false, "{told}");
-    assert!(!root.join(".refactor-analysis-done").exists(), "what failed leaves no mark");
+    assert!(!root.join(".refactor-analysis-done").exists(), "a failed call leaves no mark");
     let told = step("ANALYZE", "echo", &root);
     assert_eq!(
         (&told["ok"], &told["meta"]["marks"]),
@@ -222,7 +222,7 @@ fn a_workflow_lets_requests_through_in_their_turn() {
     );
     let told = step("ANALYZE", "echo", std::path::Path::new("/"));
     assert!(
-        told["error"]["message"].as_str().is_some_and(|why| why.contains("in none of the workflow's roots")),
+        told["error"]["message"].as_str().is_some_and(|why| why.contains("not in any root of the workflow")),
         "{told}"
     );
     let why = place.run(&["explain", "request", "--preset", "p"]).stdout();
@@ -237,7 +237,7 @@ fn a_workflow_lets_requests_through_in_their_turn() {
         (
             1,
             &json!(
-                "Name its directory: context.project_root in a request, or project = \"DIR\" under [presets.p] in presets.toml."
+                "Set context.project_root in the request, or project = \"DIR\" under [presets.p] in presets.toml."
             )
         ),
         "{told}"

@@ -1,4 +1,4 @@
-//! Research on the web, through the whole host: gate, host and provider, of which only the last is not real.
+//! Web research with a real gate and host and a fake provider.
 
 mod order;
 
@@ -13,12 +13,12 @@ use crate::support::{
     structured, text_of,
 };
 
-/// One item as the model writes it.
+/// An item as a model writes it.
 fn item(title: &str, url: &str) -> String {
     json!({"title": title, "url": url, "description": format!("About {title}.")}).to_string()
 }
 
-/// A host that asks this provider, and a client of a preset with the gate.
+/// Starts a host that uses this provider, and a client of a preset with the gate.
 fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     let presets = format!(
         "{}[gates.research]\ngrants = [\"models\"]\nlimits = {{ time = \"{time}\", concurrency = 1 }}\n\
@@ -31,7 +31,7 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     (place, client)
 }
 
-/// The error that a call must end in: its type and its text.
+/// Makes a call that must fail, and returns the error's type and text.
 fn fails(client: &mut Client) -> (String, String) {
     let result = client.call("research_idea", json!({"query": "retries"}));
     assert_eq!(result["isError"], true, "{result}");
@@ -151,15 +151,12 @@ fn an_answer_that_is_none_is_an_error() {
     let provider = Provider::saying([prose, html]);
     let (_place, mut client) = host(wire, &provider, "30 s");
     let (kind, text) = fails(&mut client);
-    assert!(
-        kind == "UNAVAILABLE" && text.contains("is not in the form that was asked for"),
-        "{kind}: {text}"
-    );
+    assert!(kind == "UNAVAILABLE" && text.contains("does not have the requested form"), "{kind}: {text}");
     let (_, text) = fails(&mut client);
     assert!(text.contains("OpenAI") && !text.contains("Found"), "{text}");
 }
 
-/// A first item that is whole, and half of a second one.
+/// A complete item and half of a second.
 fn half() -> String {
     format!("{{\"items\":[{},{{\"title\":\"Half\",\"url\":\"https://exam", item("Backoff", PAGE))
 }
@@ -189,11 +186,11 @@ fn a_provider_that_is_slow_costs_the_calls_time_and_no_more() {
     let (kind, text) = fails(&mut client);
     assert!(kind == "TIMEOUT" && text.contains("OpenAI"), "{kind}: {text}");
     provider.left();
-    // What came in time is told in time.
+    // Items that arrived in time are returned in time.
     let text = client.text("research_idea", json!({"query": "retries"}));
     assert!(text.contains("Found **1** ideas:\n\nThe answer was cut short: "), "{text}");
     provider.left();
-    // The only turn was given back.
+    // The only slot was released.
     assert!(
         client
             .text("research_idea", json!({"query": "retries"}))

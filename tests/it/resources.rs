@@ -1,5 +1,4 @@
-//! Resources and prompts of gates, as clients see them: over stdio and HTTP, with the official libraries, and of gates that
-//! do not behave.
+//! Resources and prompts of gates over stdio and HTTP, with the official SDKs, and of misbehaving gates.
 
 mod clients;
 mod completion;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::built};
 
-/// Two gates of one file, each with books and a prompt of its own.
+/// Two gates with the same component, each with books and a prompt.
 const PRESETS: &str = r#"
 [gates.fiction]
 limits = { time = "1 s" }
@@ -72,12 +71,12 @@ fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
     let place = library();
     let mut client = Client::start(&place, "library");
     for (uri, code, why) in [
-        ("test://fiction/trap", -32603, "Gate 'fiction' trapped"),
+        ("test://fiction/trap", -32603, "gate 'fiction' trapped"),
         ("test://fiction/loop", -32603, "1 s"),
-        ("test://fiction/huge", -32603, "Gate 'fiction'"),
+        ("test://fiction/huge", -32603, "gate 'fiction'"),
         ("test://fiction/99", -32002, "Book not found: '99'"),
-        ("test://fiction/1/2", -32002, "Unknown resource: 'test://fiction/1/2'"),
-        ("gatehouse://artifact/art-0123456789ab", -32002, "Unknown resource"),
+        ("test://fiction/1/2", -32002, "unknown resource: 'test://fiction/1/2'"),
+        ("gatehouse://artifact/art-0123456789ab", -32002, "unknown resource"),
     ] {
         let error = &read(&mut client, uri)["error"];
         assert_eq!(error["code"], code, "{uri}: {error}");
@@ -90,7 +89,7 @@ fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
     drop(client);
     let mut client = Client::start(&place, "locked");
     assert_eq!(listed(&mut client), ["test://poetry/0", "test://poetry/1"]);
-    client.log_with("gate 'fiction' is left out of the list of resources: The shelf is locked.");
+    client.log_with("gate 'fiction' is missing from the resource list: The shelf is locked.");
     assert_eq!(read(&mut client, "test://fiction/1")["result"]["contents"][0]["text"], "Book 1 of fiction.");
 }
 
@@ -98,7 +97,7 @@ fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
 fn two_gates_that_answer_for_one_address_are_refused() {
     let place = library();
     let told = place.run(&["presets", "check"]).stdout();
-    assert!(told.contains("Resource collision: gate 'fiction' has 'test://same/{id}'"), "{told}");
+    assert!(told.contains("resource collision: gate 'fiction' has 'test://same/{id}'"), "{told}");
 }
 
 #[test]
@@ -135,7 +134,7 @@ fn clients_are_told_when_a_reload_changes_what_there_is() {
     assert_eq!(read(&mut client, "test://poetry/0")["error"]["code"], -32002);
 }
 
-/// The address of the next update that a client is told of.
+/// Returns the URI of the next update notification.
 fn updated(client: &mut Client) -> String {
     loop {
         let message = client.next_message();
@@ -158,7 +157,7 @@ fn who_watches_a_resource_is_told_when_it_changes_by_itself() {
     );
     let foreign = client.request("resources/subscribe", json!({"uri": "test://elsewhere"}));
     assert!(foreign["error"].is_object(), "{foreign}");
-    // The first book is written anew all the time, the others never.
+    // The first book changes constantly, the others never.
     let taken = client.request("resources/subscribe", json!({"uri": first}));
     assert!(taken["result"].is_object(), "{taken}");
     let still = client.request("resources/subscribe", json!({"uri": first.replace("/0", "/1")}));

@@ -1,5 +1,6 @@
-//! A host that is restarted under its clients: the official SDKs go on as if nothing had happened. They are
-//! installed by `cargo xtask test`; without them these tests say so.
+//! A host restarts, and the official SDKs continue without errors.
+//!
+//! `cargo xtask test` installs them; without them these tests report that they are skipped.
 
 use std::{
     fs,
@@ -23,7 +24,7 @@ fn goes_on(place: &Place, mut client: Command, version: &str) {
     let told = said.next().unwrap_or_else(|| panic!("the client gave up")).expect("text");
     let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told, json!({"said": "still here", "before": 2, "after": 2}));
-    // Some clients wait long for their end; it is not theirs that is tested.
+    // Some clients wait long before they exit; kill them.
     let _ = client.kill();
     let _ = client.wait();
 }
@@ -32,7 +33,7 @@ fn place() -> Place {
     Place::with("[presets.p]\ngates.echo = {}\n", &["echo"])
 }
 
-/// Node finds packages beside the script, so a copy of it is put where a link to them is.
+/// Node searches for packages next to the script, so copy the script next to a link to them.
 fn typescript(packages: &Path, version: &str) {
     let place = place();
     let text = fs::read_to_string(repository().join("tests/clients/restart.mjs")).expect("the script");
@@ -49,7 +50,7 @@ fn python(packages: &Path, version: &str) {
     goes_on(&place(), client, version);
 }
 
-/// Runs it where the packages are.
+/// Runs a test if the packages are installed.
 fn with(variable: &str, run: impl Fn(&Path)) {
     if let Some(packages) = installed(variable) {
         run(&packages);

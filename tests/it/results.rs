@@ -1,5 +1,5 @@
-//! Large results through the whole house: told in short, kept whole, brought back part by part, moved without a model, and
-//! gone when their time is up.
+//! Large results end to end: summarized, stored in full, read in parts, passed on without a model, and removed when
+//! they expire.
 
 mod keeping;
 mod models;
@@ -25,12 +25,12 @@ gates.summarizer = {}
 summarizer = ["echo"]
 "#;
 
-/// A host whose filter shortens what `echo` says.
+/// A host that summarizes the results of `echo`.
 fn place() -> Place {
     Place::with(&format!("[models]\nllm = \"off\"\n{PRESETS}"), &["echo", "summarizer"])
 }
 
-/// The log of a server on a bad day: 1,500 lines, of which one says why.
+/// A server log of 1,500 lines; a single one shows the cause of a failure.
 fn log() -> String {
     let mut out = String::new();
     for n in 0..1_500 {
@@ -48,7 +48,7 @@ fn log() -> String {
     out
 }
 
-/// A result that is shortened: what the client reads, and the artifact's id.
+/// Calls `echo` and returns the shortened result and the artifact's id.
 fn shortened(client: &mut Client, text: &str) -> (String, String) {
     let reply = client.call("echo", serde_json::json!({ "text": text }));
     assert!(reply.get("isError").is_none_or(|error| error == false), "{reply}");

@@ -1,4 +1,4 @@
-//! `instance = "reuse"`: one instance serves one call after the other, and what that does not change.
+//! `instance = "reuse"`: one instance serves successive calls, with the same guarantees.
 
 use std::collections::BTreeMap;
 
@@ -34,15 +34,15 @@ fn a_call_that_does_not_return_takes_its_instance_with_it() {
     assert_eq!(counts(&mut client, 2), ["1", "2"]);
     assert!(client.fails("trap", json!({})).contains("on purpose"));
     assert_eq!(counts(&mut client, 2), ["1", "2"]);
-    // The words of the call before are not those of this one.
+    // The error contains only the output of its own call.
     client.text("mutter", json!({}));
     let text = client.fails("trap", json!({}));
     assert!(text.contains("on purpose") && !text.contains("muttered"), "{text}");
-    // A fault that the gate words itself is a return.
+    // A fault that the gate returns does not end the instance.
     assert_eq!(counts(&mut client, 1), ["1"]);
     client.fails("read_file", json!({"path": "/nowhere"}));
     assert_eq!(counts(&mut client, 1), ["2"]);
-    // One that has grown above half of its memory is not used again.
+    // An instance with more than half of its memory in use is not reused.
     client.text("hoard", json!({}));
     assert_eq!(counts(&mut client, 1), ["1"]);
 }
@@ -70,7 +70,7 @@ fn the_deadline_is_each_calls_own() {
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "p");
     for _ in 0..2 {
-        // Longer than one call may take, all together, in one instance.
+        // Together longer than the limit of one call.
         for _ in 0..20 {
             assert_eq!(client.text("nap", json!({})), "rested");
         }
@@ -92,7 +92,7 @@ fn nothing_is_lost_among_many_calls_at_once() {
         }
     }
     assert_eq!(seen.values().sum::<usize>(), 128);
-    // Each instance counts 1, 2, 3, …: so many reached a number, so many or more the one before.
+    // Each instance counts 1, 2, 3, …, so each number occurs at most as often as the one before.
     let steps: Vec<usize> = (1..=128).map(|n| seen.get(&n).copied().unwrap_or_default()).collect();
     assert!(steps.windows(2).all(|pair| pair[0] >= pair[1]), "{seen:?}");
     assert!(steps[1] > 0, "some instance served twice: {seen:?}");

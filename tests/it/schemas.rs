@@ -1,5 +1,5 @@
-//! Schemas and values that are made to keep the host busy: refused when the gate is loaded, or stopped in time,
-//! and nobody else notices.
+//! Schemas and values that are expensive to check: rejected when the gate loads, or stopped in time, without effect on
+//! other calls.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Client, Place, fault_of, text_of};
 
-/// A host whose preset `p` has a gate that declares these schemas and replies what its caller wants.
+/// A place whose preset `p` has a gate with these schemas that replies with its arguments.
 fn place(input: Option<&Value>, output: Option<&Value>, limits: &str) -> Place {
     let quoted = |key: &str, schema: Option<&Value>| {
         schema.map(|schema| format!(", {key} = '''{schema}'''")).unwrap_or_default()
@@ -22,7 +22,7 @@ fn place(input: Option<&Value>, output: Option<&Value>, limits: &str) -> Place {
     )
 }
 
-/// What the operator is told about a gate with this input schema, and with it as output schema.
+/// Returns the errors for a gate with this input schema, and with this output schema.
 fn refusals(schema: &Value) -> [String; 2] {
     [(Some(schema), None), (None, Some(schema))].map(|(input, output)| {
         let place = place(input, output, "");
@@ -39,7 +39,7 @@ pub(crate) fn with_definitions(definitions: Value) -> Value {
     json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": definitions})
 }
 
-/// A definition for each level; `next` makes one of the reference to the one below it.
+/// Returns one definition for each level; `next` wraps the reference to the level below.
 pub(crate) fn chain(levels: usize, next: impl Fn(Value) -> Value) -> Map<String, Value> {
     let mut definitions: Map<String, Value> = (0..levels)
         .map(|level| (format!("a{level}"), next(json!({"$ref": format!("#/$defs/a{}", level + 1)}))))
@@ -50,7 +50,7 @@ pub(crate) fn chain(levels: usize, next: impl Fn(Value) -> Value) -> Map<String,
 
 #[test]
 fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
-    // `%610` is `a0` to whoever decodes it: an empty twin for one reader, another schema for the other.
+    // `%610` decodes to `a0`, so readers disagree: one finds an empty schema, the other an expensive one.
     let twins = |own: Map<String, Value>| {
         let mut encoded = with_definitions(Value::Object(own));
         encoded["$defs"]["%610"] = json!({});
@@ -60,7 +60,7 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
     let encoded = twins(chain(2, |next| json!({"allOf": [next, next]})));
     let encoded_and_heavy = twins(chain(40, |next| json!({"allOf": [next, next]})));
 
-    // A dialect and a base of its own, under which the reference would lead elsewhere.
+    // A dialect and a base URI that change the meaning of the reference.
     let rebased = json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "https://example.org/x",
         "$ref": "#/$defs/a0", "$defs": chain(40, |next| json!({"allOf": [next, next]}))});
     let mut inner = with_definitions(json!({"a0": {}}));
@@ -73,10 +73,10 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
     let mut unused = with_definitions(Value::Object(levels.clone()));
     unused["properties"] = json!({});
     for (schema, expected) in [
-        (encoded, "refers to '#/$defs/%610', which is not spelled plainly"),
+        (encoded, "invalid reference '#/$defs/%610': percent-encoding is not supported"),
         (encoded_and_heavy, "is too large"),
-        (inner, "uses $schema within"),
-        (anchored, "refers to '#far', which is not a part of it"),
+        (inner, "uses $schema in a subschema"),
+        (anchored, "invalid reference '#far': expected a JSON pointer from the root"),
         (with_definitions(Value::Object(doubling)), "is too large"),
         (with_definitions(Value::Object(levels)), "is nested more than 64 levels deep"),
         (unused, "is nested more than 64 levels deep"),
@@ -89,7 +89,7 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
     }
 }
 
-/// Calls a tool and, until it answers, asks for pings and other calls; gives its result.
+/// Calls a tool and sends pings and other calls until it answers. Returns the result.
 pub(crate) fn call_beside_others(client: &mut Client, tool: &str, arguments: &Value) -> Value {
     let id = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let mut slowest = std::time::Duration::ZERO;
@@ -99,12 +99,12 @@ pub(crate) fn call_beside_others(client: &mut Client, tool: &str, arguments: &Va
         assert_eq!(client.text("echo", json!({"text": "still here"})), "still here");
         slowest = slowest.max(asked.elapsed());
     }
-    // No bound is asserted on a shared machine; the figure is for the reader of the log.
-    eprintln!("beside a long check, the slowest ping and call took {slowest:?}");
+    // Not asserted, because the machine may be shared.
+    eprintln!("during a long check, the slowest ping and call took {slowest:?}");
     client.answer(id)["result"].clone()
 }
 
-/// Says a value as an argument and as a reply, under a schema for its member `x`, while others are served.
+/// Sends a value as an argument and as a reply, with a schema for its member `x`, while other calls run.
 fn as_argument_and_reply(x: &Value, value: &Value, limits: &str) -> [Value; 2] {
     let schema = json!({"type": "object", "properties": {"x": x}});
     let value = json!({"x": value});
@@ -124,7 +124,7 @@ fn a_pattern_whose_automaton_is_huge_is_stopped() {
     let text = json!("ab".repeat(100_000));
     let [argument, reply] = as_argument_and_reply(&pattern, &text, "time = \"5 min\"");
     let told = text_of(&argument);
-    assert!(told.contains("Invalid arguments: they take more than 100 million steps to check"), "{told}");
+    assert!(told.contains("invalid arguments: they take more than 100 million steps to check"), "{told}");
     let told = text_of(&reply);
     assert!(told.contains("the reply of 'lied' has data that take more than 100 million steps"), "{told}");
     let matched = json!(format!("{}c", "a".repeat(1_901)));
@@ -140,7 +140,7 @@ fn a_long_check_ends_at_the_deadline_of_its_call() {
     for result in as_argument_and_reply(&pattern, &text, "time = \"100 ms\"") {
         let error = fault_of(&result);
         assert_eq!(error["type"], "TIMEOUT", "{result}");
-        assert_eq!(error["message"], "'lied' was stopped after 0.1 s.");
+        assert_eq!(error["message"], "'lied' was stopped after 0.1 s");
     }
 }
 
@@ -168,10 +168,10 @@ fn arguments_in_a_long_string_are_read_and_checked_beside_other_calls() {
     let text = json!({"x": vec![0; 400_000]}).to_string();
     assert_ne!(call_beside_others(&mut client, "lied", &json!(text))["isError"], true);
     let broken = call_beside_others(&mut client, "lied", &json!(&text[1..]));
-    assert!(text_of(&broken).contains("Invalid arguments: the arguments are a string that"), "{broken}");
+    assert!(text_of(&broken).contains("invalid arguments: the arguments are a string that"), "{broken}");
 }
 
-/// Checks that go on when their calls are over would keep the host from ending, and others from being served.
+/// Checks that outlive their calls would delay other calls and the host's exit.
 #[cfg(unix)]
 #[test]
 fn many_long_checks_delay_only_their_gate_and_not_the_end() {

@@ -1,4 +1,4 @@
-//! Scripts that call tools: what they reach, how their calls travel, and that a script can do nothing that its caller could not.
+//! Scripts that call tools: access, batching, limits, and no more rights than their caller.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const PRESETS: &str = "[gates.script]\ngrants = [\"catalog\"]\nlimits = { time =
     [gates.kg]\ngrants = [\"knowledge\"]\n[gates.proxy]\ngrants = [\"servers\"]\n\
     [gates.caller]\ngrants = [\"catalog\"]\n[gates.summarizer]\ngrants = [\"artifacts\", \"kv\"]\n";
 
-/// A host whose preset `p` has these lines.
+/// Starts a host whose preset `p` has these lines.
 fn host(preset: &str) -> (Place, Client) {
     let place = Place::with(&format!("{PRESETS}[presets.p]\n{preset}"), &["script", "echo", "kg", "caller"]);
     let client = Client::start(&place, "p");
@@ -52,7 +52,7 @@ fn a_tool_of_a_server_behind_the_proxy_is_called_and_its_result_is_found_again()
     let mut client = Client::start(&place, "p");
     let small = "const data = await callMCPTool('wiki', 'echo', {text: 'one page'}); return data";
     assert_eq!(run(&mut client, small), "\"one page\"\n\n1 call in 1 batch");
-    // Each section is about something else, so that no short form holds all of them.
+    // The sections differ, so no summary contains all of them.
     let large = "const text = Array.from({length: 1500}, (_, i) => `Section ${i}: the granite lighthouse keeper number ${i * 7919 % 1000} \
                  wrote ${i * 31 % 89} letters about ${['tides', 'lamps', 'gulls', 'fog'][i % 4]}.`).join('\\n');\n\
                  const data = await callMCPTool('wiki', 'echo', {text}); return data";
@@ -85,12 +85,12 @@ fn what_the_preset_hides_is_unknown_to_scripts() {
     let (_place, mut client) =
         host("gates.script = { may = \"execute\" }\ngates.echo = {}\ngates.caller = {}\ndeny = [\"big\"]\n");
     assert!(fails(&mut client, "await tools.echo.big({})").starts_with("echo has no tool \"big\""));
-    // Nor by way of another tool, and no script starts a script.
+    // Another tool does not expose it either, and a script cannot start a script.
     let around = "await tools.caller.run({tool: 'big', arguments: {}})";
     assert!(fails(&mut client, around).contains("Unknown tool: 'big'"));
     assert!(
         fails(&mut client, "await tools.script.run_code({code: '1'})")
-            .starts_with("There is no source \"script\"")
+            .starts_with("unknown tool source \"script\"")
     );
 }
 
@@ -111,17 +111,20 @@ fn attacks_end_in_words_and_the_next_script_runs() {
         ("/^(a+)+$/.test('a'.repeat(40) + 'b')", "was stopped after 2 s"),
         ("'x'.repeat(200 * 1024 * 1024)", "ran out of memory"),
         ("function f(): number { return f() + 1 } f()", "Maximum call stack size exceeded"),
-        ("JSON.parse('['.repeat(100000) + ']'.repeat(100000))", "nests too deep"),
-        ("let deep: any = 1; for (let i = 0; i < 100000; i++) deep = [deep]; return deep", "nests too deep"),
+        ("JSON.parse('['.repeat(100000) + ']'.repeat(100000))", "nested too deeply"),
+        (
+            "let deep: any = 1; for (let i = 0; i < 100000; i++) deep = [deep]; return deep",
+            "nested too deeply",
+        ),
         (
             "let deep: any = 1; for (let i = 0; i < 100000; i++) deep = [deep]; JSON.stringify(deep)",
-            "nests too deep",
+            "nested too deeply",
         ),
         ("return new RegExp('(?:'.repeat(20000) + 'a' + ')'.repeat(20000)).test('a')", ""),
-        ("await new Promise(() => {})", "that nothing settles"),
-        ("for (let i = 0; i < 1e6; i++) tools.echo.echo({text: 'x'})", "made 200 calls, which is the most"),
-        ("eval('1')", "There is no eval"),
-        ("await tools['\u{0435}cho'].echo({text: 'x'})", "There is no source"),
+        ("await new Promise(() => {})", "that never settles"),
+        ("for (let i = 0; i < 1e6; i++) tools.echo.echo({text: 'x'})", "made 200 calls, which is the limit"),
+        ("eval('1')", "scripts cannot use eval"),
+        ("await tools['\u{0435}cho'].echo({text: 'x'})", "unknown tool source"),
     ] {
         let told = fails(&mut client, code);
         assert!(told.contains(words) && !told.contains("trap"), "{code}: {told}");
@@ -132,7 +135,7 @@ fn attacks_end_in_words_and_the_next_script_runs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whatever a preset denies, and however far it lets scripts go: a call that the agent may not make, a script does not.
+    /// A script cannot make a call that its caller may not make, for any `deny` and any effect limit of scripts.
     #[test]
     fn a_script_can_do_nothing_that_its_caller_could_not(
         denied in proptest::sample::subsequence(vec!["echo", "big", "kg_edit", "search_knowledge"], 0..=4),
@@ -151,7 +154,7 @@ proptest! {
         ] {
             let direct = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
             let direct_ran = direct["result"]["isError"] != Value::Bool(true) && direct.get("error").is_none();
-            // By itself, and through a tool that calls tools.
+            // Directly, and through a tool that calls tools.
             let nested = format!("await callMCPTool('caller', 'run', {{tool: '{tool}', arguments: {arguments}}})");
             for code in [format!("await callMCPTool('{source}', '{tool}', {arguments})"), nested] {
                 let scripted = client.call("run_code", json!({"code": code}));
@@ -170,19 +173,19 @@ fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
     let mut client = Client::start(&place, "p");
     let code = "return (await tools.echo.echo({ text: input.word })) + '!'";
     let saved = json!({"name": "shout", "description": "Shouts.", "code": code});
-    assert_eq!(client.text("save_script", saved), "Kept as version 1 of 'shout'.");
+    assert_eq!(client.text("save_script", saved), "Saved version 1 of 'shout'.");
     drop(client);
     let mut client = Client::start(&place, "p");
     let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
     assert_eq!(ran, "\"hey!\"");
     assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once, last today)");
-    // Another preset has none of them, and one that does not say so has no such tools.
+    // Another preset has no scripts, and a preset without `store` has no script tools.
     let mut other = Client::start(&place, "q");
-    assert!(other.fails("run_script", json!({"name": "shout"})).contains("You keep no script yet."));
+    assert!(other.fails("run_script", json!({"name": "shout"})).contains("You have no saved scripts."));
     assert_eq!(Client::start(&place, "r").tools(), ["run_code", "tool_types"]);
 }
 
-/// A host whose preset keeps scripts.
+/// A host whose preset stores scripts.
 fn keeping(more: &str) -> Place {
     let presets = format!(
         "{PRESETS}[presets.p]\ngates.script = {{ store = true, scripts = [{more}] }}\ngates.echo = {{}}\n"
@@ -198,14 +201,14 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     let code = "const said = await tools.echo.echo({ text: input.name });\nreturn `Hello ${said}`;";
     let params = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let script = json!({"name": "greet", "description": "Greets.", "code": code, "params": params});
-    assert_eq!(client.text("save_script", script), "Kept as version 1 of 'greet'.");
+    assert_eq!(client.text("save_script", script), "Saved version 1 of 'greet'.");
     let hidden = json!({"name": "odd", "description": "Odd.", "code": "// a\n/* \u{202e} */ return 1"});
-    assert_eq!(client.text("save_script", hidden), "Kept as version 1 of 'odd'.");
+    assert_eq!(client.text("save_script", hidden), "Saved version 1 of 'odd'.");
     assert_eq!(client.close(), Some(0));
 
     let ran = |arguments: &[&str]| place.run(&[&["scripts"], arguments, &["--preset", "p"]].concat());
     let told = ran(&["export", "odd", "--to", place.path("scripts").to_str().expect("a path")]).stderr();
-    assert!(told.contains("script 'odd' has U+202E at line 4 of its file, which no reader sees"), "{told}");
+    assert!(told.contains("script 'odd' has U+202E at line 4 of its file, which is invisible"), "{told}");
     assert!(!place.path("scripts").exists());
     assert!(ran(&["remove", "odd"]).stdout().starts_with("Removed 'odd'"));
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");
@@ -226,12 +229,12 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     assert!(ran(&["export", "greet", "--to", to]).stderr().contains("--force"));
     place.write("scripts/greet.ts", &file);
     assert!(ran(&["remove", "greet"]).stdout().starts_with("Removed 'greet'"));
-    assert!(ran(&["show", "greet"]).stderr().contains("you keep no script 'greet'"));
+    assert!(ran(&["show", "greet"]).stderr().contains("you have no saved script 'greet'"));
     let none = place.run(&["scripts", "list", "--preset", "q"]);
-    assert_eq!((none.code(), none.stderr().contains("Unknown preset 'q'")), (2, true));
+    assert_eq!((none.code(), none.stderr().contains("unknown preset 'q'")), (2, true));
     assert_eq!(
         place.run(&["scripts", "list", "--preset", "p", "--caller", "token"]).stdout(),
-        "You keep no script yet.\n"
+        "You have no saved scripts.\n"
     );
 
     let with_tool = keeping("{ \"$file\" = \"scripts/greet.ts\" }");
@@ -241,13 +244,13 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Hello Ada\"");
     assert!(client.fails("greet", json!({"nam": "Ada"})).contains("name"), "its schema is checked");
 
-    // The file is followed like presets.toml; one that cannot be used changes nothing.
+    // The host reloads script files as it does presets.toml; an invalid one changes nothing.
     with_tool.write("scripts/greet.ts", file.replace("Hello", "Good day"));
-    client.log_with("presets.toml was edited and is in force");
+    client.log_with("presets.toml changed and is in use");
     assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
     with_tool.write("scripts/greet.ts", "let x = ;");
     let log = client.log_with("scripts[0]");
-    assert!(log.contains("it does not begin with a line `// script: …`"), "{log}");
+    assert!(log.contains("missing line `// script: …` at the beginning"), "{log}");
     assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
 }
 

@@ -1,5 +1,5 @@
-//! Servers behind a host are adversaries like gates: whatever one does ends its own calls, and nothing else; nothing is sent
-//! to it twice, and nothing of it stays.
+//! Servers are untrusted like gates: a failure ends only the server's own calls, no call is sent twice, and no process
+//! remains.
 
 mod apart;
 mod asking;
@@ -23,23 +23,23 @@ use std::{
 
 use crate::support::Place;
 
-/// The fixture server.
+/// Path of the fixture server.
 fn vices() -> &'static str {
     env!("CARGO_BIN_EXE_server-of-vices")
 }
 
-/// A server of this name as a child process; `more` are further lines of its block.
+/// Returns the block of a server that runs as a child process, with more lines.
 fn child(name: &str, options: &[&str], more: &str) -> String {
     let arguments: Vec<_> = ["stdio"].iter().chain(options).collect();
     format!("[servers.{name}]\ncommand = {:?}\nargs = {arguments:?}\n{more}\n", vices())
 }
 
-/// A preset that shows the tools of these servers, below their blocks.
+/// A place whose preset exposes the tools of these servers.
 fn showing(names: &[&str], blocks: &str) -> Place {
     Place::with(&format!("{blocks}[presets.all]\nservers = {names:?}\n"), &[])
 }
 
-/// A server that listens; it ends with the test.
+/// A fixture server that listens on a port and ends with the test.
 struct Listening {
     child: Child,
     base: String,
@@ -55,7 +55,7 @@ impl Listening {
         Self { child, base: base.trim_end().to_owned() }
     }
 
-    /// Declares it.
+    /// Returns the server's block.
     fn block(&self, name: &str, transport: &str) -> String {
         let path = if transport == "sse" { "sse" } else { "mcp" };
         format!("[servers.{name}]\nurl = \"{}/{path}\"\ntransport = \"{transport}\"\n", self.base)
@@ -69,13 +69,13 @@ impl Drop for Listening {
     }
 }
 
-/// How often a line stands in what a server recorded.
+/// Counts a line in the server's record.
 fn recorded(place: &Place, line: &str) -> usize {
     let record = fs::read_to_string(place.path("record")).unwrap_or_default();
     record.lines().filter(|each| *each == line).count()
 }
 
-/// A server that records what it gets in the folder of its place.
+/// A place with a server that records requests in the place's folder.
 fn recording(options: &[&str]) -> Place {
     let place = showing(&["s"], "");
     let record = format!("record={}", place.path("record").display());

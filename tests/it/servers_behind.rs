@@ -1,5 +1,5 @@
-//! Servers behind a host, from the configuration to the client: shown directly, changed by the preset, reloaded, called from
-//! the command line. The server is another host, in a folder of its own.
+//! Servers end to end: exposed directly, changed by the preset, reloaded, and called from the command line. The server
+//! is another host with its own folder.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::support::{
     place::{Ran, binary},
 };
 
-/// A host that serves the gate echo, to stand behind another.
+/// The host that acts as the server; it serves the gate `echo`.
 fn inner() -> Place {
     Place::with("[presets.one]\ngates.echo = {}\n", &["echo"])
 }
 
-/// Declares that host as a server.
+/// Returns the block of that server.
 fn server(name: &str, inner: &Place) -> String {
     let config = inner.path("presets.toml");
     let (command, state) = (binary(), inner.path("state"));
@@ -44,7 +44,7 @@ fn a_preset_shows_the_tools_of_a_server_and_calls_them() {
     let mut client = Client::start(&place, "full");
     assert_eq!(client.tools(), ["say"]);
     assert_eq!(client.text("say", json!({})), "fixed");
-    assert!(client.fails("say", json!({"text": "mine"})).contains("text"), "what is fixed cannot be set");
+    assert!(client.fails("say", json!({"text": "mine"})).contains("text"), "a fixed argument cannot be set");
     assert_eq!(client.call("far__big", json!({}))["message"], "Unknown tool: 'far__big'.");
 }
 
@@ -65,7 +65,7 @@ fn commands_know_the_tools_of_servers() {
         "they are known by now"
     );
     let unknown = run(&place, 1, &["servers", "refresh", "fra"]).stderr();
-    assert!(unknown.contains("Unknown server: 'fra'"), "{unknown}");
+    assert!(unknown.contains("unknown server 'fra'"), "{unknown}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_subagent_is_made_for_a_server() {
         text.contains("tools: mcp__gatehouse__far__big, mcp__gatehouse__far__echo\nmodel: inherit\n---"),
         "{text}"
     );
-    // A server's own words are no part of a subagent that may have a shell.
+    // A server's text must not be in the instructions of a subagent that may have a shell.
     assert!(text.contains("- `echo`\n") && text.contains("Among its tools: big, echo."), "{text}");
     for duty in
         ["1. Activate the context", "2. Validate first", "3. Assess the impact", "4. One complete answer"]
@@ -130,7 +130,7 @@ fn a_subagent_is_made_for_a_server() {
     }
     let text = made(&["--preset", "found", "--strategy", "agent"]).stdout();
     assert!(text.contains("mcp__gatehouse__call_tool") && text.contains("`server: \"far\"`"), "{text}");
-    // The shipped preset lies under the file's own.
+    // The shipped preset applies in addition to those of the file.
     let shipped = made(&["--strategy", "subprocess"]).stdout();
     assert!(shipped.contains("request --preset gateway --config"), "{shipped}");
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
@@ -143,10 +143,10 @@ fn a_subagent_is_made_for_a_server() {
     assert!(told.contains("far-gateway.md (subprocess: "), "{told}");
     assert_eq!(std::fs::read_to_string(&file).expect("a file").trim_end(), auto.trim_end());
     assert!(
-        made(&["--preset", "none", "--strategy", "agent"]).stderr().contains("does not reach server 'far'")
+        made(&["--preset", "none", "--strategy", "agent"]).stderr().contains("has no access to server 'far'")
     );
     let unknown = place.run(&["agent-template", "fra"]).stderr();
-    assert!(unknown.contains("Unknown server: 'fra'"), "{unknown}");
+    assert!(unknown.contains("unknown server 'fra'"), "{unknown}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Servers in the configuration: declared, added, imported, shown in presets. Nothing here starts one.
+//! Servers in the configuration: declared, added, imported and exposed in presets, without starting one.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn servers_are_listed_with_what_they_need_and_without_secrets() {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(text.contains("git-mcp --token [secret]") && !text.contains("s3cret-value"), "{text}");
     let ran = run(&place, 0, &["doctor"]).stdout();
-    assert!(ran.contains("warn  server git: there is no program 'git-mcp'"), "{ran}");
+    assert!(ran.contains("warn  server git: program 'git-mcp' not found"), "{ran}");
     assert!(ran.contains("warn  server git: it needs the environment variable GIT_TOKEN"), "{ran}");
     assert!(!ran.contains("server off"), "{ran}");
 }
@@ -43,7 +43,7 @@ fn a_server_is_added_to_the_file_and_taken_out_again() {
     assert!(ran.stderr().contains("Set API_KEY in the environment of the host"), "{}", ran.stderr());
     let all = format!("{}{}", ran.stdout(), ran.stderr());
     assert!(!all.contains("0123456789"), "{all}");
-    assert!(run(&place, 2, &add).stderr().contains("it has a server 'web' already"));
+    assert!(run(&place, 2, &add).stderr().contains("it already has a server 'web'"));
     run(&place, 0, &["servers", "remove", "web"]);
     assert_eq!(presets(&place), GIT);
     let unknown = run(&place, 2, &["servers", "remove", "gitt"]).stderr();
@@ -72,7 +72,7 @@ fn secrets_among_arguments_are_shown_by_no_command_and_doctor_warns_of_them() {
     let listed = run(&place, 0, &["servers", "list"]);
     let doctor = place.run(&["doctor"]);
     for name in ["args[1] (api_key)", "args[3] (Authorization)"] {
-        let wanted = format!("server web: the value of {name} stands in the file itself");
+        let wanted = format!("server web: the file contains the value of {name}");
         assert!(doctor.stdout().contains(&wanted), "{wanted}: {}", doctor.stdout());
     }
     for ran in [&added, &listed, &doctor] {
@@ -117,11 +117,11 @@ fn without_a_file_imported_servers_are_written_where_added_ones_are() {
     assert_eq!((&listed[0]["name"], &listed[0]["from"]), (&json!("local"), &json!("added")));
     let again = run(&place, 0, &import);
     assert!(
-        again.stderr().contains("is left out: `servers add` added the same 'local' already"),
+        again.stderr().contains("is left out: `servers add` already added the same 'local'"),
         "{}",
         again.stderr()
     );
-    // It is what a host with the shipped presets serves.
+    // A host with the shipped presets serves it.
     let tools = run(&place, 0, &["tools", "search", "anything", "--preset", "proxy", "--config", "built-in"]);
     assert!(tools.stdout().contains("local"), "{}", tools.stdout());
 }
@@ -134,20 +134,16 @@ fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
         r#"{"mcpServers": {"git": {"command": "theirs"}, "hub": {"command": "npx", "args": ["hub"], "env": {"HUB_TOKEN": "ghp_0123456789abcdef"}}}}"#,
     );
     place.write(".cursor/mcp.json", r#"{"mcpServers": {"docs": {"url": "https://docs.example/mcp"}}}"#);
-    // The home folder of this place is its working folder, where only Cursor's file counts as the user's.
+    // The place's home is also the working folder, where only Cursor's file counts as the user's.
     let unnamed = run(&place, 0, &["servers", "import"]);
     assert_eq!(unnamed.stdout(), "[servers.docs]\nurl = \"https://docs.example/mcp\"\n\n");
-    assert!(
-        unnamed.stderr().contains(".mcp.json is not read: to import it, name it"),
-        "{}",
-        unnamed.stderr()
-    );
+    assert!(unnamed.stderr().contains(".mcp.json is skipped; name it to import it"), "{}", unnamed.stderr());
     let named = run(&place, 0, &["servers", "import", ".mcp.json"]);
     let block =
         "[servers.hub]\ncommand = \"npx\"\nargs = [\"hub\"]\nenv = { HUB_TOKEN = \"${HUB_TOKEN}\" }\n";
     assert_eq!(named.stdout(), format!("{block}\n"));
     assert!(
-        named.stderr().contains("is left out: presets.toml has another 'git' already"),
+        named.stderr().contains("is left out: presets.toml already has another 'git'"),
         "{}",
         named.stderr()
     );

@@ -1,5 +1,5 @@
-//! Resources, prompts and `_meta` of a server that a preset shows: behind the server's name, and mapped back. The server is
-//! another host, in a folder of its own.
+//! Resources, prompts and `_meta` of a server that a preset exposes: prefixed with the server's name, and mapped back.
+//! The server is another host with its own folder.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::{
     place::{binary, built},
 };
 
-/// A host with books and a prompt, to stand behind another.
+/// The host that acts as the server; it has books and a prompt.
 fn inner() -> Place {
     let place = Place::with("[presets.one]\ngates.poetry = { shelf = \"poetry\", books = 2 }\n", &[]);
     place.write("gates/poetry.wasm", built("shelf"));
@@ -50,9 +50,9 @@ fn what_a_server_has_to_read_stands_behind_its_name() {
     assert!(part["text"].as_str().is_some_and(|text| !text.is_empty()), "{read}");
     let error = client.request("resources/read", json!({"uri": "gatehouse://server/far/test://poetry/99"}));
     assert_eq!(error["error"]["code"], -32002, "{error}");
-    assert!(error.to_string().contains("Server 'far' answered"), "{error}");
+    assert!(error.to_string().contains("server 'far' answered"), "{error}");
     assert_eq!(client.close(), Some(0));
-    // Another client: what is known of the server is told without starting it.
+    // A new client gets the known resources without starting the server.
     let mut client = Client::start(&place, "all");
     assert_eq!(uris(&mut client), listed);
     let hosts = place.run(&["servers", "status", "--json"]).json()["hosts"].clone();
@@ -91,7 +91,7 @@ fn a_prompt_of_a_server_is_made_under_its_prefixed_name() {
     assert_eq!(here[0]["content"]["text"], there[0]["content"]["text"]);
 }
 
-/// The address of the next update that a client is told of.
+/// Returns the URI of the next update notification.
 fn updated(client: &mut Client) -> String {
     loop {
         let message = client.next_message();
@@ -109,11 +109,11 @@ fn who_watches_a_resource_of_a_server_is_told_when_it_changes() {
     let far = format!("[servers.far]\nurl = \"{}/mcp\"\n[presets.all]\nservers = [\"far\"]\n", host.base);
     for place in [outer(&inner), Place::with(&far, &[])] {
         let mut client = Client::start(&place, "all");
-        // The first book is written anew all the time.
+        // The first book changes constantly.
         let uri = "gatehouse://server/far/test://poetry/0";
         let nowhere = client.request("resources/subscribe", json!({"uri": uri.replace("/0", "/99")}));
         let why = nowhere["error"]["message"].as_str().unwrap_or_default();
-        assert!(why.contains("Server 'far' answered") && why.contains("Book not found"), "{nowhere}");
+        assert!(why.contains("server 'far' answered") && why.contains("Book not found"), "{nowhere}");
         let taken = client.request("resources/subscribe", json!({"uri": uri}));
         assert_eq!(taken["result"], json!({}), "{taken}");
         assert_eq!([updated(&mut client), updated(&mut client)], [uri, uri]);

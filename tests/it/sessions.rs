@@ -1,5 +1,5 @@
-//! Sessions over HTTP: they outlive their connections and their host, shut nobody out, and give each client
-//! no more than its version of the protocol knows.
+//! Sessions over HTTP: they outlive connections and the host, abandoned ones do not block new ones, and each protocol
+//! version gets only its own features.
 
 use serde_json::{Value, json};
 
@@ -44,8 +44,8 @@ fn sessions_that_clients_left_shut_nobody_out() {
         }
     });
     assert_eq!(echo(&host, &host.session("/mcp", &[])), "here", "there is room for another");
-    assert_eq!(echo(&host, &mine), "here", "who uses a session keeps it");
-    assert_eq!(echo(&host, &first), "here", "who comes back to one goes on");
+    assert_eq!(echo(&host, &mine), "here", "a session in use remains");
+    assert_eq!(echo(&host, &first), "here", "an unused session can be resumed");
     let meta = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -65,7 +65,7 @@ fn a_client_that_is_ready_twice_is_one_client() {
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(host.post("/mcp", &ready, &[("mcp-session-id", &session)]).0, 202);
     }
-    // An answer comes after what was handed over before it.
+    // The host handles messages of a session in order, so the answer follows the earlier notifications.
     assert_eq!(echo(&host, &session), "here");
     let other = host.session("/mcp", &[]);
     assert_eq!(echo(&host, &other), "here");
@@ -85,15 +85,15 @@ fn a_session_goes_on_when_its_host_was_restarted() {
 
     let answer = host.request("/mcp/p/p", &session, "tools/list", json!({}));
     assert!(answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{answer}");
-    // The call died with its host, which the client is told when it asks for the rest.
+    // The call ended with its host; the client learns that when it resumes the stream.
     let lost = host.resume("/mcp/p/p", &session, &asked);
     assert_eq!((lost.len(), &lost[0].message()["id"]), (1, &json!(41)), "{lost:?}");
-    assert!(lost[0].message()["error"]["message"].as_str().is_some_and(|why| why.contains("Call again")));
-    // What changed between the two hosts nobody knows.
+    assert!(lost[0].message()["error"]["message"].as_str().is_some_and(|why| why.contains("Repeat the")));
+    // The lists may have changed between the two hosts, so the client is notified.
     let changes = host.events("/mcp/p/p", &session);
     assert_eq!(changes.next()["method"], "notifications/tools/list_changed");
 
-    // A session that its client has ended stays so, and ids that no host gave out mean nothing.
+    // A session that its client ended stays ended, and made-up ids are unknown.
     let ended = host.send("DELETE", "/mcp/p/p", &[("mcp-session-id", &session)], "");
     assert_eq!(ended.status, 204, "{ended:?}");
     let made_up =
@@ -122,8 +122,8 @@ fn a_reply_that_found_nobody_waits_for_its_client() {
     let (_place, host) = host();
     let session = host.session("/mcp", &[]);
     let asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
-    assert_eq!(asked.data, "", "the stream is named before anything is said on it");
-    // One call of the gate at a time: when this one is answered, that one has ended.
+    assert_eq!(asked.data, "", "the stream gets its id before any message");
+    // Concurrency is 1, so this is answered after the first call ended.
     let other = host.session("/mcp", &[]);
     let params = json!({"name": "well_behaved", "arguments": {}});
     while host.request("/mcp", &other, "tools/call", params.clone())["result"]["isError"] == true {}
@@ -134,7 +134,7 @@ fn a_reply_that_found_nobody_waits_for_its_client() {
         assert_eq!(host.resume("/mcp", &session, &rest[0]), [], "there is nothing after it");
     }
     let strangers = host.resume("/mcp", &other, &asked);
-    assert!(strangers[0].message()["error"].is_object(), "another session gets nothing of it: {strangers:?}");
+    assert!(strangers[0].message()["error"].is_object(), "another session cannot read it: {strangers:?}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_call_goes_on_while_its_client_is_away() {
     let (_place, host) = host();
     let session = host.session("/mcp", &[]);
     let asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
-    // Whether it still runs or not: the answer comes.
+    // The answer arrives whether or not the call still runs.
     let rest = host.resume("/mcp", &session, &asked);
     assert_eq!(rest.last().expect("an event").message()["id"], 41, "{rest:?}");
 }

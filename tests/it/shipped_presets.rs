@@ -1,5 +1,5 @@
-//! Large results through the presets as they ship: each that has forwarding tools shortens them, keeps the whole where a
-//! search finds it, and leaves tools alone that are asked for bytes.
+//! Large results in the shipped presets: those with forwarding tools summarize them, store them in full for searches,
+//! and exempt tools that return file content.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn place() -> Place {
     place
 }
 
-/// About 20 KB that no form without loss makes much shorter.
+/// About 20 KB that no lossless encoding makes much shorter.
 fn rows() -> Value {
     let row = |n: u64| {
         json!({"id": n, "state": if n.is_multiple_of(7) { "late" } else { "sent" }, format!("option{}", n % 5): {"by": n * 31 % 89},
@@ -37,7 +37,7 @@ fn arguments() -> Value {
     json!({"query": "authentication patterns"})
 }
 
-/// The short form: the first block, or what stands for the data of an envelope.
+/// Returns the summary: the first block, or the data of an envelope.
 fn head(reply: &Value) -> Value {
     let first = reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {reply}"));
     let first: Value = serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {first}"));
@@ -51,7 +51,7 @@ fn is_short(reply: &Value) -> String {
     let head = head(reply);
     assert_eq!(head["metadata"]["toolName"], "archive__search", "{head}");
     assert_eq!(head["metadata"]["serverId"], "archive", "{head}");
-    head["metadata"]["artifactId"].as_str().unwrap_or_else(|| panic!("nothing is kept: {head}")).to_owned()
+    head["metadata"]["artifactId"].as_str().unwrap_or_else(|| panic!("nothing is stored: {head}")).to_owned()
 }
 
 #[track_caller]
@@ -122,7 +122,7 @@ fn tools_that_are_not_listed_are_found_and_called() {
     );
     assert!(!listed.iter().any(|tool| tool == "search_workspace" || tool == "pin_artifact"), "{listed:?}");
     let id = is_short(&client.call("call_tool", call_tool("search")));
-    let found = client.text("search_tools", json!({"query": "list kept results by tags"}));
+    let found = client.text("search_tools", json!({"query": "list stored results by tags"}));
     assert!(found.contains("summarizer: search_workspace("), "{found}");
     let of =
         |tool: &str, arguments: Value| json!({"server": "summarizer", "tool": tool, "arguments": arguments});
@@ -185,12 +185,9 @@ fn links_in_replies_of_servers_behind_the_proxy_can_be_read() {
 #[test]
 fn types_say_how_scripts_reach_tools_of_servers() {
     let mut client = Client::start(&place(), "code");
-    let found = "Tools of MCP servers are found by search_tools and called as tools.<server>.<tool>(args).";
+    let found = "Find tools of MCP servers with search_tools, and call them as tools.<server>.<tool>(args).";
     let none = client.text("tool_types", json!({"query": "xyzzy"}));
     assert!(none.contains("No declared tool matches.") && none.contains(found), "{none}");
     let server = text_of(&client.call("tool_types", json!({"source": "git"})));
-    assert!(
-        server.contains("no source 'git' has tools that are declared here") && server.contains(found),
-        "{server}"
-    );
+    assert!(server.contains("source 'git' has no declared tools") && server.contains(found), "{server}");
 }

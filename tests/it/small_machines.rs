@@ -1,4 +1,4 @@
-//! Hosts on machines, and in shells, that give them little.
+//! Hosts with little address space.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Client, Place};
 
-/// A command with so many bytes of address space, as a shell limits it.
+/// Limits the command's address space to `bytes`.
 fn limited(command: &Command, bytes: u64) -> Command {
     let kib = (bytes >> 10).to_string();
     let mut shell = Command::new("sh");
@@ -20,7 +20,7 @@ fn limited(command: &Command, bytes: u64) -> Command {
 fn little_address_space_serves_with_a_smaller_pool_or_without_one() {
     let place = Place::with("[presets.one]\ngates.echo = {}\ngates.caller = {}\n", &["echo", "caller"]);
     let pool = |instances: u32| format!("the pool has {instances} instances");
-    let none = || "memory of gates is allocated for each call".to_owned();
+    let none = || "gate memory is allocated per call".to_owned();
     for (gib, said) in [(200, pool(80)), (60, pool(20)), (4, none()), (2, none()), (1, none())] {
         let command = place.command(&["serve", "--preset", "one"]);
         let mut client = Client::spawn(limited(&command, gib << 30));
@@ -33,7 +33,7 @@ fn little_address_space_serves_with_a_smaller_pool_or_without_one() {
         }
         let log = client.log();
         assert_eq!(log.matches(&said).count(), 1, "{gib} GiB: {log}");
-        assert!(log.contains(&format!("the address space is limited to {gib} GiB (`ulimit -v`)")), "{log}");
+        assert!(log.contains(&format!("address space is limited to {gib} GiB (`ulimit -v`)")), "{log}");
         assert_eq!(client.close(), Some(0));
     }
 }

@@ -1,4 +1,4 @@
-//! A host whose presets take long to compose: what it says meanwhile, and how it ends.
+//! Hosts whose presets take long to compose: messages during that time, and exits.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,12 +8,12 @@ use std::{
 
 use crate::support::{Client, Place};
 
-/// With a gate that takes all the time that it has to describe itself, and then is refused.
+/// A preset with a gate that exhausts its time for `describe` and is then rejected.
 fn slow() -> Place {
     Place::with("[presets.p]\n[presets.p.gates.liar]\nlie = \"sleep\"\n", &["liar"])
 }
 
-/// What the log says once the gate's time is over.
+/// Log message once the gate's time is over.
 const REFUSED: &str = "was stopped after 5 s";
 
 #[test]
@@ -45,7 +45,7 @@ fn over_http_liveness_is_answered_before_the_presets_are_there() {
     command.env("GATEHOUSE_LOG", "debug").stderr(Stdio::piped());
     let mut host = command.spawn().expect("start gatehouse");
     let mut lines = BufReader::new(host.stderr.take().expect("stderr")).lines().map_while(Result::ok);
-    let line = lines.find(|line| line.contains("listens, and composes presets")).expect("it listens");
+    let line = lines.find(|line| line.contains("listening; composing presets")).expect("it listens");
     let (_, address) = line.split_once("address=").expect("an address");
     let address = address.split_whitespace().next().expect("an address").to_owned();
     let get = |path: &str| {

@@ -1,4 +1,4 @@
-//! What gates keep under keys (`kv`): it outlives calls and hosts, and belongs to the gate alone.
+//! The key-value store of gates (`kv`): values outlive calls and hosts, and each gate sees only its own.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn a_value_outlives_the_host_even_one_that_is_killed() {
     let mut client = Client::start(&place, "p");
     assert_eq!(client.text("recall", json!({"name": "k"})), "first");
     assert_eq!(client.text("keep", json!({"key": "k", "value": "second"})), "kept");
-    // SIGKILL: what was acknowledged is there all the same.
+    // SIGKILL: acknowledged writes survive.
     drop(client);
 
     let mut client = Client::start(&place, "p");
@@ -65,7 +65,7 @@ fn the_quota_is_the_gates_and_names_its_key() {
     let mut client = Client::start(&place, "p");
     client.text("keep", json!({"key": "small", "value": "x", "times": 500}));
     let text = client.fails("keep", json!({"key": "large", "value": "x", "times": 600}));
-    assert!(text.contains("Gate 'keeper' would keep 1110 bytes; its quota is 1024."), "{text}");
+    assert!(text.contains("gate 'keeper' would store 1110 bytes; its quota is 1024"), "{text}");
     assert!(text.contains("raise limits.kv under [gates.keeper] in presets.toml"), "{text}");
     assert_eq!(client.text("kept", json!({"name": ""})), "small");
     let text = client.fails("keep", json!({"key": "", "value": "x"}));
@@ -105,7 +105,7 @@ fn a_gate_that_describes_itself_has_no_store_and_no_folder() {
     let listed = client.request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().expect("tools");
     let count = tools.iter().find(|tool| tool["name"] == "count").expect("count");
-    let peeked = "store: Err(\"A gate that describes itself has no access to kv.\"); folder: false";
+    let peeked = "store: Err(\"a gate has no access to kv while it describes itself\"); folder: false";
     assert_eq!(count["description"], peeked);
     assert!(!place.path("state/kv.db").exists());
 }
@@ -136,7 +136,7 @@ fn keys_of_a_preset_and_of_a_caller_are_apart() {
     };
     assert!(other(own(None, true)).contains("p's of k"), "of one preset");
     assert!(other(own(None, false)).contains("nothing of "), "another caller");
-    // What one scope has is in no other's list, and no key of the gate's own reaches into another scope.
+    // A list contains only its own scope, and no key of the gate reaches another scope.
     assert_eq!(p.text("kept", json!({"name": ""})), "k");
     let told = p.fails("recall", json!({"name": "\u{10ffff}c"}));
     assert!(told.contains("begins with U+10FFFF"), "{told}");

@@ -1,5 +1,5 @@
-//! Replies as data: only clients of presets that say so get output schemas and structured content, tools that
-//! call tools always do, and nobody gets either with an error.
+//! Structured replies: clients get output schemas and structured content only if their preset enables them, tools that
+//! call tools always do, and errors have neither.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn a_fault_says_its_type_in_the_text_and_its_parts_in_meta() {
             "{result}"
         );
         assert!(fault["suggestion"].as_str().is_some_and(|next| next.starts_with("Expected: {")), "{result}");
-        assert!(text_of(&result).starts_with("Invalid arguments: "), "{result}");
+        assert!(text_of(&result).starts_with("invalid arguments: "), "{result}");
     }
 }
 
@@ -87,7 +87,7 @@ fn data_that_is_no_object_goes_to_clients_that_know_it() {
     assert!(tool(&mut older, "numbers").get("outputSchema").is_none());
     let result = older.call("numbers", json!({}));
     assert_eq!((text_of(&result).as_str(), result.get("structuredContent")), ("1, 2", None), "{result}");
-    // A tool that calls tools gets it whatever its client knows.
+    // Tools that call tools get structured data regardless of the client.
     assert_eq!(older.text("data", json!({"tool": "numbers", "arguments": {}})), "[1,2]");
 
     let host = Http::start(&place, "p", &[]);
@@ -129,9 +129,5 @@ fn a_gate_hears_what_its_client_says_beside_the_arguments() {
     let meta = json!({"example.com/trace": "abc", "progressToken": 7});
     let answer = client.request("tools/call", json!({"name": "meta", "arguments": {}, "_meta": meta}));
     let heard: Value = serde_json::from_str(&text_of(&answer["result"])).expect("JSON");
-    assert_eq!(
-        heard,
-        json!({"example.com/trace": "abc"}),
-        "what is between the client and the host stays there"
-    );
+    assert_eq!(heard, json!({"example.com/trace": "abc"}), "gates do not see metadata for the host");
 }

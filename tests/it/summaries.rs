@@ -1,4 +1,4 @@
-//! Large results through the gate that tells them in short: what a client reads, and how it gets at the rest.
+//! Summaries by the gate `summarizer`: the shortened result, and tools that read the rest.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn client() -> (Place, Client) {
     (place, client)
 }
 
-/// Orders of different shapes, so that no table holds them without loss.
+/// Orders of different shapes, which no table holds without loss.
 fn orders() -> String {
     let order = |n: u64| match n % 7 {
         0 => {
@@ -48,14 +48,14 @@ fn a_large_result_is_short_and_the_whole_of_it_is_within_reach() {
     let id = id_of(&short);
     let head = content[0]["text"].as_str().unwrap();
     assert!(
-        head.contains(&format!("whole result kept: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
+        head.contains(&format!("full result stored: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
         "{head}"
     );
-    // The same call, the same bytes.
+    // The same call returns the same bytes.
     assert_eq!(client.call("echo", json!({"text": text})), short);
 
     let count = json!({"path": id, "jq": "[.orders[] | select(.state == \"late\")] | length"});
-    // Beside the line that says which part it is.
+    // Block 0 describes the part; block 1 is its content.
     let mut part = |arguments| client.call("get_workspace_file", arguments)["content"][1]["text"].clone();
     assert_eq!(part(count), "129");
     let one = json!({"path": id, "json_pointer": "/orders/7/note"});
@@ -83,7 +83,7 @@ fn what_needs_no_short_form_comes_as_it_is() {
     assert_eq!(client.text("echo", json!({"text": "short"})), "short");
     let word = "x".repeat(3_000);
     assert_eq!(client.text("echo", json!({"text": word})), word);
-    assert_eq!(client.text("search_workspace", json!({})), "Nothing is kept that matches.");
+    assert_eq!(client.text("search_workspace", json!({})), "No stored result matches.");
 }
 
 #[test]

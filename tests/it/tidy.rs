@@ -1,4 +1,4 @@
-//! Style as a test: what the design says about the source is read from the source.
+//! Style rules as tests of the source code.
 //!
 //! Each check is a table and a loop. A failure names the file and the rule.
 
@@ -16,8 +16,8 @@ use std::{
 
 use crate::support::repository;
 
-/// Every file below a folder of the repository whose name ends so, as (path from the root, text); sorted.
-/// What cargo and git keep there is not ours.
+/// Returns every file below a folder whose name has this ending, as (path from the root, text), sorted. Skips folders
+/// of cargo and git.
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let root = repository();
     let mut paths = Vec::new();
@@ -28,7 +28,7 @@ fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
         .filter_map(|path| {
             let name =
                 path.strip_prefix(&root).expect("inside the repository").to_string_lossy().into_owned();
-            // Built components and other binary files have no style.
+            // Skip binary files such as built components.
             Some((name, fs::read_to_string(&path).ok()?))
         })
         .collect()
@@ -48,7 +48,7 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// All Rust of the repository.
+/// Returns all Rust files of the repository.
 fn rust() -> Vec<(String, String)> {
     ["host", "gates", "fuzz", "packaging", "xtask", "tests"]
         .into_iter()
@@ -56,24 +56,24 @@ fn rust() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The text of one file.
+/// Reads one file.
 fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What lies between two marks; the mark that is missing is named.
+/// Returns the text between two marks, which must exist.
 fn between<'a>(path: &str, text: &'a str, start: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("{path}: '{start}' is not there"));
     rest.split_once(end).unwrap_or_else(|| panic!("{path}: no '{end}' after '{start}'")).0
 }
 
-/// Fails with everything that breaks a rule, one a line.
+/// Fails with a list of everything that breaks a rule.
 fn none(rule: &str, broken: impl IntoIterator<Item = String>) {
     let broken: Vec<String> = broken.into_iter().collect();
     assert!(broken.is_empty(), "{rule}:\n  {}\n", broken.join("\n  "));
 }
 
-/// `allowed-tools`, `allowed_tools` and `AllowedTools` are one name.
+/// Normalizes `allowed-tools`, `allowed_tools` and `AllowedTools` to one name.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
     for letter in name.chars() {
@@ -85,7 +85,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Names of the modules in a folder, sorted.
+/// Returns the names of modules in a folder, sorted.
 fn modules(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(repository().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let stems = entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()));

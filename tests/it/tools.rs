@@ -1,4 +1,4 @@
-//! The tools of every shipped preset, called on real pages; the texts read as the docs say.
+//! The tools of every shipped preset, called on real pages; their texts match the docs.
 
 use serde_json::{Value, json};
 

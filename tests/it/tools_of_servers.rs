@@ -1,4 +1,4 @@
-//! `gatehouse tools …`, and what an agent is told of tools that belong together: both from calls that were really made.
+//! `gatehouse tools …`, and suggestions of related tools, both from recorded calls.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::SHIPPED, repository, text_of};
 
-/// A server whose tools do as they are called, and presets that reach it, one without the tool `kinds`.
+/// A server with many behaviors, and presets that use it, one without its tool `kinds`.
 fn place() -> Place {
     let server = env!("CARGO_BIN_EXE_server-of-vices");
     let presets = format!(
@@ -31,8 +31,8 @@ fn call(client: &mut Client, tool: &str) -> Value {
 #[test]
 fn each_command_says_what_the_gate_says() {
     let place = place();
-    assert!(run(&place, 0, &["tools", "metrics"]).starts_with("No call was recorded yet."));
-    assert!(!place.path("state/ledger.db").exists(), "looking makes no database");
+    assert!(run(&place, 0, &["tools", "metrics"]).starts_with("No calls were recorded."));
+    assert!(!place.path("state/ledger.db").exists(), "reading creates no database");
     run(&place, 0, &["servers", "refresh", "s"]);
     let found = run(&place, 0, &["tools", "search", "say what it is told"]);
     assert!(found.starts_with("s: echo("), "{found}");
@@ -69,14 +69,14 @@ fn each_command_says_what_the_gate_says() {
 fn what_is_not_there_is_said_with_what_is() {
     let place = place();
     let without = run(&place, 2, &["tools", "search", "x", "--preset", "none"]);
+    assert!(without.contains("preset 'none' has no tool 'search_tools' of the gate proxy."), "{without}");
     assert!(
-        without.contains("preset 'none' has no tool 'search_tools', which is of the gate proxy."),
+        without.contains("Select a preset that has the gate with --preset: less, p, proxy, code, gateway."),
         "{without}"
     );
-    assert!(without.contains("With --preset it may be: less, p, proxy, code, gateway."), "{without}");
     run(&place, 0, &["tools", "call", "s", "echo", "{\"text\": \"x\"}"]);
     let none = run(&place, 0, &["tools", "metrics", "proxi"]);
-    assert_eq!(none, "No call of 'proxi' was recorded. Did you mean 'proxy'?\n");
+    assert_eq!(none, "No calls of 'proxi' were recorded. Did you mean 'proxy'?\n");
     let bad = run(&place, 2, &["tools", "metrics", "--days", "0"]);
     assert!(bad.contains("--days"), "{bad}");
 }
@@ -97,7 +97,7 @@ fn what_is_called_next_is_told_with_its_counts_and_never_what_the_preset_hides()
             assert_ne!(call(&mut client, tool)["isError"], true, "{tool}");
         }
     }
-    // Asks for what is written, and so has it written.
+    // This tool waits until pending ledger entries are written.
     client.text("get_tool_metrics", json!({}));
     let told = client.text("get_tool_alternatives", related.clone());
     assert!(told.contains("Often called next: s: kinds (11 of 11, "), "{told}");
@@ -178,5 +178,5 @@ fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
         (&wrong["error_code"], &wrong["fallback_suggestions"]),
         (&json!("INVALID_ARGUMENTS"), &json!([]))
     );
-    assert!(wrong["schema"].is_object() && wrong.get("hint").is_none(), "the schema is told once: {wrong}");
+    assert!(wrong["schema"].is_object() && wrong.get("hint").is_none(), "the schema is sent once: {wrong}");
 }

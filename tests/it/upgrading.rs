@@ -1,4 +1,4 @@
-//! What older hosts wrote, today's host reads: nothing is lost, and it goes on from there.
+//! Data of older hosts: nothing is lost, and today's host continues with it.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ use crate::support::{
 const PRESETS: &str = "[gates.keeper]\ngrants = [\"kv\"]\n[gates.keeper.folders]\n\"/own\" = { private = true }\n\
                        [presets.p]\ngates.keeper = {}\n";
 
-/// With the data folder of a host from before 0.1.0; its README says how it was made.
+/// A place with the data folder of a host from before 0.1.0; its README describes how it was made.
 fn old() -> Place {
     let place = Place::with(PRESETS, &["keeper"]);
     copy_folder(&repository().join("tests/fixtures/state-0"), &place.path("state"));
@@ -29,7 +29,7 @@ fn run(place: &Place, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// The ids of the pages that are in the sample wiki, by its files: `Heuristic/Deadline_Inside_Retry`.
+/// Returns the ids of pages in the sample wiki, from file names: `Heuristic/Deadline_Inside_Retry`.
 fn pages() -> Vec<String> {
     let wiki = repository().join("docs/sample-wiki");
     let names = |folder: &str| {
@@ -56,7 +56,7 @@ fn pages() -> Vec<String> {
 
 fn version(place: &Place, database: &str) -> u32 {
     let file = fs::read(place.path("state").join(database)).expect("a database");
-    // `user_version` of the header: 4 bytes from 60 on, the most significant first.
+    // `user_version` in the header: four bytes at offset 60, big-endian.
     u32::from_be_bytes(file[60..64].try_into().expect("4 bytes"))
 }
 
@@ -74,7 +74,7 @@ fn pages_of_an_older_host_are_all_there_and_can_be_searched_and_edited() {
     assert!(found.contains("Repeat_Only_What_May_Be_Repeated"), "{found}");
     assert!(version(&place, "knowledge.db") > 2, "it was brought up to date");
 
-    // It goes on as with pages of its own. The folder is another one than they came from.
+    // Indexing continues as with the host's own pages, here from another folder.
     let wiki = place.sample_wiki().display().to_string();
     let moved = run(&place, &["kg", "index", &wiki]).stdout();
     let same = "0 added, 28 updated, 0 unchanged, 0 removed; 100 links, 0 of them unresolved";

@@ -1,4 +1,4 @@
-//! A gate is the adversary: whatever it does ends its own call, and nothing else.
+//! Hostile gates: a gate can only end its own call.
 
 mod bombs;
 mod hoards;
@@ -25,7 +25,7 @@ fn endless_loops_end_at_their_deadline_while_others_are_served() {
     let (_place, mut client) = host();
     assert_eq!(client.text("well_behaved", json!({})), "fine");
     let started = Instant::now();
-    // Four on two cores: enough to starve everybody else, if they could.
+    // Four on two cores would starve other calls, if gates could.
     let loops: Vec<u64> =
         (0..4).map(|_| client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}))).collect();
     let mut slowest = Duration::ZERO;
@@ -43,9 +43,9 @@ fn endless_loops_end_at_their_deadline_while_others_are_served() {
         assert_eq!(error["type"], "TIMEOUT", "{answer}");
         assert!(error["message"].as_str().expect("a message").contains("stopped after 0.5 s"), "{answer}");
     }
-    // No bound is asserted on a shared machine; the figures are for the reader of the log.
+    // Not asserted, because the machine may be shared.
     eprintln!(
-        "{calls} calls and pings beside four endless loops, slowest {slowest:?}; loops ended after {:?}",
+        "{calls} calls and pings during four endless loops, slowest {slowest:?}; loops ended after {:?}",
         started.elapsed()
     );
     assert_eq!(client.text("well_behaved", json!({})), "fine");
@@ -55,7 +55,7 @@ fn endless_loops_end_at_their_deadline_while_others_are_served() {
 fn a_trap_is_a_fault_with_the_guests_last_words() {
     let (_place, mut client) = host();
     let text = client.fails("vice_trap", json!({}));
-    assert!(text.contains("Gate 'vices' trapped") && text.contains("on purpose"), "{text}");
+    assert!(text.contains("gate 'vices' trapped") && text.contains("on purpose"), "{text}");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -87,7 +87,7 @@ fn a_flood_is_cut_at_the_cap() {
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "bad");
     let text = client.fails("vice_flood", json!({}));
-    assert!(text.contains("sent more than 16 MiB at once"), "{text}");
+    assert!(text.contains("sent more than 16 MiB in one transfer"), "{text}");
     assert!(text.contains("raise limits.copy under [gates.vices] in presets.toml"), "{text}");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
@@ -150,8 +150,7 @@ fn a_cancelled_call_ends_and_the_host_goes_on() {
     let mut client = Client::start(&place, "bad");
     let id = client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}));
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    // One call at a time, and the loop's sixty seconds would outlast the client's patience: this works
-    // only because the cancelled call gave its place back.
+    // Concurrency is 1 and the loop runs for 60 s, so this succeeds only if the canceled call released its slot.
     assert_eq!(client.text("well_behaved", json!({})), "fine");
     assert_eq!(client.close(), Some(0));
 }
@@ -178,7 +177,7 @@ fn a_flood_of_output_leaves_its_end() {
 fn an_exit_ends_the_call_and_not_the_host() {
     let (_place, mut client) = host();
     let text = client.fails("vice_exit", json!({}));
-    assert!(text.contains("Gate 'vices' exited with code"), "{text}");
+    assert!(text.contains("gate 'vices' exited with code"), "{text}");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -186,7 +185,7 @@ fn an_exit_ends_the_call_and_not_the_host() {
 fn randomness_comes_in_small_portions() {
     let (_place, mut client) = host();
     let text = client.fails("vice_random", json!({}));
-    assert!(text.contains("Gate 'vices' failed: "), "{text}");
+    assert!(text.contains("gate 'vices' failed: "), "{text}");
     let text = client.fails("vice_dice", json!({}));
     assert!(text.contains("stopped after 0.5 s"), "{text}");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
@@ -200,7 +199,7 @@ fn limits_are_the_gates_own() {
     assert_eq!(client.text("vice_log", json!({})), "said a lot");
     client.log_with("99997");
     let text = client.fails("vice_flood", json!({}));
-    assert!(text.contains("sent more than 64 KiB at once"), "{text}");
+    assert!(text.contains("sent more than 64 KiB in one transfer"), "{text}");
 }
 
 fn resident(pid: u32) -> u64 {

@@ -1,4 +1,4 @@
-//! `gatehouse status --watch` at a terminal.
+//! `gatehouse status --watch` in a terminal.
 
 use std::{
     io::{Read, Write},
@@ -13,7 +13,7 @@ use crate::support::{Client, Place, binary};
 fn a_terminal_shows_calls_as_they_come_until_ctrl_c() {
     let place = Place::with("[presets.p]\ngates.echo = {}\n", &["echo"]);
     let mut client = Client::start(&place, "p");
-    // `script` is the terminal.
+    // `script` provides the terminal.
     let mut command = Command::new("script");
     command
         .args(["-qefc", &format!("{} status --watch 1", binary().display()), "/dev/null"])
@@ -32,17 +32,17 @@ fn a_terminal_shows_calls_as_they_come_until_ctrl_c() {
     let mut until = |words: &str| {
         let mut bytes = [0; 4096];
         while !shown.contains(words) {
-            let count = screen.read(&mut bytes).expect("what it shows");
+            let count = screen.read(&mut bytes).expect("its output");
             assert!(count > 0, "it ended before it showed '{words}': {shown}");
             shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
         }
     };
-    until("No call today.");
+    until("No calls today.");
     client.text("echo", json!({"text": "seen"}));
     until("1 calls of 1 tools today");
     watching.stdin.take().expect("its keys").write_all(b"\x03").expect("typed");
     let ended = watching.wait().expect("its end");
-    // As shells have it of what Ctrl-C ended.
+    // 128 + SIGINT, as shells report it.
     assert_eq!(ended.code(), Some(130), "{ended}");
 }
 
@@ -51,5 +51,5 @@ fn nobody_watches_a_file() {
     let place = Place::with("[presets.p]\ngates.echo = {}\n", &["echo"]);
     let ran = place.run(&["status", "--watch"]);
     assert_eq!(ran.code(), 2);
-    assert!(ran.stderr().contains("--watch draws on a terminal"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("--watch requires a terminal"), "{}", ran.stderr());
 }

@@ -1,15 +1,12 @@
-//! Finds code knowledge in the knowledge graph: implementations (what to call, and how) and
-//! environments (what it needs to run).
+//! Finds code knowledge in the knowledge graph: implementations (APIs to call, and how) and environments (requirements
+//! to run them).
 //!
-//! One tool, `wiki_code_search`. Its reply is that of `search_knowledge` under its own heading, with the best pages
-//! whole, code first; given an id it reads that page. It runs no code, does not look at ideas (`wiki_idea_search`
-//! does) and does not search the web (`research_implementation` does); where it finds nothing it names those of
-//! them that the caller has.
+//! The only tool, `wiki_code_search`, replies like `search_knowledge` under its own heading, with full pages and code
+//! first. Given an ID, it reads that page. If it finds nothing, it names related tools that the caller has.
 //!
-//! With the parameter `use_llm_reranker` (true unless a preset says otherwise) the host's language model
-//! orders the pages that the engine found, where one is configured and the gate is granted `models`; the
-//! reply then names the model. In every other case, and whenever the model fails or takes longer than
-//! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
+//! With `use_llm_reranker` (default true), a configured language model reorders the engine's results if the gate has
+//! the `models` grant, and the reply names the model. If the model fails or takes longer than eight seconds, the
+//! engine's order applies. Filters run before ordering.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
 use gatehouse_wiki::{FocusedGateSpec, FocusedParams, RelatedTool, SearchView, focused_gate};
@@ -20,7 +17,7 @@ static FOCUS: FocusedGateSpec = FocusedGateSpec {
     title: "Search code knowledge",
     when: "Search the wiki for code: implementations (APIs, signatures, examples) and environments (what \
            code needs to run). Use it before writing code.",
-    next: "For the ideas behind it, try wiki_idea_search where you have it.",
+    next: "For the ideas behind it, try wiki_idea_search if you have it.",
     view: SearchView {
         tool: "wiki_code_search",
         heading: "Code Search",
@@ -34,7 +31,6 @@ static FOCUS: FocusedGateSpec = FocusedGateSpec {
     },
 };
 
-/// The gate.
 pub fn gate() -> Gate<FocusedParams> {
     focused_gate(&FOCUS, env!("CARGO_PKG_VERSION"))
 }

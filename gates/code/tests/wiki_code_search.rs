@@ -1,4 +1,4 @@
-//! What `wiki_code_search` promises.
+//! Contract tests of `wiki_code_search`.
 
 use gatehouse_wiki::promises::FocusedPromises;
 

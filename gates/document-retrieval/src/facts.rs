@@ -1,16 +1,14 @@
-//! What a model wrote, held against the document: a statement with a number, a name or code that does not stand there
-//! is left out. Statements are sentences of prose, lines of lists and tables, and whole code blocks.
+//! Checks a model's text against the document and drops statements with numbers, names or code that the document lacks.
+//! Statements are sentences of prose, lines of lists and tables, and whole code blocks.
 
 use std::collections::HashSet;
 
-/// What is left of a text.
 pub(crate) struct CheckedText {
     pub(crate) text: String,
-    /// Statements that were left out.
     pub(crate) dropped: usize,
 }
 
-/// The text without what does not stand in the document.
+/// Removes statements that the document does not support.
 pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
     let known = DocumentTerms::new(document);
     let mut kept = String::new();
@@ -34,7 +32,7 @@ pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
     CheckedText { text: kept.trim_end().to_owned(), dropped }
 }
 
-/// The text up to the last statement with which it `fits`.
+/// Returns the longest prefix of whole statements that `fits` accepts.
 pub(crate) fn keep_supported(
     text: &str,
     fits: impl Fn(&str) -> Result<bool, String>,
@@ -69,9 +67,7 @@ pub(crate) fn keep_supported(
 }
 
 enum MarkdownBlock<'a> {
-    /// A fenced block with its fences.
     Code(&'a str),
-    /// One line, with its end.
     Line(&'a str),
 }
 
@@ -97,7 +93,7 @@ fn blocks(text: &str) -> Vec<MarkdownBlock<'_>> {
     blocks
 }
 
-/// The sentences of a line, which together are the line.
+/// Splits a line into sentences whose concatenation is the line.
 fn sentences(line: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -117,13 +113,10 @@ fn sentences(line: &str) -> Vec<&str> {
     sentences
 }
 
-/// What stands in a document.
 struct DocumentTerms {
-    /// Words in lower case; numbers also without the commas between thousands.
+    /// Lowercase words; numbers also without thousands separators.
     words: HashSet<String>,
-    /// Everything with single spaces, in lower case.
     text: String,
-    /// Its lines with single spaces.
     lines: HashSet<String>,
 }
 
@@ -138,7 +131,6 @@ impl DocumentTerms {
         Self { words, text: spaced(document).to_lowercase(), lines: document.lines().map(spaced).collect() }
     }
 
-    /// Whether each line of a code block stands in the document.
     fn contains_lines(&self, code: &str) -> bool {
         let lines: Vec<String> =
             code.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -148,9 +140,8 @@ impl DocumentTerms {
             .all(|line| self.lines.contains(line) || self.text.contains(&line.to_lowercase()))
     }
 
-    /// Whether every number, name and piece of code of a statement stands in the document.
+    /// Returns whether the document contains every number, name and code span of a statement.
     fn supports(&self, statement: &str) -> bool {
-        // Every second part stands between backticks.
         let mut spans = statement.split('`').skip(1).step_by(2);
         let spans_hold = spans.all(|span| self.contains_text(span));
         let heading = statement.trim_start().starts_with('#');
@@ -170,16 +161,16 @@ impl DocumentTerms {
 
     fn contains_word(&self, word: &str) -> bool {
         let plain = normalize_word(word);
-        // "GPUs" of a document that says "GPU", "Kalman's" of one that says "Kalman".
+        // "GPUs" matches "GPU" in the document; "Kalman's" matches "Kalman".
         let stem = plain.strip_suffix("'s").or_else(|| plain.strip_suffix('s')).unwrap_or(&plain);
         let whole = |word: &str| self.words.contains(word);
         whole(&plain) || whole(stem) || parts(&plain).all(whole)
     }
 }
 
-/// The parts of a word that holds marks: `A/B`, `32-bit`.
+/// Splits a word at its marks, as in `A/B` or `32-bit`.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
-    // A decimal is not its two halves.
+    // A decimal number stays whole, so '.' is not a mark.
     let marks =
         |c: char| matches!(c, '/' | '-' | '–' | ':' | '=' | '(' | ')' | '[' | ']' | '+' | '×' | '%' | '°');
     word.split(marks).filter(|part| !part.is_empty())
@@ -190,7 +181,6 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().map(move |word| word.trim_matches(edge)).filter(|word| !word.is_empty())
 }
 
-/// A word as words are compared.
 fn normalize_word(word: &str) -> String {
     let word = word.to_lowercase().replace('’', "'");
     let number = word.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));

@@ -1,18 +1,16 @@
-//! Documents of repositories that an operator has indexed: three tools, one module each.
+//! Retrieves documents from repositories that an operator has indexed. It has three tools, one per module:
 //!
-//! | tool | module | |
+//! | tool | module | purpose |
 //! |---|---|---|
-//! | `list_repositories_with_navigation` | `list` | what there is, and how to search it |
-//! | `mfai_document_retrieval` | `retrieve` | the one document that fits, within the budget |
+//! | `list_repositories_with_navigation` | `list` | repositories and how to search them |
+//! | `mfai_document_retrieval` | `retrieve` | the best document, within the budget |
 //! | `read_repository_file` | `read` | any lines of a document |
 //!
-//! A document that fits the budget comes back as it is, byte for byte, in a block of its own. One that does not is
-//! shortened (`shorten`) to what answers the query: by the host's language model where one is configured and granted
-//! (`model`; what it says is held against the document in `facts`), and by the host's extractor otherwise, and for
-//! whatever the model leaves of the budget. What was left out is marked with its lines, which `read` brings.
+//! A document that fits the budget is returned byte for byte in its own block. A longer one is shortened (`shorten`) by
+//! the host's language model if one is configured and granted (`model`, checked by `facts`). The host's extractor
+//! replaces a missing model and fills the rest of the budget. Marks show omitted lines, which `read` returns.
 //!
-//! What a document says is data. It never gets into the lines that this gate writes, and a model that reads it is told
-//! not to obey it.
+//! Document text is data: it never enters lines that this gate writes, and the model's instructions say not to obey it.
 
 mod facts;
 mod list;
@@ -28,12 +26,11 @@ mod tests;
 use gatehouse_sdk::Gate;
 pub use params::{BudgetEncoding, Params};
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new(
         "document-retrieval",
         env!("CARGO_PKG_VERSION"),
-        "Finds documents in repositories and brings them within a token budget.",
+        "Finds documents in repositories and returns them within a token budget.",
     )
     .tool(list::tool())
     .tool(retrieve::tool())

@@ -1,4 +1,4 @@
-//! `list_repositories_with_navigation`: what there is to search, and how.
+//! `list_repositories_with_navigation`: lists the repositories and how to search them.
 
 use gatehouse_sdk::{Call, Fault, Reply, Tool, documents};
 use gatehouse_wiki::{code, one_line};
@@ -10,9 +10,9 @@ use crate::Params;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Whether the navigation guides come with it (default true); without them the list is short.
+    /// Include the navigation guides (default true); without them the list is short.
     include_navigation: Option<bool>,
-    /// Only the repository of this name.
+    /// Only the repository with this name.
     #[schemars(length(max = 256))]
     repository: Option<String>,
 }
@@ -20,7 +20,7 @@ struct Args {
 #[derive(Serialize, JsonSchema)]
 struct RepositoryList {
     repositories: Vec<RepositoryEntry>,
-    /// Repositories whose guide was left out, because all of them together are longer than the budget.
+    /// Repositories whose guides were omitted to stay within the budget.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     guides_left_out: Vec<String>,
 }
@@ -48,8 +48,8 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("list_repositories_with_navigation")
         .title("List document repositories")
         .description(|_| {
-            "List the repositories of documents, each with a guide to what it holds and which queries find something. \
-             Use it first; then mfai_document_retrieval with a repository's name."
+            "List the document repositories, each with a guide to its contents and useful queries. Call it first, \
+            then mfai_document_retrieval with a repository's name."
         })
         .idempotent()
         .output::<RepositoryList>()
@@ -63,7 +63,7 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         let known: Vec<String> = repositories.iter().map(|r| one_line(&r.name, 100)).take(20).collect();
         repositories.retain(|repository| repository.name.eq_ignore_ascii_case(wanted.trim()));
         if repositories.is_empty() {
-            let fault = Fault::not_found(format!("There is no repository '{}'.", one_line(wanted, 100)));
+            let fault = Fault::not_found(format!("there is no repository '{}'", one_line(wanted, 100)));
             return Err(fault.hint(format!("There are: {}.", known.join(", "))));
         }
     }
@@ -101,7 +101,7 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 fn render(found: &RepositoryList) -> String {
     if found.repositories.is_empty() {
-        return "There is no repository yet. Whoever runs the host adds one with `gatehouse docs add <folder>`.\n"
+        return "There are no repositories yet. The host's operator can add one with `gatehouse docs add <folder>`.\n"
             .into();
     }
     let mut out = format!("# Repositories ({})\n", found.repositories.len());
@@ -130,7 +130,6 @@ fn render(found: &RepositoryList) -> String {
     out
 }
 
-/// The guide with its headings below those of this list.
 fn nest_headings(guide: &str) -> String {
     let line = |line: &str| if line.starts_with('#') { format!("##{line}\n") } else { format!("{line}\n") };
     guide.lines().map(line).collect::<String>().trim_end().to_owned()

@@ -1,5 +1,4 @@
-//! What is answered where no document fits: the guide to the repository, and what else to try. An engine that cannot be
-//! reached is a fault and never gets here.
+//! The reply if no document matches: the repository's guide and suggestions. An unreachable engine is a fault instead.
 
 use gatehouse_sdk::{
     Call, Fault, Reply, context,
@@ -30,7 +29,7 @@ pub(crate) fn reply(
     if !nearest.is_empty() {
         content += &format!("- The nearest documents, which do not fit: {}\n", nearest.join(", "));
     }
-    content += "- Terms that the guide below names, or fewer and broader ones\n- The other search_type\n";
+    content += "- Terms from the guide below, or fewer and broader terms\n- The other search_type\n";
     let others: Vec<String> = all
         .iter()
         .filter(|other| this.is_none_or(|this| this.name != other.name))

@@ -1,10 +1,10 @@
-//! What a preset may set, and how tokens are counted under it.
+//! Preset parameters and token counting.
 
 use gatehouse_sdk::{Count, Fault, models, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The vocabulary that the budget is counted in.
+/// Vocabulary for counting the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "a variant with a description is a schema of its own, without a type")]
 pub enum BudgetEncoding {
@@ -14,15 +14,14 @@ pub enum BudgetEncoding {
     Cl100k,
 }
 
-/// What a preset may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Tokens of a document that one reply carries at most, 256 to 100,000.
+    /// Maximum document tokens in a reply, 256 to 100,000.
     pub budget_tokens: Count,
-    /// The vocabulary that they are counted in: o200k_base or cl100k_base. For models with another one, counts are
-    /// estimates.
+    /// Vocabulary for counting them: o200k_base or cl100k_base. Counts are estimates for models with other
+    /// vocabularies.
     pub encoding: BudgetEncoding,
-    /// Whether the host's language model shortens documents that are too long, where one is configured.
+    /// Whether the host's language model, if configured, shortens long documents.
     pub use_llm: bool,
 }
 
@@ -33,12 +32,10 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The budget in tokens.
     pub(crate) fn budget(&self) -> u32 {
         self.budget_tokens.at_most(100_000).max(256)
     }
 
-    /// Tokens of a text in the preset's vocabulary.
     pub(crate) fn count(&self, text: &str) -> Result<u32, Fault> {
         match self.encoding {
             BudgetEncoding::O200k => text::count(text),
@@ -49,7 +46,6 @@ impl Params {
         }
     }
 
-    /// How the vocabulary is called where counts are told.
     pub(crate) fn unit(&self) -> &'static str {
         match self.encoding {
             BudgetEncoding::O200k => "o200k",

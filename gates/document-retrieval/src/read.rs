@@ -1,4 +1,4 @@
-//! `read_repository_file`: any lines of a document, at most the budget at a time.
+//! `read_repository_file`: returns any lines of a document, up to the budget per call.
 
 use gatehouse_sdk::{
     Call, Content, Count, Fault, Offset, Reply, Tool,
@@ -13,19 +13,19 @@ use crate::Params;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Its name, as list_repositories_with_navigation gives it.
+    /// Name from list_repositories_with_navigation.
     #[schemars(length(min = 1, max = 256))]
     repository: String,
     /// The document's path in the repository.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
-    /// The first line, from 1 (default 1).
+    /// First line, from 1 (default 1).
     start_line: Option<Count>,
-    /// The last line (default: as far as the budget goes).
+    /// Last line (default: as many as fit the budget).
     end_line: Option<Count>,
     /// Characters of the first line to skip, for lines longer than the budget.
     start_character: Option<Offset>,
-    /// Whether each line begins with its number (default false).
+    /// Number the lines (default false).
     numbered: Option<bool>,
 }
 
@@ -38,10 +38,10 @@ struct FileContent {
     end_line: u32,
     total_lines: u32,
     token_count: u32,
-    /// Where to go on, where more was asked for than fits.
+    /// Line to continue from.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start_line: Option<u32>,
-    /// Where in that line, where it is longer than the budget.
+    /// Character of that line to continue from.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start_character: Option<u32>,
 }
@@ -51,8 +51,8 @@ pub(crate) fn tool() -> Tool<Params> {
         .title("Read lines of a document")
         .description(|p| {
             format!(
-                "Read a document of a repository, or lines of it: the gaps that mfai_document_retrieval marks, or what \
-                 stands around a passage. At most {} tokens a call; the reply says where to go on.",
+                "Read a document of a repository, or some of its lines: the gaps that mfai_document_retrieval marks, \
+                or the context of a passage. At most {} tokens per call; the reply shows where to continue.",
                 p.budget()
             )
         })
@@ -68,7 +68,7 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     if wanted.is_some_and(|last| last < first) {
         return Err(Fault::invalid("end_line is less than start_line"));
     }
-    // A line is a token at least, or nearly so: more lines than these would be cut off again.
+    // A line has about one token or more, so further lines would not fit.
     let most = first.saturating_add(budget.saturating_mul(2));
     let last = wanted.unwrap_or(u32::MAX).min(most);
     let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
@@ -111,15 +111,14 @@ fn head(found: &FileContent, made_from: Option<&str>) -> String {
     format!("{name}{made}, lines {}-{} of {}.{next}", found.start_line, found.end_line, found.total_lines)
 }
 
-/// What of a text fits the budget.
 struct FilePage {
     text: String,
-    /// Where to go on: lines after the first, and characters into that line.
+    /// Position to continue from: lines after the first, and characters into that line.
     next: Option<(u32, u32)>,
 }
 
-/// The longest beginning of the text, after `skip` characters of its first line, that fits the budget: to the end of a
-/// line, or within the first one where that alone is longer.
+/// Returns the longest prefix that fits the budget, after skipping `skip` characters of the first line. It ends at a
+/// line end, or within the first line if that line alone is too long.
 fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Result<FilePage, Fault> {
     let first_line = text.find('\n').map_or(text.len(), |end| end + 1);
     let skipped = text[..first_line].char_indices().nth(skip).map_or(first_line, |(at, _)| at);
@@ -145,7 +144,7 @@ fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> R
     Ok(FilePage { text: line[..ends[characters]].to_owned(), next })
 }
 
-/// The most of `0..=most` that fits, by halving; more never fits where less does not.
+/// Finds the largest value in `0..=most` that fits, by binary search.
 fn longest_fitting(most: usize, fits: impl Fn(usize) -> Result<bool, Fault>) -> Result<usize, Fault> {
     let (mut low, mut high) = (0, most);
     while low < high {

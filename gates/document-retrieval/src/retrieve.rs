@@ -1,4 +1,4 @@
-//! `mfai_document_retrieval`: the one document that fits a question, within the budget.
+//! `mfai_document_retrieval`: returns the document that best answers a question, within the budget.
 
 use gatehouse_sdk::{
     Call, Content, Fault, Reply, Tool, context,
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Params, no_results, shorten};
 
-/// Documents that a search brings: the first is read, some of the others are named.
 const MAX_HITS: u32 = 4;
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -23,15 +22,15 @@ enum SearchType {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What you want to know, in your own words.
+    /// Your question, in your own words.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Its name, as list_repositories_with_navigation gives it.
+    /// Name from list_repositories_with_navigation.
     #[schemars(length(min = 1, max = 256))]
     repository: String,
-    /// text: by the words of the query, for names and exact terms. semantic: by what it means as well, for questions.
+    /// text: matches words, for names and exact terms. semantic: also matches meaning, for questions.
     search_type: SearchType,
-    /// What you are doing and what you need it for; decides what is kept of a long document, not which is found.
+    /// Your task and purpose; decides what a long document is shortened to, not which is found.
     #[schemars(length(max = 4096))]
     context: Option<String>,
 }
@@ -39,17 +38,17 @@ struct Args {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RetrievedDocument {
     pub(crate) content: String,
-    /// `repository/path`, or `Navigation Guide` where no document was found.
+    /// `repository/path`, or `Navigation Guide` if no document was found.
     pub(crate) sources: Vec<String>,
     pub(crate) token_count: u32,
     pub(crate) was_compressed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) original_token_count: Option<u32>,
-    /// whole, extractive, provider/model that shortened it, or navigation.
+    /// whole, extractive, navigation, or the provider/model that shortened it.
     pub(crate) method: String,
-    /// names, good, weak or nothing: how well the document answers.
+    /// How well the document answers: names, good, weak or nothing.
     pub(crate) fit: &'static str,
-    /// What to know of how it was found and shortened.
+    /// Notes on the search and the shortening.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
     /// Paths of the next best documents.
@@ -63,8 +62,8 @@ pub(crate) fn tool() -> Tool<Params> {
         .description(|p| {
             format!(
                 "Find the document of a repository that answers a question: whole if it has at most {} tokens, else \
-                 what of it answers the query, with marks for the lines left out (read_repository_file brings those). \
-                 Names of repositories: list_repositories_with_navigation.",
+                the parts that answer it, with marks for omitted lines (read_repository_file reads those). \
+                Repository names: list_repositories_with_navigation.",
                 p.budget()
             )
         })
@@ -113,7 +112,6 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         .structured(&found)
 }
 
-/// What the search has to say.
 pub(crate) fn notes(result: &SearchResult) -> Vec<String> {
     let words: Vec<String> = result.unmatched_terms.iter().take(10).map(|word| one_line(word, 60)).collect();
     let missing = (!words.is_empty()).then(|| format!("In no document: {}.", words.join(", ")));
@@ -134,7 +132,7 @@ pub(crate) fn fit_name(fit: Fit) -> &'static str {
     }
 }
 
-/// What comes before the document: where it is from, what was done with it, and how to read the rest.
+/// Builds the block before the document: source, size, method, and how to read omitted lines.
 fn head(call: &Call<Params>, found: &RetrievedDocument, document: &Document) -> String {
     let source = code(&one_line(&found.sources.concat(), 400));
     let made = document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, 40)));
@@ -152,7 +150,7 @@ fn head(call: &Call<Params>, found: &RetrievedDocument, document: &Document) -> 
         let [repository, path] =
             [&document.repository, &document.path].map(|name| code(&one_line(name, 300)));
         out += &format!(
-            "\nWhat […] marks, `{tool}` brings: repository {repository}, path {path}, start_line, end_line."
+            "\nRead the gaps marked […] with `{tool}`: repository {repository}, path {path}, start_line, end_line."
         );
     }
     if !found.others.is_empty() {

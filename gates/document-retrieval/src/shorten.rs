@@ -1,51 +1,42 @@
-//! A document made to fit: whole where it does, else shortened by the model, by the extractor, or by both.
+//! Fits a document to the budget: unchanged if it fits, else shortened by the model, the extractor, or both.
 
 use gatehouse_sdk::{Fault, documents::Fit, text};
 
 use crate::{BudgetEncoding, Params, model};
 
-/// Hundredths of the budget that are used at least.
 const MIN_USED_PERCENT: u32 = 95;
 
-/// Times that a budget is corrected until the count in the preset's vocabulary fits.
+/// Attempts to match a budget in the preset's vocabulary.
 const MAX_CORRECTIONS: u32 = 6;
 
-/// What the extractor's part is parted by from the model's.
 const VERBATIM_SEPARATOR: &str = "\n\n---\nFrom the document itself:\n\n";
 
-/// The smallest rest of a budget that the extractor is asked for.
 const MIN_EXTRACT_TOKENS: u32 = 96;
 
-/// A document that is to fit.
 pub(crate) struct Request<'a> {
     pub(crate) params: &'a Params,
     pub(crate) query: &'a str,
-    /// What the caller is doing; may be empty.
+    /// The caller's task; may be empty.
     pub(crate) context: &'a str,
     /// Tokens (o200k_base) of the whole document.
     pub(crate) tokens: u32,
-    /// Milliseconds that are left of the call.
     pub(crate) time_ms: u64,
 }
 
 impl Request<'_> {
-    /// What is looked for in the document.
     pub(crate) fn question(&self) -> String {
         format!("{}\n{}", self.query, self.context).trim().to_owned()
     }
 }
 
-/// A document that fits.
 pub(crate) struct FittedDocument {
     pub(crate) text: String,
     pub(crate) tokens: u32,
-    /// Of the whole, where it was shortened.
     pub(crate) original_tokens: Option<u32>,
     pub(crate) method: String,
     pub(crate) notes: Vec<String>,
 }
 
-/// The document within the budget.
 pub(crate) fn fit_document(request: &Request<'_>, document: &str) -> Result<FittedDocument, Fault> {
     let whole = match request.params.encoding {
         BudgetEncoding::O200k => request.tokens,
@@ -71,7 +62,7 @@ pub(crate) fn fit_document(request: &Request<'_>, document: &str) -> Result<Fitt
     Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: "extractive".into(), notes })
 }
 
-/// What the model wrote, and what it left of the budget filled from the document itself.
+/// Fills the budget that the model left with text from the document.
 fn with_extract(
     request: &Request<'_>,
     document: &str,
@@ -85,7 +76,7 @@ fn with_extract(
     let rest = budget.saturating_sub(tokens + request.params.count(VERBATIM_SEPARATOR)?);
     if tokens * 100 < budget * MIN_USED_PERCENT && rest >= MIN_EXTRACT_TOKENS {
         notes.push(format!(
-            "{tokens} tokens were written by the model and checked against the document; the rest is the document's own text."
+            "The model wrote {tokens} tokens, which were checked against the document; the rest is quoted from it."
         ));
         let (filler, _, _) = extract(request, document, rest)?;
         let both = format!("{text}{VERBATIM_SEPARATOR}{filler}");
@@ -97,13 +88,13 @@ fn with_extract(
     Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: written.model, notes })
 }
 
-/// The extractor's text within so many tokens of the preset's vocabulary, and what to say of it.
+/// Extracts at most `budget` tokens. Also returns their count, and a note if nothing in the document answers the query.
 fn extract(
     request: &Request<'_>,
     document: &str,
     budget: u32,
 ) -> Result<(String, u32, Option<String>), Fault> {
-    // The extractor counts in o200k. Where the preset counts otherwise, the ratio is found by trying.
+    // The extractor counts in o200k; find the ratio to other vocabularies by trial.
     let mut asked = budget;
     let mut best: Option<(String, u32)> = None;
     let mut off_topic = false;
@@ -122,8 +113,8 @@ fn extract(
         asked = u32::try_from(scaled).unwrap_or(budget).max(MIN_EXTRACT_TOKENS);
     }
     let (text, tokens) = best.ok_or_else(|| {
-        Fault::internal(format!("the extractor found nothing of the document that fits {budget} tokens"))
+        Fault::internal(format!("the extractor found no part of the document that fits in {budget} tokens"))
     })?;
-    let note = "Nothing in the document answers the query; what is kept is central to it.";
+    let note = "Nothing in the document answers the query; these are its central parts.";
     Ok((text, tokens, off_topic.then(|| note.to_owned())))
 }

@@ -1,4 +1,4 @@
-//! What a language model does to the order of a search, and what it cannot do. gates/code shares it.
+//! Tests of reranking by a language model, which gates/code shares.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -15,7 +15,6 @@ use gate_idea::gate;
 
 const TOOL: &str = "wiki_idea_search";
 
-/// So many pages, the first the engine's best: 1.0, 0.9, 0.8…
 fn pages(count: usize) -> Vec<Hit> {
     let page = |i: usize| Hit {
         id: format!("Principle/P{}", i + 1),
@@ -26,7 +25,6 @@ fn pages(count: usize) -> Vec<Hit> {
     (0..count).map(page).collect()
 }
 
-/// A host with ten pages and a language model.
 fn host() -> Fake {
     let found = |_: &str, _: &_, limit: u32| Ok(fixture::found(pages(10.min(limit as usize))));
     fixture::stocked(10).search(found).serving(Some("test/model"), None, "local/test")
@@ -42,7 +40,6 @@ fn data(reply: &Reply) -> Value {
     conformance::structured(&gate(), TOOL, reply)
 }
 
-/// Ids without their type, and scores, in the order of the reply.
 fn order(reply: &Reply) -> Vec<(String, f64)> {
     let hits = data(reply)["hits"].clone();
     let one = |hit: &Value| {
@@ -58,7 +55,6 @@ fn engines() -> Vec<(String, f64)> {
     [("P1", 1.0), ("P2", 0.9), ("P3", 0.8)].map(|(id, score)| (id.to_owned(), score)).into()
 }
 
-/// What the model was asked.
 type Asked = Rc<RefCell<Vec<(String, Options)>>>;
 
 fn answering(answer: &'static str) -> (Fake, Asked) {
@@ -88,7 +84,7 @@ fn the_model_orders_twice_as_many_pages_as_are_shown() {
     assert_eq!(data(&reply)["reranked_by"], "test/model-1");
     let text = reply.text();
     let head = "# Idea Search: \"why\"\n\n**Best fit:** good\nFound **3** relevant pages:\n\n\
-                Ordered by `test/model-1`; a score is half the engine's, half this order's.\n\n---\n\n## [1] P6\n";
+                Ordered by `test/model-1`; each score averages the engine's score and this rank.\n\n---\n\n## [1] P6\n";
     assert!(text.starts_with(head), "{text}");
 
     let asked = asked.borrow();
@@ -101,7 +97,7 @@ fn the_model_orders_twice_as_many_pages_as_are_shown() {
         (options.temperature, options.web_search, options.max_tokens),
         (Some(0.0), false, Some(2_000))
     );
-    // The call of the test may take 30 s.
+    // The deadline of the test call is 30 s.
     assert_eq!(options.time_ms, Some(8_000));
     let schema: Value = serde_json::from_str(options.schema.as_deref().unwrap()).unwrap();
     assert_eq!(schema["required"], json!(["order"]));
@@ -111,14 +107,14 @@ fn the_model_orders_twice_as_many_pages_as_are_shown() {
 fn whatever_goes_wrong_the_engines_order_stands_and_the_log_says_why() {
     type Complete = fn(&str, &Options) -> Result<Completion, Fault>;
     let failures: [(Complete, &str); 9] = [
-        (|_, _| Err(Fault::unavailable("no answer from secret-page")), "it failed: Unavailable"),
-        (|_, _| Err(Fault::denied("wrong key")), "it failed: Denied"),
-        (|_, _| Err(Fault::new(FaultKind::TimedOut, "too long")), "it failed: TimedOut"),
-        (|_, _| Err(Fault::new(FaultKind::Exhausted, "16 times")), "it failed: Exhausted"),
-        (|_, _| Err(Fault::internal("no answer")), "it failed: Internal"),
-        (|_, _| Ok(Completion::new("m", "P6 is the best of them.")), "its answer holds no order"),
-        (|_, _| Ok(Completion::new("m", "{\"order\":[7,8,9]}")), "its order has 0 right and 3 wrong numbers"),
-        (|_, _| Ok(Completion::new("m", "{\"order\":\"6\"}")), "its order is no list"),
+        (|_, _| Err(Fault::unavailable("no answer from secret-page")), "the request failed: Unavailable"),
+        (|_, _| Err(Fault::denied("wrong key")), "the request failed: Denied"),
+        (|_, _| Err(Fault::new(FaultKind::TimedOut, "too long")), "the request failed: TimedOut"),
+        (|_, _| Err(Fault::new(FaultKind::Exhausted, "16 times")), "the request failed: Exhausted"),
+        (|_, _| Err(Fault::internal("no answer")), "the request failed: Internal"),
+        (|_, _| Ok(Completion::new("m", "P6 is the best of them.")), "the answer has no `order`"),
+        (|_, _| Ok(Completion::new("m", "{\"order\":[7,8,9]}")), "`order` has 0 valid and 3 invalid numbers"),
+        (|_, _| Ok(Completion::new("m", "{\"order\":\"6\"}")), "`order` is not an array"),
         (
             |_, _| {
                 Ok(Completion {
@@ -126,7 +122,7 @@ fn whatever_goes_wrong_the_engines_order_stands_and_the_log_says_why() {
                     ..Completion::new("m", "{\"order\":[6,1,4]}")
                 })
             },
-            "its answer was cut short",
+            "the answer was cut short",
         ),
     ];
     for (complete, why) in failures {

@@ -1,4 +1,4 @@
-//! What `wiki_idea_search` promises.
+//! Contract tests of `wiki_idea_search`.
 
 use gatehouse_wiki::promises::FocusedPromises;
 

@@ -1,8 +1,8 @@
-//! `kg_edit`: changes one page, and the wiki file it came from. A field that is given replaces the
-//! whole field; what is not given stays. Bad input changes nothing.
+//! `kg_edit`: changes one page and its wiki file. A given field replaces the whole field; other fields are unchanged.
+//! Invalid input changes nothing.
 //!
-//! Not declared idempotent: with `auto_timestamp` a second call moves the date, and a retry may undo
-//! what somebody else wrote in between.
+//! It is not idempotent: with `auto_timestamp`, a retry moves the date and could undo another caller's edit made in
+//! between.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, Intent, Reply, Tool,
@@ -27,7 +27,7 @@ struct Args {
     /// At least one; each replaces the whole field.
     #[schemars(extend("minProperties" = 1))]
     updates: PageUpdates,
-    /// Wiki folder of the page, where the server cannot tell.
+    /// Wiki folder of the page, if the server cannot determine it.
     wiki_dir: Option<String>,
     /// Set last-updated to now.
     #[serde(default = "yes")]
@@ -44,32 +44,32 @@ struct PageUpdates {
     /// Wiki text without heading and header table.
     content: Option<String>,
     domains: Option<Vec<String>>,
-    /// URLs, or objects.
+    /// URLs or objects.
     sources: Option<Vec<SourceArg>>,
     outgoing_links: Option<Vec<LinkArg>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct EditData {
-    /// The page.
+    /// Page ID.
     id: String,
-    /// Fields whose value is now another one.
+    /// Fields with new values.
     changed: Vec<String>,
-    /// The file that was rewritten.
+    /// The rewritten file.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The page's file, left as it is because it lies outside the allowed folders.
+    /// The page's file, unchanged because it is outside the allowed folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_file: Option<String>,
-    /// The page's date now.
+    /// The page's new date.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_updated: Option<String>,
-    /// Links to pages that do not exist.
+    /// Links to missing pages.
     unresolved_links: Vec<UnresolvedData>,
-    /// Kept as related.
+    /// Stored as related.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_edges: Vec<EdgeData>,
-    /// Files that were written, or would be.
+    /// Files that were or would be written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affected_files: Vec<String>,
     /// Nothing was changed.
@@ -85,9 +85,9 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("kg_edit")
         .title("Edit a wiki page")
         .description(|_| {
-            "Change fields of one wiki page and the file it came from. Use it to correct or extend a page; \
-             read it first with get_wiki_page. Returns the fields that changed, the file, and links to \
-             pages that do not exist. For a new page: kg_index with page_data."
+            "Change fields of one wiki page and its source file. Use it to correct or extend a page; read it first \
+            with get_wiki_page. Returns the changed fields, the file, and links to missing pages. For a new page: \
+            kg_index with page_data."
         })
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
@@ -100,7 +100,7 @@ pub(crate) fn tool() -> Tool<Params> {
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let id = writing::id("page_id", &args.page_id)?;
     let changes = changes(args.updates)?;
-    // Many models send "" for what they mean to leave out.
+    // Many models send "" for an omitted argument.
     let wiki_dir = args.wiki_dir.as_deref().filter(|dir| !dir.trim().is_empty());
     let write = if args.dry_run { knowledge::preview_patch } else { knowledge::patch };
     let report = write(&id, &changes, wiki_dir, args.auto_timestamp)?;
@@ -119,7 +119,7 @@ fn changes(updates: PageUpdates) -> Result<Changes, Fault> {
     let none = Changes { overview: None, content: None, domains: None, sources: None, links: None };
     if changes == none {
         return Err(Fault::invalid("updates is empty")
-            .hint("Give at least one of overview, content, domains, sources, outgoing_links."));
+            .hint("Set at least one of overview, content, domains, sources, outgoing_links."));
     }
     Ok(changes)
 }
@@ -127,7 +127,7 @@ fn changes(updates: PageUpdates) -> Result<Changes, Fault> {
 fn text(report: &PatchReport, dry_run: bool) -> String {
     let id = one_line(&report.id, 300);
     let mut out = if report.changed.is_empty() {
-        format!("# Nothing to change in {id}\n\nThe page already says this.\n")
+        format!("# Nothing to change in {id}\n\nThe page already has this content.\n")
     } else if dry_run {
         format!("# Would edit {id}\n\n{DRY_RUN}\n**Would change:** {}\n", report.changed.join(", "))
     } else {
@@ -137,8 +137,7 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
         out += &format!("**File:** {}\n", code(&one_line(file, 300)));
     } else if let Some(kept) = &report.kept_file {
         out += &format!(
-            "**File:** {} was left as it is: it lies outside knowledge.wiki_roots in presets.toml. Indexing it \
-             again brings its text back.\n",
+            "**File:** {} is unchanged: it is outside knowledge.wiki_roots in presets.toml. Indexing it again restores its text.\n",
             code(&one_line(kept, 300))
         );
     } else if !report.changed.is_empty() {

@@ -1,8 +1,8 @@
-//! `kg_index`: makes the graph equal to a wiki folder, or writes one page.
+//! `kg_index`: synchronizes the graph with a wiki folder, or writes one page.
 //!
-//! With `page_data` the page is written as it is given, and the reply says where it lives now: in a file where the
-//! host may write one, else in the store alone. `clear_existing`, `confirm` and `persist_path` speak about folders;
-//! with `page_data` they are refused rather than ignored. Which folders may be touched the host decides.
+//! With `page_data`, the reply shows the location of the page: a file if the host may write one, else only the store.
+//! `clear_existing`, `confirm` and `persist_path` apply to folders, so the tool rejects them with `page_data`. The host
+//! decides which folders it may write.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, Intent, Reply, Tool,
@@ -21,14 +21,14 @@ use crate::{
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Wiki folder to index. Without it and page_data: the server's own.
+    /// Wiki folder to index. Default without page_data: the server's own.
     wiki_dir: Option<String>,
     /// One page to write instead of a folder.
     page_data: Option<PageArg>,
-    /// Remove every stored page first.
+    /// Remove all stored pages first.
     #[serde(default)]
     clear_existing: bool,
-    /// With clear_existing: also pages that no folder brings back.
+    /// With clear_existing: also remove pages that are in no folder.
     confirm: Option<ClearConfirmation>,
     /// Write an index file here.
     persist_path: Option<String>,
@@ -54,7 +54,7 @@ struct PageArg {
     content: String,
     #[serde(default)]
     domains: Vec<String>,
-    /// URLs, or objects.
+    /// URLs or objects.
     #[serde(default)]
     sources: Vec<SourceArg>,
     #[serde(default)]
@@ -63,30 +63,30 @@ struct PageArg {
 
 #[derive(Serialize, JsonSchema)]
 struct IndexData {
-    /// Pages that are new.
+    /// New pages.
     added: u32,
-    /// Pages that changed.
+    /// Changed pages.
     updated: u32,
-    /// Pages that are as they were.
+    /// Unchanged pages.
     unchanged: u32,
-    /// Pages that are gone.
+    /// Removed pages.
     removed: u32,
-    /// Links that these pages declare.
+    /// Links declared by these pages.
     links: u32,
-    /// Links to pages that do not exist.
+    /// Links to missing pages.
     unresolved_links: Vec<UnresolvedData>,
-    /// Files left out, each with the reason.
+    /// Skipped files, with reasons.
     skipped: Vec<String>,
-    /// Kept as related.
+    /// Stored as related.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_edges: Vec<EdgeData>,
-    /// Pages that came from elsewhere before.
+    /// Pages that previously came from elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     taken_over: Vec<TakenOverData>,
-    /// Where the page of page_data lives.
+    /// Location of the page_data page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     written: Vec<WrittenData>,
-    /// Files that were written, or would be.
+    /// Files that were or would be written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affected_files: Vec<String>,
     /// Nothing was changed.
@@ -105,10 +105,10 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("kg_index")
         .title("Index a wiki")
         .description(|_| {
-            "Bring the graph up to date with a wiki folder, or write one page (page_data); never both. Use \
-             it after wiki files changed, or to record something new; get_page_structure says what a page \
-             must hold. Indexing twice changes nothing. Returns pages added, updated, unchanged, removed, \
-             links to pages that do not exist, and where a written page lives. To change one page: kg_edit."
+            "Update the graph from a wiki folder, or write one page (page_data); never both. Use it after wiki files \
+            change, or to record something new; get_page_structure describes the required content of a page. \
+            Indexing twice changes nothing. Returns pages added, updated, unchanged, removed, links to missing \
+            pages, and the location of a written page. To change one page: kg_edit."
         })
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
@@ -120,7 +120,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
-    // Many models send "" for what they mean to leave out.
+    // Many models send "" for an omitted argument.
     for path in [&mut args.wiki_dir, &mut args.persist_path] {
         path.take_if(|p| p.trim().is_empty());
     }
@@ -132,12 +132,12 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
                 .hint("Index the folder with one call, and write the page with another."));
         }
         Some(_) if args.clear_existing || args.confirm.is_some() || args.persist_path.is_some() => {
-            return Err(Fault::invalid("clear_existing, confirm and persist_path do not go with page_data")
-                .hint("They are about a wiki folder; leave them out to write one page."));
+            return Err(Fault::invalid("clear_existing, confirm and persist_path cannot be used with page_data")
+                .hint("They apply to a wiki folder; omit them to write one page."));
         }
         None if args.confirm.is_some() && !args.clear_existing => {
-            return Err(Fault::invalid("confirm goes with clear_existing")
-                .hint("Without it nothing is removed that would have to be confirmed."));
+            return Err(Fault::invalid("confirm requires clear_existing")
+                .hint("Without clear_existing, there is nothing to confirm."));
         }
         Some(page) => {
             let draft = draft(page)?;
@@ -163,7 +163,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
 fn draft(page: PageArg) -> Result<Draft, Fault> {
     if page.page_title.trim().is_empty() {
         return Err(
-            Fault::invalid("page_title is blank").hint("The title names the page and becomes its id.")
+            Fault::invalid("page_title is blank").hint("Set a title; it becomes the page's id.")
         );
     }
     Ok(Draft {
@@ -197,7 +197,7 @@ fn text(subject: &str, report: &IndexReport, dry_run: bool) -> String {
         out += &match file {
             Some(file) => format!("**File:** {}\n", code(&one_line(file, 500))),
             None => {
-                "**File:** none; the page lives in the store alone, and no folder brings it back\n".into()
+                "**File:** none; the page is only in the store, so no folder can restore it\n".into()
             }
         };
     }
@@ -205,7 +205,7 @@ fn text(subject: &str, report: &IndexReport, dry_run: bool) -> String {
     out += &report::unresolved(&report.unresolved);
     out += &report::unknown_edges(&report.unknown_edges);
     let skipped = report.skipped.iter().map(|reason| one_line(reason, 600));
-    out + &report::section("Skipped files", "Left out, with the reason:", skipped)
+    out + &report::section("Skipped files", "Not indexed, with the reason:", skipped)
 }
 
 fn data(report: IndexReport, affected_files: Vec<String>, dry_run: bool) -> IndexData {

@@ -1,15 +1,15 @@
-//! The whole knowledge graph for agents that read and write it: five tools, one module each.
+//! Reads and writes the knowledge graph. It has five tools, one per module:
 //!
-//! | tool | module | |
+//! | tool | module | purpose |
 //! |---|---|---|
 //! | `search_knowledge` | `search` | finds pages of any type |
-//! | `get_wiki_page` | `page` | reads one whole |
-//! | `kg_index` | `index` | makes the graph equal to a wiki folder, or writes one page |
+//! | `get_wiki_page` | `page` | reads a full page |
+//! | `kg_index` | `index` | synchronizes with a wiki folder, or writes one page |
 //! | `kg_edit` | `edit` | changes one page |
-//! | `get_page_structure` | `structure` | says what a page must hold |
+//! | `get_page_structure` | `structure` | describes the required content of a page |
 //!
-//! The gate words what the host's engine answers. It opens no file (the host does, inside the folders
-//! that presets.toml allows), parses no wiki text, and never turns a failing engine into "no results".
+//! The gate formats the engine's results. The host opens files and parses wiki text; an engine failure is a fault,
+//! never an empty result.
 
 mod edit;
 mod index;
@@ -25,12 +25,12 @@ use gatehouse_sdk::{Count, Gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Show in search results what of each page answers the query.
+    /// Show relevant page content in search results.
     pub include_content: bool,
-    /// Tokens of that at most, for each page.
+    /// Maximum content tokens per page.
     pub preview_tokens: Count,
 }
 
@@ -40,7 +40,6 @@ impl Default for Params {
     }
 }
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new("kg", env!("CARGO_PKG_VERSION"), "Searches, reads and writes the knowledge graph.")
         .tool(search::tool())

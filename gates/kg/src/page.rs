@@ -1,5 +1,4 @@
-//! `get_wiki_page`: reads one page, by title or id. What the reply looks like is shared with the gates that search,
-//! see `gatehouse_wiki`.
+//! `get_wiki_page`: reads one page by title or ID. `gatehouse_wiki` formats the reply.
 
 use gatehouse_sdk::{Call, Fault, Offset, Reply, Tool};
 use gatehouse_wiki::PageData;
@@ -16,7 +15,7 @@ struct Args {
     /// Title, or id such as Principle/LoRA_Configuration.
     #[schemars(length(min = 1, max = 1000))]
     page_title: String,
-    /// Character of a long page to go on from.
+    /// Character to continue a long page from.
     offset: Option<Offset>,
 }
 
@@ -24,9 +23,9 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(TOOL)
         .title("Read a wiki page")
         .description(|_| {
-            "Read one wiki page whole, once search_knowledge or a link has named it; a long one in pieces of \
-             8,000 tokens. Returns overview, content, sources and links in both directions; if there is no \
-             such page, the nearest titles. Next: read the linked pages."
+            "Read one full wiki page, found by search_knowledge or a link; a long one in pieces of 8,000 tokens. \
+            Returns overview, content, sources and links in both directions; if the page is missing, the nearest \
+            titles. Next: read the linked pages."
         })
         .idempotent()
         .output::<PageData>()

@@ -1,5 +1,4 @@
-//! `search_knowledge`: finds pages of any type. What the reply looks like is shared with the other
-//! gates that search, see `gatehouse_wiki`.
+//! `search_knowledge`: finds pages of any type. `gatehouse_wiki` formats the reply.
 
 use gatehouse_sdk::{Call, Count, Fault, Reply, Tool};
 use gatehouse_wiki::{ContentBudget, Kind, PageQuery, RelatedTool, SearchResults, SearchView};
@@ -10,7 +9,7 @@ use crate::Params;
 
 const TOOL: &str = "search_knowledge";
 
-/// Tokens of a preview at most, whatever a preset says.
+/// Upper limit for `preview_tokens` in presets.
 const MAX_PREVIEW_TOKENS: u32 = 2_000;
 
 static VIEW: SearchView = SearchView {
@@ -27,7 +26,7 @@ static VIEW: SearchView = SearchView {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What you look for, in your own words.
+    /// Your query, in your own words.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
     /// Pages to return, at most 20.
@@ -41,7 +40,7 @@ struct Args {
     #[serde(default)]
     #[schemars(length(max = 50))]
     domains: Vec<String>,
-    /// Only pages that score at least this.
+    /// Minimum score of a page.
     #[schemars(range(min = 0, max = 1))]
     min_score: Option<f64>,
 }
@@ -56,9 +55,9 @@ pub(crate) fn tool() -> Tool<Params> {
         .description(|params| {
             let preview = if params.include_content { " content preview," } else { "" };
             format!(
-                "Search the wiki: workflows, principles, implementations, environments, heuristics. Use it \
-                 first, before designing or coding. Returns pages, best first, each with overview,{preview} \
-                 score and linked pages. Next: get_wiki_page reads one whole."
+                "Search the wiki: workflows, principles, implementations, environments, heuristics. Use it first, \
+                before designing or coding. Returns pages, best first, each with overview,{preview} score and linked \
+                pages. Next: get_wiki_page reads a full page."
             )
         })
         .idempotent()

@@ -1,7 +1,7 @@
-//! `get_page_structure`: what a page of each type must hold, with a skeleton to copy.
+//! `get_page_structure`: describes the required content of a page of each type, with a skeleton to copy.
 //!
-//! The texts are files, one a type, so that the guide in the reply's text, the sections in its data and the skeleton
-//! can't disagree. Nothing here checks a page: `kg_index` takes pages that follow no guide, too.
+//! Each type has one file, which provides the guide in the text, the sections in the data, and the skeleton, so they
+//! agree. Nothing checks pages against a guide; `kg_index` accepts pages that follow none.
 
 use gatehouse_sdk::{Call, Fault, Reply, Tool, knowledge::PageType};
 use gatehouse_wiki::Kind;
@@ -10,12 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Params;
 
-/// What a file says. Lines of `----` part it: what such a page is; how to tell that another type is meant; a name and
-/// sources to show in the skeleton; the links, one a line; and each section in the order of the page (its heading, what
-/// belongs there, what to leave out, and then what to copy).
+/// A parsed guide file. `----` separates its parts: description; how to recognize that another type fits; example name
+/// and sources; links, one per line; then each section (heading, content, content to leave out, text to copy).
 struct PageGuide {
     kind: Kind,
-    /// Folder of the wiki that holds such pages.
     folder: String,
     what: &'static str,
     unless: &'static str,
@@ -25,19 +23,16 @@ struct PageGuide {
     links: Vec<LinkRule>,
 }
 
-// One section of a page. Not a doc comment, nor are the others here: agents would pay for it in each list of tools.
+// No doc comments here: agents would pay for them in each list of tools.
 #[derive(Serialize, JsonSchema)]
 struct PageSection {
-    // With its equals signs.
     heading: &'static str,
     belongs: &'static str,
     leave_out: &'static str,
-    // What to copy, below the heading.
     #[serde(skip)]
     skeleton: &'static str,
 }
 
-// A link that such a page declares, as wiki text.
 #[derive(Serialize, JsonSchema)]
 struct LinkRule {
     link: String,
@@ -47,7 +42,7 @@ struct LinkRule {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// The type of page you are about to write.
+    /// Type of the page to write.
     page_type: Kind,
 }
 
@@ -81,22 +76,20 @@ impl PageGuide {
     }
 }
 
-/// The first line of a text, and the rest.
 fn first_line(text: &'static str) -> (&'static str, &'static str) {
     text.split_once('\n').unwrap_or((text, ""))
 }
 
 #[derive(Serialize, JsonSchema)]
 struct StructureData {
-    /// The type.
     page_type: Kind,
-    /// Folder of the wiki that holds such pages.
+    /// Wiki folder of such pages.
     folder: String,
-    /// What such a page is.
+    /// Description of such pages.
     what: &'static str,
-    /// The sections it must have, in order.
+    /// Required sections, in order.
     sections: Vec<PageSection>,
-    /// The links it declares.
+    /// Links to declare.
     links: Vec<LinkRule>,
     /// A page to copy and fill in.
     skeleton: String,
@@ -106,9 +99,9 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("get_page_structure")
         .title("How to write a page")
         .description(|_| {
-            "Learn what a wiki page of one type must hold. Use it before writing a page. Returns each \
-             section, what belongs in it and what does not, the links to declare, and a skeleton to copy. \
-             Next: kg_index writes the page."
+            "Get the required content of a wiki page of one type. Use it before writing a page. Returns each \
+            section, what belongs in it and what does not, the links to declare, and a skeleton to copy. Next: \
+            kg_index writes the page."
         })
         .idempotent()
         .output::<StructureData>()
@@ -121,7 +114,6 @@ pub(crate) fn tool() -> Tool<Params> {
         })
 }
 
-/// What holds for pages of every type.
 const HEADER: &str = "\
 A page begins with its heading, `# Type: Name`, and a header table:
 - `[[source::Kind|Title|URL]]`, one for each place the knowledge comes from. Kind is Repo, Paper or Doc. \

@@ -1,7 +1,7 @@
-//! Sources and links as callers write them, for `kg_index` and `kg_edit` alike.
+//! Sources and links in the arguments of `kg_index` and `kg_edit`.
 //!
-//! A source is an object or just a URL; a bare URL becomes a source whose kind is told by its host. A
-//! link is an edge and a target, and the target is an id: `Type/Name`, or `Type:Name` as in wiki text.
+//! A source is an object or a bare URL, whose kind is derived from its host. A link is an edge and a target ID:
+//! `Type/Name`, or `Type:Name` as in wiki text.
 
 use gatehouse_sdk::{
     Fault,
@@ -33,7 +33,6 @@ pub(crate) struct LinkArg {
     target: String,
 }
 
-/// What callers may send; the host refuses every other edge by the schema.
 const EDGES: [&str; 11] = [
     "step",
     "implements",
@@ -83,7 +82,7 @@ pub(crate) fn links(args: Vec<LinkArg>) -> Result<Vec<Link>, Fault> {
     args.into_iter().map(link).collect()
 }
 
-/// An id in the spelling that the engine keeps. `Principle:X` and `principle/X` are `Principle/X`.
+/// Normalizes an ID: `Principle:X` and `principle/X` become `Principle/X`.
 pub(crate) fn id(argument: &str, text: &str) -> Result<String, Fault> {
     let parts =
         text.trim().split_once(['/', ':']).map(|(kind, name)| (Kind::parse(kind.trim()), name.trim()));

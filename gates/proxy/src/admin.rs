@@ -1,5 +1,5 @@
-//! `add_mcp_server` and `remove_mcp_server`: changes to the servers of this host, for all presets. They are there only
-//! where a preset says so, and the host asks for the grant as well: a server is a program that the host runs.
+//! `add_mcp_server` and `remove_mcp_server`: change this host's servers for all presets. They exist only if the preset
+//! sets `admin`, and the host also requires a grant, because a server is a program that the host runs.
 
 use gatehouse_sdk::{Call, Effect, Fault, Intent, Reply, Tool, servers_admin};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ struct AddServerReply {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_count: Option<u32>,
-    /// Why it could not be connected; it stays configured.
+    /// Connection error; the server stays configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -41,7 +41,7 @@ fn run_add(_: &Call<Params>, args: AddArgs) -> Result<Reply, Fault> {
     let definition = reply_format::json(&args.definition)?;
     let servers_admin::Added { name, tool_count, problem } = servers_admin::change(&args.name, &definition)?;
     let text = match (&problem, tool_count) {
-        (Some(problem), _) => format!("{name} is configured, and could not be connected: {problem}"),
+        (Some(problem), _) => format!("{name} is configured, but could not be connected: {problem}"),
         (None, Some(count)) => format!("{name} is connected and has {count} tools."),
         (None, None) => format!("{name} is configured."),
     };
@@ -61,7 +61,7 @@ struct RemoveServerReply {
 
 pub(crate) fn remove() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, RemoveArgs>("remove_mcp_server")
-        .description(|_| "Remove a server that was added, for all presets.")
+        .description(|_| "Remove an added server, for all presets.")
         .only_if(|params| params.admin)
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
@@ -72,6 +72,6 @@ pub(crate) fn remove() -> Tool<Params> {
 
 fn run_remove(_: &Call<Params>, args: RemoveArgs) -> Result<Reply, Fault> {
     let removed = servers_admin::remove(&args.name)?;
-    let text = if removed { "It is removed." } else { "No server of this name was added." };
+    let text = if removed { "Removed." } else { "No added server has this name." };
     Reply::markdown(text).structured(&RemoveServerReply { removed })
 }

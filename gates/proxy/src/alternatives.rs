@@ -1,4 +1,4 @@
-//! `get_tool_alternatives`: what to call instead of a tool, and what is called with it.
+//! `get_tool_alternatives`: finds tools to call instead of a tool, and tools that are often called with it.
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
@@ -9,10 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Params, reply_format, search::with_server, servers::with_names};
 
-/// Alternatives of one reply at most.
 const MAX_ALTERNATIVES: u32 = 50;
 
-/// Related tools that are told.
 const MAX_RELATED: u32 = 3;
 
 #[derive(Deserialize, JsonSchema)]
@@ -24,7 +22,7 @@ struct Args {
     top_k: Option<Count>,
 }
 
-/// A tool that may stand in for another; the score is the product of the factors.
+/// Alternative to a tool; the score is the product of the factors.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct ToolSuggestion {
     pub(crate) server: String,
@@ -37,16 +35,16 @@ pub(crate) struct ToolSuggestion {
     reason: String,
 }
 
-/// A tool that is called after this one, or by the same callers.
+/// Tool that is called after this one, or by the same callers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RelatedToolData {
     server: String,
     tool: String,
-    /// Whether it is called next; else by the same callers.
+    /// True if called next, else by the same callers.
     follows: bool,
     together: u64,
     of: u64,
-    /// How much more often than by chance.
+    /// How many times as often as by chance.
     lift: f64,
 }
 
@@ -58,7 +56,7 @@ struct AlternativesReply {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>("get_tool_alternatives")
-        .description(|_| "What to call instead of a tool.")
+        .description(|_| "Find alternatives to a tool.")
         .output::<AlternativesReply>()
         .run(run)
 }
@@ -68,7 +66,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let limit = top_k.map_or(5, |top_k| top_k.at_most(MAX_ALTERNATIVES));
     let found = servers::alternatives(&server, &tool, error.as_deref(), limit).map_err(with_names)?;
     let alternatives: Vec<ToolSuggestion> = found.into_iter().map(suggestion).collect();
-    // Beside the point where the ledger cannot be read: the alternatives stand.
+    // Without a readable ledger, the reply has only the alternatives.
     let related = related(&server, &tool).unwrap_or_default();
     let mut lines: Vec<String> = alternatives.iter().map(line).collect();
     if lines.is_empty() {
@@ -92,7 +90,6 @@ pub(crate) fn suggestion(found: Alternative) -> ToolSuggestion {
 }
 
 impl ToolSuggestion {
-    /// Whether it is this tool.
     pub(crate) fn matches(&self, server: &str, tool: &str) -> bool {
         self.server == server && self.tool == tool
     }
@@ -102,7 +99,6 @@ pub(crate) fn line(one: &ToolSuggestion) -> String {
     format!("{} [{}: {}]", with_server(&one.server, &one.signature), one.score, one.reason)
 }
 
-/// What is called with a tool.
 pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<RelatedToolData>, Fault> {
     let related = servers::related(server, tool, MAX_RELATED)?;
     let shown = |one: RelatedTool| RelatedToolData {

@@ -1,4 +1,4 @@
-//! `call_tool`: calls a tool of a server. What it answers goes on as it came; what went wrong is told with what to do then.
+//! `call_tool`: calls a tool of a server. Results pass through unchanged; errors include the next step.
 
 use gatehouse_sdk::{
     Call, Content, Effect, Fault, Intent, Reply, Tool,
@@ -20,7 +20,6 @@ use crate::{
 
 pub(crate) const NAME: &str = "call_tool";
 
-/// Tools that are looked through for those that an intent means.
 const MAX_INTENT_CANDIDATES: u32 = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +29,7 @@ pub(crate) struct Args {
     pub(crate) tool: String,
     pub(crate) arguments: Option<Map<String, Value>>,
     pub(crate) include_fallbacks: Option<bool>,
-    /// What for; orders the suggestions.
+    /// Purpose; orders the suggestions.
     pub(crate) intent: Option<String>,
     /// jq, applied to the result.
     pub(crate) select: Option<String>,
@@ -48,7 +47,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .run(run)
 }
 
-/// An object is an object: that it may have any members goes without saying.
+/// Removes a keyword that costs tokens and is implied by the type.
 fn drop_additional_properties(schema: &mut Value) {
     if let Some(Value::Object(arguments)) = schema.pointer_mut("/properties/arguments") {
         arguments.remove("additionalProperties");
@@ -56,7 +55,7 @@ fn drop_additional_properties(schema: &mut Value) {
 }
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    // Before the call: it cannot be taken back for a filter that does not parse.
+    // Check the filter first: after the call, it is too late to reject it.
     if let Some(program) = &args.select {
         gatehouse_jq::check(program)?;
     }
@@ -80,7 +79,7 @@ fn apply_select(args: &Args, reply: Reply) -> Reply {
     }
 }
 
-/// The reply to a call that failed: that of another tool, if the preset has one called then, else the failure.
+/// Builds the reply to a failed call: another tool's reply if the preset allows a retry, else the failure.
 fn with_fallback(
     call: &Call<Params>,
     (args, arguments): (&Args, &str),
@@ -100,7 +99,6 @@ fn with_fallback(
     }
 }
 
-/// An error in the tool's own words: they are the error, and what is no text comes along.
 fn tool_error_reply(
     call: &Call<Params>,
     (args, arguments): (&Args, &str),
@@ -124,7 +122,7 @@ fn empty_reply(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
     reply.with(Content::Text(lines.join("\n")))
 }
 
-/// Whether it says nothing: no text but blanks, and no data or an object without members. An empty list is an answer.
+/// True if all text is blank, and the data is missing or an object without members. An empty list is not empty.
 fn is_empty(reply: &Reply) -> bool {
     let blank = |block: &Content| matches!(block, Content::Text(text) if is_nothing(text));
     reply.structured.as_deref().is_none_or(is_nothing) && reply.content.iter().all(blank)
@@ -134,8 +132,7 @@ fn is_nothing(text: &str) -> bool {
     matches!(text.trim(), "" | "{}")
 }
 
-/// What else the caller may call, those first that the intent means. A failure is worse than none: the call has already
-/// failed, and that is what is to be told.
+/// Finds other tools, matches of the intent first. Ignores errors, because the failed call matters more.
 fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggestion> {
     let limit = call.params.suggestions();
     if !args.include_fallbacks.unwrap_or(true) || limit == 0 {

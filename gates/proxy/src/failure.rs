@@ -1,5 +1,5 @@
-//! What a call that failed is told as: a code, what to do then, and other tools where another one may help. A refusal
-//! suggests no way round.
+//! Error reports for failed calls: a code, the next step, and other tools if they could help. A denied call has no
+//! suggestions, which could circumvent the denial.
 
 use gatehouse_sdk::{
     Content, Fault, FaultKind, Reply,
@@ -13,13 +13,11 @@ use crate::{
     servers::LIST, tools,
 };
 
-/// The tool ran, or should have, and failed.
 pub(crate) const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
-/// Characters of a tool's error that stand in the report; a longer one comes whole beside it.
+/// Maximum characters of a tool's error in the report. A longer one also follows in full.
 pub(crate) const MAX_ERROR_CHARS: usize = 2_000;
 
-/// A call that failed.
 #[derive(Debug, Serialize)]
 pub(crate) struct CallErrorReport {
     success: bool,
@@ -29,10 +27,8 @@ pub(crate) struct CallErrorReport {
     tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Of the arguments, where they were wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
-    /// The other tool that was called then, and failed, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<FailedFallback>,
     fallback_suggestions: Vec<ToolSuggestion>,
@@ -53,7 +49,6 @@ impl CallErrorReport {
         }
     }
 
-    /// An error in the tool's own words.
     pub(crate) fn from_tool_error(
         args: &Args,
         text: &str,
@@ -62,28 +57,25 @@ impl CallErrorReport {
         Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
     }
 
-    /// The error, in one line.
     pub(crate) fn error(&self) -> &str {
         &self.error
     }
 
-    /// The tools that it suggests.
     pub(crate) fn suggestions(&self) -> &[ToolSuggestion] {
         &self.fallback_suggestions
     }
 
-    /// Adds the error of another tool that was called then, which is no suggestion any more.
+    /// Adds the error of another tool that was called, and removes that tool from the suggestions.
     pub(crate) fn with_fallback(mut self, fallback: FailedFallback) -> Self {
         self.fallback_suggestions.retain(|one| !fallback.matches(one));
         Self { fallback: Some(fallback), ..self }
     }
 
-    /// Whether it has all of an error.
+    /// Returns whether the report contains an error in full.
     pub(crate) fn contains_error(&self, text: &str) -> bool {
         self.error == text.trim()
     }
 
-    /// As the reply to the call, with what else came.
     pub(crate) fn reply(self, others: Vec<Content>) -> Result<Reply, Fault> {
         let mut reply = Reply::markdown(reply_format::json(&self)?);
         reply.content.extend(others);
@@ -92,7 +84,6 @@ impl CallErrorReport {
     }
 }
 
-/// What a fault says about a call.
 pub(crate) fn from_fault(
     args: &Args,
     fault: Fault,
@@ -103,17 +94,15 @@ pub(crate) fn from_fault(
         CallErrorReport { hint: fault.hint, ..CallErrorReport::new(args, &fault.message, error_code) };
     match error_code {
         "INVALID_ARGUMENTS" => {
-            // The message says what is wrong; the schema what would be right.
             let tool = servers::tool(&args.server, &args.tool);
             failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
-            // The host's hint is the same schema as text.
             if failure.schema.is_some() {
                 failure.hint = failure.hint.filter(|hint| !hint.starts_with("Expected: "));
             }
         }
-        "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} says which servers there are.")),
+        "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} lists the servers.")),
         "TOOL_NOT_FOUND" => {
-            failure.or_hint(tools::NAME, |list| format!("{list} says which tools the server has."));
+            failure.or_hint(tools::NAME, |list| format!("{list} lists the server's tools."));
             failure.or_hint(search::NAME, |search| format!("{search} finds tools by what they do."));
         }
         "DENIED" => {}
@@ -130,13 +119,14 @@ impl CallErrorReport {
     }
 }
 
-/// One code for each kind of failure. What does not exist is the server, the tool, or something that the tool was asked for.
+/// Maps a kind of failure to a code. `NotFound` can mean the server, the tool, or something that the tool looked up.
 pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::InvalidArguments => "INVALID_ARGUMENTS",
         FaultKind::Denied => "DENIED",
         FaultKind::TimedOut => "TIMEOUT",
-        // A gate with unlisted tools is called like a server and is not among the servers, so the tool is looked for first.
+        // A gate with unlisted tools is called like a server but is not in the list of servers, so check the tool
+        // first.
         FaultKind::NotFound => match servers::tool(server, tool) {
             Err(fault) if fault.kind == FaultKind::NotFound => match servers::servers() {
                 Ok(all) if all.iter().all(|one| one.name != server) => "SERVER_NOT_FOUND",

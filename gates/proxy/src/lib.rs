@@ -1,20 +1,21 @@
-//! The MCP servers behind the host for the price of a few tools: what they can do is found by search, and called by name.
+//! Gives access to all MCP servers of the host through a few tools: search finds tools, and `call_tool` calls them by
+//! name.
 //!
-//! | tool | module | |
+//! | tool | module | purpose |
 //! |---|---|---|
-//! | `search_tools` | `search` | tools that do what is asked for, each in a line |
-//! | `call_tool` | `call` | calls one; what went wrong, and what to do then, is `failure`'s; `retry` calls another one then |
-//! | `get_tool_schema` | `schema` | one tool, whole |
-//! | `list_mcp_servers`, `refresh_mcp_server` | `servers` | which servers there are, and what they list now |
-//! | `list_tools` | `tools` | the tools of one server |
-//! | `recommend_tools` | `recommend` | the best tools for a task, with reasons |
-//! | `get_tool_metrics`, `reset_tool_metrics` | `metrics` | how calls went |
-//! | `get_tool_alternatives` | `alternatives` | what to call instead of a tool |
-//! | `request` | `request` | any tool, by the request envelope |
-//! | `add_mcp_server`, `remove_mcp_server` | `admin` | changes for all presets |
+//! | `search_tools` | `search` | finds tools, one per line |
+//! | `call_tool` | `call` | calls a tool; `failure` reports errors, `retry` tries another tool |
+//! | `get_tool_schema` | `schema` | shows one tool in full |
+//! | `list_mcp_servers`, `refresh_mcp_server` | `servers` | lists servers, and reloads their tools |
+//! | `list_tools` | `tools` | lists the tools of one server |
+//! | `recommend_tools` | `recommend` | picks the best tools for a task, with reasons |
+//! | `get_tool_metrics`, `reset_tool_metrics` | `metrics` | shows and deletes call statistics |
+//! | `get_tool_alternatives` | `alternatives` | finds tools to call instead of a tool |
+//! | `request` | `request` | runs any tool through the request envelope |
+//! | `add_mcp_server`, `remove_mcp_server` | `admin` | changes servers for all presets |
 //!
-//! Every word of these tools is read in every conversation, so there are few. What servers and their tools say of
-//! themselves is data. Which servers and tools there are for the caller is the host's matter, not this gate's.
+//! Every conversation pays for every word of these tools. Texts from servers are data. The host, not this gate, decides
+//! which servers and tools the caller has.
 
 mod admin;
 mod alternatives;
@@ -38,7 +39,6 @@ mod twins;
 use gatehouse_sdk::Gate;
 pub use params::Params;
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new(
         "proxy",

@@ -1,4 +1,4 @@
-//! `get_tool_metrics` and `reset_tool_metrics`: how calls went, and forgetting it.
+//! `get_tool_metrics` and `reset_tool_metrics`: show and delete call statistics.
 
 use std::cmp::Ordering;
 
@@ -12,22 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Params, reply_format, servers::with_names};
 
-/// Tools that the text of a reply shows; the data has all.
 const MAX_LINES: usize = 50;
 
-/// Days that one can ask for.
 const MAX_DAYS: u32 = 36_500;
 
-// The order of a reply. Documented for readers of the source only: a schema would tell each value apart.
+// No doc comments: the schema would describe each value.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum MetricsOrder {
-    // The most calls first.
     #[default]
     Calls,
-    // The lowest share of calls that succeeded first.
     Failures,
-    // The highest p95 first, or mean if the single calls are gone.
+    // Descending by p95, or by mean if single calls are no longer stored.
     Latency,
 }
 
@@ -50,7 +46,7 @@ struct ToolMetricsRow {
     transport_errors: u64,
     /// 0 to 1.
     success_rate: f64,
-    /// Without the time of connecting.
+    /// Excludes connecting.
     avg_latency_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     p50_latency_ms: Option<f64>,
@@ -74,7 +70,7 @@ struct AllMetrics {
 
 pub(crate) fn get() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, GetArgs>("get_tool_metrics")
-        .description(|_| "How calls went.")
+        .description(|_| "Call statistics.")
         .output::<AllMetrics>()
         .run(run_get)
 }
@@ -100,10 +96,10 @@ fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
     Reply::markdown(lines.join("\n")).structured(&AllMetrics { metrics, total_calls })
 }
 
-/// Sorts tools; those that are equal by calls, then by name.
+/// Sorts tools; ties are broken by calls, then by name.
 fn sort(metrics: &mut [ToolMetricsRow], by: MetricsOrder) {
     let latency = |one: &ToolMetricsRow| one.p95_latency_ms.unwrap_or(one.avg_latency_ms);
-    // Not the rate as it is shown: rounded, one failure of a thousand calls would be none.
+    // Unrounded, because one failure in a thousand calls would round to zero.
     let failed = |one: &ToolMetricsRow| {
         one.tool_errors.saturating_add(one.transport_errors) as f64 / one.call_count.max(1) as f64
     };
@@ -119,7 +115,7 @@ fn sort(metrics: &mut [ToolMetricsRow], by: MetricsOrder) {
     });
 }
 
-/// Calls that got through and ended in no error, as a share; half where there was none.
+/// Returns the share of calls that succeeded; 0.5 without calls.
 pub(crate) fn success_rate(metrics: &ToolMetrics) -> f64 {
     match metrics.calls {
         0 => 0.5,
@@ -174,7 +170,7 @@ enum ResetConfirmation {
 struct ResetArgs {
     server: Option<String>,
     tool: Option<String>,
-    /// `all` where neither is named.
+    /// `all` if neither is given.
     confirm: ResetConfirmation,
 }
 
@@ -185,7 +181,7 @@ struct ResetReply {
 
 pub(crate) fn reset() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, ResetArgs>("reset_tool_metrics")
-        .description(|_| "Forget how calls went.")
+        .description(|_| "Delete call statistics.")
         .only_if(|params| params.admin)
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
@@ -197,10 +193,10 @@ pub(crate) fn reset() -> Tool<Params> {
 fn run_reset(_: &Call<Params>, args: ResetArgs) -> Result<Reply, Fault> {
     let everything = args.server.is_none() && args.tool.is_none();
     if everything && !matches!(args.confirm, ResetConfirmation::All) {
-        return Err(Fault::invalid("Without server and tool, all records of all calls would be gone.")
-            .hint("Name one of them, or set confirm to \"all\"."));
+        return Err(Fault::invalid("resetting without server or tool deletes all call records")
+            .hint("Set server or tool, or set confirm to \"all\"."));
     }
     let filter = MetricsFilter { server: args.server, tool: args.tool, days: None };
     let deleted_count = servers_admin::reset_metrics(&filter)?;
-    Reply::markdown(format!("{deleted_count} records are gone.")).structured(&ResetReply { deleted_count })
+    Reply::markdown(format!("Deleted {deleted_count} records.")).structured(&ResetReply { deleted_count })
 }

@@ -1,38 +1,35 @@
-//! What a preset may set.
+//! Preset parameters.
 
 use gatehouse_sdk::Count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// How tools are chosen for a task. Documented for readers of the source only: a schema would tell each value apart.
+// No doc comments: the schema would describe each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SearchMode {
-    // By what they do.
     Semantic,
-    // By that, and by how their calls went.
     Hybrid,
-    // By a language model.
     Llm,
 }
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Have tools that change servers and forget metrics, for all presets. They need the grant servers-admin as well.
+    /// Enable tools that change servers and delete metrics, for all presets. They also need the grant servers-admin.
     pub admin: bool,
-    /// Ask clients to load search_tools and call_tool at once, though they search tools themselves.
+    /// Ask clients to load search_tools and call_tool immediately, even if they search tools themselves.
     pub always_load: bool,
-    /// How recommend_tools chooses, unless a call says otherwise.
+    /// Default selection mode of recommend_tools.
     pub(crate) search_mode: SearchMode,
-    /// Have recommend_tools say how often calls succeeded.
+    /// Show success rates in recommend_tools.
     pub include_metrics: bool,
-    /// Have the tool request: any tool by intent, effect and parameters, for agents that want one uniform tool. Tools of gates
-    /// need the grant catalog as well.
+    /// Enable the tool request: any tool by intent, effect and parameters, for agents that want one uniform tool. Tools
+    /// of gates also need the grant catalog.
     pub request: bool,
-    /// How many other tools a failed call suggests; more than 10 count as 10.
+    /// Number of other tools that a failed call suggests, at most 10.
     pub max_fallbacks: Count,
-    /// Have call_tool call the best of those other tools with the same arguments after a failure. None has a stronger effect.
+    /// After a failure, call_tool calls the best of those tools with the same arguments. None has a stronger effect.
     pub auto_retry_fallback: bool,
 }
 
@@ -51,13 +48,12 @@ impl Default for Params {
 }
 
 impl Params {
-    /// How many other tools a failed call suggests.
     pub(crate) fn suggestions(&self) -> u32 {
         self.max_fallbacks.at_most(10)
     }
 }
 
-/// The hint that has clients load a tool at once.
+/// Metadata that makes clients load a tool immediately.
 pub(crate) fn always_load(params: &Params) -> Option<serde_json::Value> {
     params.always_load.then(|| serde_json::json!({"anthropic/alwaysLoad": true}))
 }

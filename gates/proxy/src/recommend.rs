@@ -1,5 +1,5 @@
-//! `recommend_tools`: the best tools for a task, with reasons. What a search finds is ordered by how well it fits, by how
-//! calls of it went as well, or by a language model; where that is not there, the reply says so.
+//! `recommend_tools`: picks the best tools for a task, with reasons. Search results are ordered by similarity, by
+//! similarity and success rate, or by a language model. If the model is unavailable, the reply reports a fallback.
 
 mod model;
 
@@ -22,10 +22,8 @@ use crate::{
     twins::{self, Twin},
 };
 
-/// Recommendations of one reply at most.
 const MAX_RECOMMENDATIONS: u32 = 20;
 
-/// Hits that are chosen from, at least.
 const MIN_CANDIDATES: u32 = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -45,7 +43,7 @@ struct Recommendation {
     similarity: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     success_rate: Option<f64>,
-    /// Tools of other servers that say the same of themselves.
+    /// Similar tools of other servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     twins: Vec<Twin>,
 }
@@ -53,22 +51,19 @@ struct Recommendation {
 #[derive(Serialize, JsonSchema)]
 struct RecommendReply {
     recommendations: Vec<Recommendation>,
-    /// What was used: hybrid_fallback where no language model could choose.
+    /// The mode used: hybrid_fallback if no language model could choose.
     search_mode: &'static str,
-    /// What is called with the first of them.
+    /// Tools often called with the first one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related: Vec<RelatedToolData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// A tool that may be recommended.
 pub(crate) struct RecommendCandidate {
     pub(crate) hit: ToolHit,
     twins: Vec<Twin>,
-    /// Calls, and the share of them that succeeded.
     record: Option<(u64, f64)>,
-    /// In a model's words.
     pub(crate) reason: Option<String>,
 }
 
@@ -106,7 +101,7 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         },
     };
     candidates.truncate(top_k as usize);
-    // Beside the point where the ledger cannot be read: the recommendations stand.
+    // Without a readable ledger, the reply has only the recommendations.
     let first = candidates.first().map(|one| alternatives::related(&one.hit.server, &one.hit.name));
     let related = first.and_then(Result::ok).unwrap_or_default();
     let mut lines: Vec<String> = candidates
@@ -129,7 +124,6 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(lines.join("\n")).structured(&recommended)
 }
 
-/// The hits with how calls of them went, where the preset wants that and the books can be read.
 fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<RecommendCandidate> {
     let metrics = match call.params.include_metrics && !hits.is_empty() {
         true => servers::metrics(&MetricsFilter::all()).unwrap_or_default(),
@@ -152,7 +146,7 @@ fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<RecommendCandida
         .collect()
 }
 
-/// Half of the score is how well a tool fits, whatever its record; a tool without one counts as one that fails half the time.
+/// Sorts by a score that is half similarity alone. A tool without calls counts as one with a success rate of 50 %.
 fn sort_by_record(candidates: &mut [RecommendCandidate]) {
     let score =
         |one: &RecommendCandidate| one.hit.score * (1.0 + one.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
@@ -163,7 +157,7 @@ fn reason(one: &RecommendCandidate) -> String {
     if let Some(reason) = &one.reason {
         return reason.clone();
     }
-    let fit = format!("fits to {:.0} %", one.hit.score * 100.0);
+    let fit = format!("{:.0} % match", one.hit.score * 100.0);
     match one.record {
         Some((calls, rate)) => format!("{fit}; {:.0} % of {calls} calls succeeded", rate * 100.0),
         None => fit,

@@ -1,6 +1,6 @@
-//! `request`: any tool of the preset by one uniform request, with an answer that is always one JSON object. What an intent
-//! means is one table, in `envelope`; what becomes of the reply is `artifact`'s. It goes through the same calls as any other
-//! way to the tool, so it can do nothing that a direct call could not.
+//! `request`: runs any tool of the preset through a uniform request whose answer is always one JSON object. `envelope`
+//! defines the intents, and `artifact` converts the reply. It uses the same calls as direct access, so it cannot do
+//! more than a direct call.
 
 mod answer;
 mod artifact;
@@ -22,16 +22,16 @@ use crate::Params;
 
 const NAME: &str = "request";
 
-/// Whatever was sent: what is wrong with it is told in the envelope, and not by whoever checks schemas.
+/// Any object: the gate, not the schema check, reports errors in the request envelope.
 #[derive(Deserialize, JsonSchema)]
 struct RawRequest(Map<String, Value>);
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, RawRequest>(NAME)
         .description(|_| {
-            "Run any tool of this gateway: `action` is its name, or `server/tool` for one of an MCP server. `search_tools` with \
-             params {query} finds those; an action that does not exist is answered with what there is. Answers one JSON object: \
-             ok, result or error, meta."
+            "Run any tool of this gateway: `action` is its name, or `server/tool` for one of an MCP server. \
+            `search_tools` with params {query} finds those; an unknown action returns the list of actions. Returns \
+            one JSON object: ok, result or error, meta."
         })
         .schema(|_, schema| *schema = request_schema())
         .intent(Intent::Execute)
@@ -42,7 +42,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .run(run)
 }
 
-/// What a request has, said and not enforced.
+/// Builds the schema of a request, which is documentation only.
 pub(crate) fn request_schema() -> Value {
     json!({
         "type": "object",
@@ -50,9 +50,11 @@ pub(crate) fn request_schema() -> Value {
             "intent": {"description": "QUERY, ANALYZE, GENERATE (only read), MODIFY or EXECUTE"},
             "action": {"description": "the tool"},
             "params": {"description": "its arguments, an object"},
-            "effect": {"description": "the most that may happen, where not as the intent says: READ_ONLY, MUTATING, EXTERNAL_EXEC"},
-            "artifact": {"description": "what the result has to be: TEXT, JSON, CODE_PY, CODE_TS, PATCH, BINARY"},
-            "constraints": {"description": "timeout_ms, retry_count, dry_run, isolation: agent, subprocess (a server for this alone), auto"},
+            "effect": {"description": "maximum effect, if not the intent's default: READ_ONLY, MUTATING, \
+            EXTERNAL_EXEC"},
+            "artifact": {"description": "required result type: TEXT, JSON, CODE_PY, CODE_TS, PATCH, BINARY"},
+            "constraints": {"description": "timeout_ms, retry_count, dry_run, isolation: agent, subprocess (own \
+            server process), auto"},
             "context": {"description": "caller, project_root"},
         },
     })
@@ -71,18 +73,17 @@ fn run(_: &Call<Params>, RawRequest(sent): RawRequest) -> Result<Reply, Fault> {
     Ok(answer.reply(&way, context::now().saturating_sub(started)))
 }
 
-/// The time of a request: one for all that it causes, tries among it.
+/// Deadline of a request, shared by all calls it makes, including retries.
 struct RequestDeadline {
     /// Milliseconds since 1970.
     until: u64,
     asked: u64,
 }
 
-/// Milliseconds of a call that are kept for the answer: who runs out of time answers nothing.
+/// Milliseconds reserved for the answer, because a gate that runs out of time returns nothing.
 const ANSWER_RESERVE_MS: u64 = 500;
 
 impl RequestDeadline {
-    /// Milliseconds that the next call may take.
     fn remaining_ms(&self) -> Result<u64, RequestError> {
         let own = self.until.saturating_sub(context::now());
         let outer = context::remaining().saturating_sub(ANSWER_RESERVE_MS);
@@ -93,14 +94,12 @@ impl RequestDeadline {
     }
 }
 
-/// How a request went on its way, as far as it came.
 #[derive(Default)]
 struct RequestRoute {
-    /// The gate or server.
     source: Option<String>,
-    /// Whether its server was started for it alone.
+    /// True if its server was started for this request alone.
     isolated: bool,
-    /// Why, where the request left that open, or asked for what cannot be.
+    /// Reason for the isolation, if it is not as requested.
     reason: Option<String>,
 }
 
@@ -127,7 +126,7 @@ fn serve(
     loop {
         match target.call(&arguments, time.remaining_ms()?) {
             Ok(reply) => return artifact::from_reply(reply, envelope),
-            // What may have happened is not made to happen twice.
+            // A call that may have had an effect is not repeated.
             Err(fault) if fault.retryable && target.may_repeat() && tries < envelope.retries => tries += 1,
             Err(fault) => return Err(RequestError::from_fault(fault)),
         }

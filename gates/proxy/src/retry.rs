@@ -1,17 +1,15 @@
-//! `auto_retry_fallback`: after a failure the best of the suggested tools is called with the same arguments.
+//! `auto_retry_fallback`: after a failure, calls the best suggested tool with the same arguments.
 //!
-//! Suggestions have no stronger effect than the failed tool, and the caller's preset lets them be called. A call that may
-//! have acted is not made twice: if it is not known whether the failed one did, only a tool that reads is replaced.
+//! Suggestions are callable in the caller's preset and have no stronger effect than the failed tool. A call that may
+//! have had an effect is not repeated: if that is unknown, only a read-only tool is replaced.
 
 use gatehouse_sdk::{Effect, Fault, FaultKind, Reply, servers};
 use serde::Serialize;
 
 use crate::{alternatives::ToolSuggestion, call::Args, failure, reply_format, search::with_server};
 
-/// Characters of the first error that the reply of the other tool shows.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// The other tool that was called, and its error.
 #[derive(Debug, Serialize)]
 pub(crate) struct FailedFallback {
     server: String,
@@ -21,37 +19,32 @@ pub(crate) struct FailedFallback {
 }
 
 impl FailedFallback {
-    /// True if it is this tool.
     pub(crate) fn matches(&self, one: &ToolSuggestion) -> bool {
         one.matches(&self.server, &self.tool)
     }
 }
 
-/// The result of calling another tool.
 pub(crate) enum RetryOutcome {
-    /// No other tool was called.
     Nothing,
     /// The tool, as `server: tool`, and its reply.
     Reply(String, Reply),
-    /// It failed, too.
     Failed(FailedFallback),
 }
 
-/// True if a fault says that the call did not reach the tool.
+/// Returns whether the call certainly did not reach the tool.
 pub(crate) fn did_nothing(fault: &Fault) -> bool {
     fault.retryable && fault.kind == FaultKind::Unavailable
 }
 
-/// True if a tool changes nothing.
 pub(crate) fn only_reads(args: &Args) -> bool {
     servers::tool(&args.server, &args.tool).is_ok_and(|tool| tool.effect == Effect::ReadOnly)
 }
 
-/// Calls the first of these tools that takes the arguments.
+/// Calls the first of these tools that accepts the arguments.
 pub(crate) fn retry(arguments: &str, others: &[ToolSuggestion]) -> RetryOutcome {
     for other in others {
         let reply = match servers::call(&other.server, &other.tool, arguments) {
-            // Its schema refused them, so it was not called.
+            // Its schema rejected them, so it was not called.
             Err(fault) if fault.kind == FaultKind::InvalidArguments => continue,
             reply => reply,
         };
@@ -72,7 +65,6 @@ pub(crate) fn retry(arguments: &str, others: &[ToolSuggestion]) -> RetryOutcome 
     RetryOutcome::Nothing
 }
 
-/// The line that names both tools in the reply of the other one.
 pub(crate) fn note(args: &Args, error: &str, other: &str) -> String {
     let (failed, error) = (with_server(&args.server, &args.tool), reply_format::line(error, MAX_ERROR_CHARS));
     format!("{failed} failed: {error}\nThis is the reply of {other} to the same arguments.")

@@ -1,4 +1,4 @@
-//! `get_tool_schema`: one tool, whole.
+//! `get_tool_schema`: shows one tool in full.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, Reply, Tool,
@@ -45,7 +45,7 @@ struct ToolDefinition {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .description(|_| "One tool with its whole schema.")
+        .description(|_| "One tool with its full schema.")
         .idempotent()
         .output::<ToolDefinition>()
         .run(run)
@@ -72,8 +72,7 @@ fn annotations(tool: &ServerTool) -> ToolAnnotations {
     }
 }
 
-/// A schema as the host gave it.
 pub(crate) fn read(schema: &str) -> Result<Value, Fault> {
     serde_json::from_str(schema)
-        .map_err(|e| Fault::internal(format!("the host gave a schema that is not JSON: {e}")))
+        .map_err(|e| Fault::internal(format!("the host returned an invalid schema: {e}")))
 }

@@ -1,4 +1,4 @@
-//! `search_tools`: tools that do what is asked for, each in a line that says how to call it.
+//! `search_tools`: finds tools by purpose. Each line of the reply shows how to call a tool.
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
@@ -17,7 +17,6 @@ use crate::{
 
 pub(crate) const NAME: &str = "search_tools";
 
-/// Hits of one reply at most.
 const MAX_HITS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,13 +35,13 @@ struct SearchHit {
     description: String,
     /// 0 to 1.
     similarity: f64,
-    /// False for what is only the nearest.
+    /// False if it is only the nearest.
     fits: bool,
     signature: String,
-    /// Absent if the tool is gone since it was found.
+    /// Absent if the tool no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     category: Option<String>,
-    /// Tools of other servers that say the same of themselves.
+    /// Similar tools of other servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     twins: Vec<Twin>,
 }
@@ -79,12 +78,11 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(text).structured(&SearchResults { results, unmatched_terms, note })
 }
 
-/// The category of a hit, which the index knows: no server is asked.
+/// Looks up the category in the index, without contacting the server.
 fn category(hit: &ToolHit) -> Option<String> {
     servers::tool(&hit.server, &hit.name).ok().map(|tool| tool.category)
 }
 
-/// A hit as it is shown.
 struct CategorizedHit {
     hit: ToolHit,
     twins: Vec<Twin>,
@@ -97,7 +95,7 @@ impl From<twins::TwinGroup> for CategorizedHit {
     }
 }
 
-/// A line a hit, then what the reader should know. The category `other` says nothing and is left out.
+/// Formats one line per hit, and then notes. The category `other` is omitted because it says nothing.
 fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&String>) -> String {
     let line = |CategorizedHit { hit, twins, category }: &CategorizedHit| {
         let line = with_server(&hit.server, &hit.signature);
@@ -115,7 +113,7 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
         );
     }
     if hits.is_empty() {
-        lines.extend(reply_format::hint(LIST, |list| format!("{list} says which servers there are.")));
+        lines.extend(reply_format::hint(LIST, |list| format!("{list} lists the servers.")));
     }
     if !unmatched_terms.is_empty() {
         lines.push(format!("No tool has: {}.", reply_format::line(&unmatched_terms.join(", "), 200)));
@@ -124,14 +122,14 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
     lines.join("\n")
 }
 
-/// `git: status(path: string) Shows the state.`
+/// Formats a tool, as in `git: status(path: string) Shows the state.`
 pub(crate) fn with_server(server: &str, signature: &str) -> String {
     format!("{server}: {signature}")
 }
 
 fn hit(CategorizedHit { hit, twins, category }: CategorizedHit) -> SearchHit {
     let ToolHit { server, name, brief, signature, score, fit, .. } = hit;
-    // The brief stands in it already.
+    // The signature ends with the brief, which is already in `description`.
     let signature = match signature.strip_suffix(&brief) {
         Some(head) => head.trim_end().to_owned(),
         None => signature,

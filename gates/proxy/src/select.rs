@@ -1,5 +1,5 @@
-//! `select` of `call_tool`: a part of a result instead of all of it. The whole is kept as an artifact where the preset
-//! grants them; nothing is lost silently.
+//! `select` of `call_tool`: returns a part of a result. If the preset grants artifacts, the full result is stored as
+//! one. The reply reports if the rest is lost.
 
 use gatehouse_sdk::{
     Content, FaultKind, Reply,
@@ -8,7 +8,8 @@ use gatehouse_sdk::{
 
 use crate::{call::Args, reply_format};
 
-/// The part of a reply that a filter gives, with a line that says so. A filter that fails on this result leaves it whole.
+/// Applies a filter to a reply and adds a line that reports it. If the filter fails on this result, the full result is
+/// returned.
 pub(crate) fn apply(args: &Args, reply: Reply, program: &str) -> Reply {
     let whole = match &reply.structured {
         Some(data) => data.clone(),
@@ -18,7 +19,7 @@ pub(crate) fn apply(args: &Args, reply: Reply, program: &str) -> Reply {
         Ok(outputs) => outputs,
         Err(fault) => {
             return reply
-                .with(Content::Text(format!("select failed, this is the whole result: {}", fault.message)));
+                .with(Content::Text(format!("select failed; this is the full result: {}", fault.message)));
         }
     };
     let count = outputs.values.len();
@@ -32,7 +33,6 @@ pub(crate) fn apply(args: &Args, reply: Reply, program: &str) -> Reply {
     Reply { content, structured: None, is_error: false, meta: reply.meta }
 }
 
-/// Keeps the whole, and says where, or why not.
 fn store_whole(args: &Args, whole: &str) -> String {
     let draft = Draft {
         text: whole.to_owned(),
@@ -45,11 +45,11 @@ fn store_whole(args: &Args, whole: &str) -> String {
     };
     match artifacts::put(&draft) {
         Ok(artifact) => {
-            let how = reply_format::hint("get_workspace_file", |file| format!("; {file} brings any part"));
-            format!("The whole is kept as {}{}.", artifact.id, how.unwrap_or_default())
+            let how = reply_format::hint("get_workspace_file", |file| format!("; {file} reads any part"));
+            format!("The full result is stored as {}{}.", artifact.id, how.unwrap_or_default())
         }
         // Not to grant artifacts is a choice.
-        Err(fault) if fault.kind == FaultKind::Denied => "The rest is not kept.".into(),
-        Err(fault) => format!("The rest is not kept: {}", fault.message),
+        Err(fault) if fault.kind == FaultKind::Denied => "The rest is not stored.".into(),
+        Err(fault) => format!("The rest is not stored: {}", fault.message),
     }
 }

@@ -1,4 +1,4 @@
-//! `list_mcp_servers` and `refresh_mcp_server`: which servers there are, and what they list now.
+//! `list_mcp_servers` and `refresh_mcp_server`: list the servers, and reload their tools.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, FaultKind, Intent, Reply, Tool,
@@ -11,7 +11,6 @@ use crate::{Params, reply_format};
 
 pub(crate) const LIST: &str = "list_mcp_servers";
 
-/// Characters of an error that a reply shows.
 const MAX_ERROR_CHARS: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,7 +24,7 @@ struct ServerEntry {
     name: String,
     state: &'static str,
     transport: String,
-    /// Absent where the server was never asked.
+    /// Absent if the server was never asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_count: Option<u32>,
     /// Milliseconds since 1970.
@@ -50,7 +49,7 @@ struct ServerList {
 
 pub(crate) fn list() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, ListArgs>(LIST)
-        .description(|_| "The servers, their state and number of tools.")
+        .description(|_| "List servers, their state and tool count.")
         .idempotent()
         .output::<ServerList>()
         .run(run_list)
@@ -66,7 +65,7 @@ fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let mut lines: Vec<String> = servers.iter().map(line).collect();
     lines.push(match total {
         0 => "There are no servers.".to_owned(),
-        _ if lines.is_empty() => format!("None of the {total} servers has that in its name."),
+        _ if lines.is_empty() => format!("None of the {total} servers matches the name filter."),
         _ => format!("{total} servers, {connected} connected."),
     });
     Reply::markdown(lines.join("\n")).structured(&ServerList { servers, total, connected })
@@ -108,9 +107,9 @@ fn line(server: &ServerEntry) -> String {
     format!("{name}: {state}{tools}, {transport}{circuit}{error}")
 }
 
-/// The same fault; where a server is not there, with the way to see those that are.
+/// Adds a hint to a fault if a server was not found.
 pub(crate) fn with_names(fault: Fault) -> Fault {
-    match reply_format::hint(LIST, |list| format!("{list} says which servers there are.")) {
+    match reply_format::hint(LIST, |list| format!("{list} lists the servers.")) {
         Some(hint) if fault.kind == FaultKind::NotFound && fault.hint.is_none() => fault.hint(hint),
         _ => fault,
     }
@@ -135,14 +134,14 @@ struct RefreshReply {
     updated: u32,
     removed: u32,
     unchanged: u32,
-    /// Vectors made anew.
+    /// Recomputed vectors.
     embeddings: u32,
     failed: Vec<RefreshFailure>,
 }
 
 pub(crate) fn refresh() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, RefreshArgs>("refresh_mcp_server")
-        .description(|_| "Ask a server, or all, for their tools anew.")
+        .description(|_| "Reload the tools of one or all servers.")
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()

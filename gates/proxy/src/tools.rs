@@ -1,4 +1,4 @@
-//! `list_tools`: the tools of one server, each in a line.
+//! `list_tools`: lists the tools of one server, one per line.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ struct Args {
     include_metrics: Option<bool>,
 }
 
-/// How calls of a tool went.
+/// Call statistics of a tool.
 #[derive(Serialize, JsonSchema)]
 struct MetricsSummary {
     /// 0 to 1.
@@ -70,7 +70,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(text).structured(&ToolListReply { tools })
 }
 
-/// A line a tool, after a line with the category that it and those after it have.
+/// Formats one line per tool, in groups that begin with a category line.
 fn by_category(tools: &[ToolListEntry]) -> Vec<String> {
     let mut sorted: Vec<&ToolListEntry> = tools.iter().collect();
     sorted.sort_by(|a, b| a.category.cmp(&b.category));

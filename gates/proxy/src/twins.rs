@@ -1,5 +1,5 @@
-//! Near-twins: tools of several servers that say the same of themselves. The host puts them together; a reply shows them
-//! in one line, so that a copy is seen as one.
+//! Near-twins: tools of different servers with nearly the same description. The host lists them next to each other, and
+//! a reply shows them in one line, so the model sees that they are alike.
 
 use std::collections::HashSet;
 
@@ -7,23 +7,21 @@ use gatehouse_sdk::servers::ToolHit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Share of the words of two descriptions that near-twins have in common.
+/// Minimum share of common words in the descriptions of near-twins.
 const MIN_SHARED_WORDS: f64 = 0.7;
 
-/// Another server's tool that says the same of itself.
+/// Similar tool of another server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Twin {
     pub(crate) server: String,
     pub(crate) tool: String,
 }
 
-/// A hit with its near-twins.
 pub(crate) struct TwinGroup {
     pub(crate) hit: ToolHit,
     pub(crate) twins: Vec<Twin>,
 }
 
-/// Takes near-twins together under the first of them.
 pub(crate) fn group_twins(hits: Vec<ToolHit>) -> Vec<TwinGroup> {
     let mut groups: Vec<TwinGroup> = Vec::new();
     for hit in hits {
@@ -36,8 +34,9 @@ pub(crate) fn group_twins(hits: Vec<ToolHit>) -> Vec<TwinGroup> {
 }
 
 impl TwinGroup {
-    /// The host gives twins the same score, and at most one of each server.
-    #[allow(clippy::float_cmp)] // It is a copy of the same number.
+    /// Returns whether a hit belongs to this group. The host gives twins the same score and lists at most one per
+    /// server.
+    #[allow(clippy::float_cmp)] // copies of the same number
     fn is_twin(&self, other: &ToolHit) -> bool {
         let of_other =
             self.hit.server != other.server && self.twins.iter().all(|twin| twin.server != other.server);
@@ -55,7 +54,7 @@ fn are_similar(a: &str, b: &str) -> bool {
     shared >= MIN_SHARED_WORDS * a.union(&b).count() as f64
 }
 
-/// A line with the near-twins of its tool: `… [same on chat: send_message]`.
+/// Appends the near-twins to a line: `… [same on chat: send_message]`.
 pub(crate) fn line(line: String, twins: &[Twin]) -> String {
     if twins.is_empty() {
         return line;

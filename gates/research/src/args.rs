@@ -1,4 +1,4 @@
-//! What callers send, and what it is when it is left out.
+//! Tool arguments and their defaults.
 
 use gatehouse_sdk::{Call, Count};
 use schemars::JsonSchema;
@@ -6,17 +6,16 @@ use serde::Deserialize;
 
 use crate::{Depth, Params};
 
-/// Items that one call returns at most, however many are asked for.
 pub(crate) const MAX_TOP_K: u32 = 20;
 
 /// Arguments of the tools that return a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListArgs {
-    /// What you look for, in your own words; say what it is for.
+    /// Your question, in your own words, with its purpose.
     #[schemars(length(min = 1, max = 8192))]
     pub(crate) query: String,
-    /// How many to return, at most 20.
+    /// Items to return, at most 20.
     pub(crate) top_k: Option<Count>,
     /// light: a few pages, seconds. deep: many pages, minutes.
     pub(crate) depth: Option<Depth>,
@@ -33,11 +32,9 @@ pub(crate) struct StudyArgs {
     pub(crate) depth: Option<Depth>,
 }
 
-/// One call, with everything decided.
 pub(crate) struct ResearchRequest {
     pub(crate) query: String,
     pub(crate) depth: Depth,
-    /// Milliseconds that the call may take.
     pub(crate) deadline_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `research_idea`: ideas from the web.
+//! `research_idea`: finds ideas on the web.
 
 use gatehouse_sdk::{Reply, Tool};
 use gatehouse_wiki::RelatedTool;
@@ -16,13 +16,13 @@ use crate::{
 static TOOL: ListTool = ListTool {
     name: "research_idea",
     title: "Research ideas",
-    description: "Search the web for ideas: approaches and principles for a problem. Use it when the wiki \
-                  has none, or newer ones matter. Returns up to {top_k} ideas, each with its source URL, \
-                  how to apply it, when, trade-offs, examples and prerequisites. Takes up to minutes and \
-                  costs money. Next, where you have it: research_implementation for code.",
+    description: "Search the web for ideas: approaches and principles for a problem. Use it if the wiki lacks them, or \
+    newer ones matter. Returns up to {top_k} ideas, each with its source URL, how to apply it, when, trade-offs, \
+    examples and prerequisites. Can take minutes and costs money. Next, if available: research_implementation for \
+    code.",
     heading: "Research Ideas",
     noun: "ideas",
-    what: "different ideas (approaches, methods, principles, each from a page of its own) that help with what",
+    what: "different ideas (approaches, methods, principles, each from its own page) that help with what",
     related: &[
         RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
         RelatedTool { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
@@ -35,21 +35,21 @@ pub(crate) struct IdeaSections;
 
 impl SectionTable for IdeaSections {
     const ALL: &'static [SectionSpec] = &[
-        prose("description", "Description", "what the idea is, and why it works"),
+        prose("description", "Description", "the idea, and why it works"),
         prose("how_to_apply", "How to Apply", "the steps to apply it"),
-        prose("when_to_use", "When to Use", "where it fits, and where it does not"),
-        prose("trade_offs", "Trade-offs", "what it costs, and what is given up"),
-        prose("examples", "Examples", "who did it, and what came of it"),
-        prose("prerequisites", "Prerequisites", "what must be there first"),
+        prose("when_to_use", "When to Use", "when it fits, and when it does not"),
+        prose("trade_offs", "Trade-offs", "its costs, and what is given up"),
+        prose("examples", "Examples", "known uses, and their results"),
+        prose("prerequisites", "Prerequisites", "requirements"),
     ];
 }
 
-/// What was found.
+/// The ideas found.
 #[derive(Serialize, JsonSchema)]
 struct IdeaList {
-    /// The query as it was asked.
+    /// The query.
     query: String,
-    /// How many ideas there are.
+    /// Number of ideas.
     found: usize,
     ideas: Vec<ResearchItem<IdeaSections>>,
     #[serde(flatten)]

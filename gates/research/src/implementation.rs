@@ -1,4 +1,4 @@
-//! `research_implementation`: code from the web.
+//! `research_implementation`: finds code on the web.
 
 use gatehouse_sdk::{Reply, Tool};
 use gatehouse_wiki::RelatedTool;
@@ -16,13 +16,13 @@ use crate::{
 static TOOL: ListTool = ListTool {
     name: "research_implementation",
     title: "Research implementations",
-    description: "Search the web for code: libraries and examples that do something. Use it when the wiki \
-                  has none, or newer ones matter. Returns up to {top_k} implementations, each with its \
-                  source URL, snippet, dependencies, configuration, pitfalls and performance. Takes up to \
-                  minutes and costs money. Next, where you have it: research_idea for other approaches.",
+    description: "Search the web for code: libraries and examples that do something. Use it if the wiki lacks them, or \
+    newer ones matter. Returns up to {top_k} implementations, each with its source URL, snippet, dependencies, \
+    configuration, pitfalls and performance. Can take minutes and costs money. Next, if available: research_idea for \
+    other approaches.",
     heading: "Research Implementations",
     noun: "implementations",
-    what: "implementations (code, libraries, official examples, each from a page of its own) of what",
+    what: "implementations (code, libraries, official examples, each from its own page) of what",
     related: &[
         RelatedTool { tool: "wiki_code_search", what: "knows code and environments of the wiki" },
         RelatedTool { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
@@ -35,7 +35,7 @@ pub(crate) struct ImplementationSections;
 
 impl SectionTable for ImplementationSections {
     const ALL: &'static [SectionSpec] = &[
-        prose("description", "Description", "what the code does, and how"),
+        prose("description", "Description", "the purpose of the code, and how it works"),
         SectionSpec {
             key: "code_snippet",
             heading: "Code Snippet",
@@ -45,17 +45,17 @@ impl SectionTable for ImplementationSections {
         },
         prose("dependencies", "Dependencies", "packages with their versions, and how to install them"),
         prose("configuration", "Configuration", "settings that matter, with values"),
-        prose("pitfalls", "Pitfalls", "what goes wrong, and how to notice it"),
-        prose("performance", "Performance", "measured figures, with what they were measured on"),
+        prose("pitfalls", "Pitfalls", "common problems, and how to notice them"),
+        prose("performance", "Performance", "measured figures, with the hardware and setup"),
     ];
 }
 
-/// What was found.
+/// The implementations found.
 #[derive(Serialize, JsonSchema)]
 struct ImplementationList {
-    /// The query as it was asked.
+    /// The query.
     query: String,
-    /// How many implementations there are.
+    /// Number of implementations.
     found: usize,
     implementations: Vec<ResearchItem<ImplementationSections>>,
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! What a model answers, made into what a reply shows: items, each with the page it is from.
+//! Converts a model's answer to items, each with its source page.
 
 use gatehouse_sdk::models::WebSource;
 use gatehouse_wiki::one_line;
@@ -12,24 +12,24 @@ use crate::{
     sources::{self, Evidence},
 };
 
-/// Characters of a title.
 const MAX_TITLE_CHARS: usize = 200;
 
-// One idea, or one implementation. Not a doc comment: agents would pay for it in each list of tools.
+// No doc comment: agents would pay for it in each list of tools.
 #[derive(Serialize, JsonSchema)]
 #[serde(bound(serialize = "S: SectionTable"))]
 #[schemars(bound = "S: SectionTable", rename = "Item")]
 pub(crate) struct ResearchItem<S> {
     pub(crate) title: String,
-    /// The page it is from.
+    /// The source page.
     pub(crate) url: String,
-    /// Whether the provider says that the model read that page, the site only, or none of it.
+    /// Pages the model read, by the provider's account: this page, only its site, or none of it.
     pub(crate) evidence: Evidence,
     #[serde(flatten)]
     pub(crate) texts: SectionTexts<S>,
 }
 
-/// Items that name their page, at most `top_k`, those of one page as one; and how many name no page, or say nothing.
+/// Collects up to `top_k` items that name a page, and merges items with the same page. Also returns the number of items
+/// without a page or content.
 pub(crate) fn collect_items<S: SectionTable>(
     values: &[Value],
     read: &[WebSource],
@@ -64,18 +64,16 @@ fn item<S: SectionTable>(value: &Value, read: &[WebSource]) -> Option<ResearchIt
     Some(ResearchItem { title, evidence: sources::evidence(&url, read), url, texts })
 }
 
-/// The page that an item or a reference names. Not every model keeps to the name that it was asked to use.
+/// Returns the page of an item or reference. Some models use other keys than requested.
 pub(crate) fn address(map: &Map<String, Value>) -> Option<String> {
     let named = ["url", "source_url", "source"].iter().filter_map(|key| map.get(*key)?.as_str());
     named.filter_map(sources::address).next()
 }
 
-/// What an item or a reference is called; empty where it does not say.
 pub(crate) fn title(map: &Map<String, Value>) -> String {
     line(map.get("title").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// The text as a title of one line.
 pub(crate) fn line(text: &str) -> String {
     let seen: String =
         clean::start(text, MAX_TITLE_CHARS * 4).chars().map(sources::hidden_to_space).collect();

@@ -1,21 +1,18 @@
-//! Research on the web, for agents that the wiki cannot help: three tools, one module each.
+//! Web research for agents if the wiki has no answer. It has three tools, one per module:
 //!
-//! | tool | module | |
+//! | tool | module | purpose |
 //! |---|---|---|
-//! | `research_idea` | `idea` | finds ideas: what, how, when, at what price |
-//! | `research_implementation` | `implementation` | finds code that does it |
+//! | `research_idea` | `idea` | finds ideas: how, when, and trade-offs |
+//! | `research_implementation` | `implementation` | finds code |
 //! | `research_study` | `study` | writes a study of one question |
 //!
-//! The work is done by the host's language model with web search (grant `models`); it takes from seconds
-//! to minutes, costs money, tells its progress, and ends when the client cancels. The gate words the
-//! question (`ask`), reads the answer (`parse`), keeps what names a page (`items`, `sections`, `sources`), makes
-//! text of the web harmless (`clean`) and words the reply (`render`).
+//! The host's language model does the work with web search (grant `models`). A call takes seconds to minutes, costs
+//! money, and ends when the client cancels. The gate builds the prompt (`ask`), parses the answer (`parse`), drops
+//! items without a page (`items`, `sections`, `sources`), sanitizes web text (`clean`) and formats the reply
+//! (`render`).
 //!
-//! Models make up addresses. So each source is held against the pages that the provider says the model
-//! read: the reply marks one that is not among them, and says so where the provider names none at all.
-//! It opens no page itself, and promises no page's truth.
-//!
-//! Without a model that can search the web, the host's fault names the variables that would give one.
+//! Models invent URLs, so the reply marks sources that the provider does not list as read, and notes if the provider
+//! lists none. The gate opens no pages and does not verify their content.
 
 mod args;
 mod ask;
@@ -37,7 +34,6 @@ mod tests;
 use gatehouse_sdk::Gate;
 pub use params::{Depth, Params};
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new(
         "research",

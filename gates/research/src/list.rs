@@ -1,4 +1,4 @@
-//! The tools that return a list, `research_idea` and `research_implementation`: all but their words.
+//! Shared code of the tools that return a list, `research_idea` and `research_implementation`.
 
 use gatehouse_sdk::{Call, Fault, Intent, ToolBuilder};
 use gatehouse_wiki::RelatedTool;
@@ -14,24 +14,19 @@ use crate::{
     sections::{SectionSpec, SectionTable},
 };
 
-/// The words of one of them.
 pub(crate) struct ListTool {
     pub(crate) name: &'static str,
-    /// For people.
     pub(crate) title: &'static str,
-    /// For agents, with `{top_k}` where it tells how many items a call returns.
+    /// Shown to agents. `{top_k}` is replaced by the default number of items.
     pub(crate) description: &'static str,
-    /// The heading: `# <heading>: "<query>"`.
+    /// Heading, used as `# <heading>: "<query>"`.
     pub(crate) heading: &'static str,
-    /// What it finds, in the plural.
     pub(crate) noun: &'static str,
-    /// What to find, for the model; follows "Find up to 5".
+    /// Items to find, for the model; follows "Find up to 5".
     pub(crate) what: &'static str,
-    /// Who else may know, in the order to try.
     pub(crate) related: &'static [RelatedTool],
 }
 
-/// A section of text, as the lists have them.
 pub(crate) const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> SectionSpec {
     SectionSpec { key, heading, about, max: 4_000, code: false }
 }
@@ -44,7 +39,6 @@ pub(crate) struct ResearchFindings<S> {
 }
 
 impl ListTool {
-    /// The tool, but for its reply.
     pub(crate) fn declare(&self) -> ToolBuilder<Params, ListArgs> {
         let description = self.description;
         gatehouse_sdk::tool::<Params, ListArgs>(self.name)
@@ -58,7 +52,6 @@ impl ListTool {
             .open_world()
     }
 
-    /// Asks for a list and keeps what names its page.
     pub(crate) fn research<S: SectionTable>(
         &self,
         call: &Call<Params>,
@@ -67,7 +60,7 @@ impl ListTool {
         let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(MAX_TOP_K) as usize;
         let request = ResearchRequest::new(call, args.query, args.depth);
         let mut item = Map::new();
-        item.insert("title".into(), json!("what it is called, in a few words"));
+        item.insert("title".into(), json!("its name, in a few words"));
         item.insert("url".into(), json!("the page it is from"));
         item.extend(S::form());
         let what = format!("Find up to {top_k} {} this JSON string asks for:", self.what);

@@ -1,10 +1,10 @@
-//! What a preset may set.
+//! Preset parameters.
 
 use gatehouse_sdk::{Count, models};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How hard the model tries. `light`: a few pages, seconds. `deep`: many pages, minutes.
+/// Research effort. `light`: a few pages, seconds. `deep`: many pages, minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "a variant with a description is a schema of its own, without a type")]
@@ -22,12 +22,12 @@ impl From<Depth> for models::Depth {
     }
 }
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// How hard the model tries unless the call says otherwise: light or deep.
+    /// Default effort of a call: light or deep.
     pub default_depth: Depth,
-    /// Ideas or implementations that a call returns unless it says otherwise; more than 20 count as 20.
+    /// Default number of ideas or implementations per call, at most 20.
     pub default_top_k: Count,
 }
 

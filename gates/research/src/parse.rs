@@ -1,20 +1,17 @@
-//! JSON out of an answer, also out of one that ends in the middle: what was whole before the end counts.
+//! Extracts JSON from an answer. If the answer ends early, the complete values before the end count.
 
 use gatehouse_sdk::models::Completion;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Elements that are read of a list; far more than anybody may ask for.
 const MAX_ELEMENTS: usize = 200;
 
-/// What was read.
 pub(crate) struct ParsedJson<T> {
     pub(crate) value: T,
-    /// Whether it was there to its end.
     pub(crate) whole: bool,
 }
 
-/// The list under this key, or none where the text has none.
+/// Returns the list under this key. `None` if there is no such value.
 pub(crate) fn list(answer: &Completion, key: &str) -> Option<ParsedJson<Vec<Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Array(mut value)) => {
@@ -26,7 +23,6 @@ pub(crate) fn list(answer: &Completion, key: &str) -> Option<ParsedJson<Vec<Valu
     }
 }
 
-/// The object under this key, or none where the text has none.
 pub(crate) fn object(answer: &Completion, key: &str) -> Option<ParsedJson<Map<String, Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Object(value)) => Some(ParsedJson { value, whole: true }),
@@ -35,12 +31,11 @@ pub(crate) fn object(answer: &Completion, key: &str) -> Option<ParsedJson<Map<St
     }
 }
 
-/// What follows `"key": [`.
 fn after<'a>(text: &'a str, key: &str, open: char) -> Option<&'a str> {
     let quoted = format!("\"{key}\"");
     text.match_indices(&quoted).find_map(|(at, _)| {
         if text[..at].ends_with('\\') {
-            return None; // Inside a string.
+            return None;
         }
         let rest = text[at + quoted.len()..].trim_start().strip_prefix(':')?;
         rest.trim_start().strip_prefix(open)
@@ -74,7 +69,6 @@ fn members(mut rest: &str) -> ParsedJson<Map<String, Value>> {
     ParsedJson { value, whole: false }
 }
 
-/// The value that the text begins with, and what follows it.
 fn next<T: DeserializeOwned>(rest: &str) -> Option<(T, &str)> {
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
     let value = values.next()?.ok()?;

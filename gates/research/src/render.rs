@@ -1,4 +1,4 @@
-//! Replies as text.
+//! Formats replies as text.
 
 use gatehouse_sdk::context;
 use gatehouse_wiki::{RelatedTool, code, one_line};
@@ -13,7 +13,6 @@ use crate::{
     study::{RELATED, StudyReference, StudySections},
 };
 
-/// The reply of a tool that returns a list.
 pub(crate) fn list<S: SectionTable>(
     tool: &ListTool,
     request: &ResearchRequest,
@@ -34,7 +33,6 @@ pub(crate) fn list<S: SectionTable>(
     out + &render_account(run)
 }
 
-/// The reply of the study.
 pub(crate) fn study(
     request: &ResearchRequest,
     texts: &SectionTexts<StudySections>,
@@ -56,19 +54,17 @@ pub(crate) fn study(
     out + &render_account(run)
 }
 
-/// What a reader has to know before the rest.
 fn notes(run: &ResearchRun) -> String {
     let mut out = String::new();
     if let Some(why) = &run.cut_short {
-        out += &format!("\nThe answer was cut short: {why}. What is here is whole.\n");
+        out += &format!("\nThe answer was cut short: {why}. The content here is complete.\n");
     }
     if run.pages_read == 0 {
-        out += "\nThe provider does not say which pages the model read, so no source is confirmed.\n";
+        out += "\nThe provider does not report which pages the model read, so no source is confirmed.\n";
     }
     out
 }
 
-/// Who answered, at the end.
 fn render_account(run: &ResearchRun) -> String {
     let read = match run.pages_read {
         0 => String::new(),
@@ -76,16 +72,16 @@ fn render_account(run: &ResearchRun) -> String {
     };
     let left_out = match run.left_out {
         0 => String::new(),
-        left => format!(" Left out, because they name no page: {left}."),
+        left => format!(" Omitted because they name no page: {left}."),
     };
     format!("\n---\n\nAnswered by {}{read}.{left_out}\n", code(&run.model))
 }
 
-/// An answer that holds nothing is an answer; a failure never gets here.
+/// Formats the reply to an empty answer. Failures are faults instead.
 fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: &ResearchRun) -> String {
     let mut out = format!("No {noun} found for: \"{}\"\n", shorten_query(&request.query));
     if run.left_out > 0 {
-        out += &format!("\nLeft out, because they name no page: {}.\n", run.left_out);
+        out += &format!("\nOmitted because they name no page: {}.\n", run.left_out);
     }
     out += "\nTry:\n- Broader or fewer terms\n- Other words for the same thing\n";
     if request.depth == Depth::Light {
@@ -99,7 +95,6 @@ fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: 
     out
 }
 
-/// The query on one line, shortened.
 fn shorten_query(query: &str) -> String {
     one_line(query, 200)
 }

@@ -1,4 +1,4 @@
-//! The account of one research: how its answer came about, and why one is cut short or unreadable.
+//! Metadata of a research call, and the reasons for cut or unreadable answers.
 
 use gatehouse_sdk::{
     Fault, FaultKind,
@@ -12,21 +12,21 @@ use serde_json::json;
 
 use crate::{Depth, args::ResearchRequest};
 
-/// How an answer came about.
+/// Metadata of the answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ResearchRun {
-    /// How hard the model tried.
+    /// Research effort.
     pub(crate) depth: Depth,
-    /// What the model answered and was left out, because it names no page.
+    /// Answers omitted because they name no page.
     pub(crate) left_out: usize,
-    /// Pages that the provider says the model read; 0 where it names none.
+    /// Pages the model read, by the provider's account; 0 if unknown.
     pub(crate) pages_read: usize,
-    /// Why the answer ends too early; what is here is whole.
+    /// Why the answer ends early; the content here is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cut_short: Option<String>,
-    /// provider/model that answered.
+    /// The provider/model that answered.
     pub(crate) model: String,
-    /// What it cost, where the provider says so.
+    /// Token usage, if the provider reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens: Option<TokenCounts>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct TokenCounts {
 }
 
 impl ResearchRun {
-    /// The account, which also goes to the log: figures, never what was asked or answered.
+    /// Collects the metadata and logs it: figures only, never the query or the answer.
     pub(crate) fn new(
         tool: &str,
         request: &ResearchRequest,
@@ -64,26 +64,24 @@ impl ResearchRun {
     }
 }
 
-/// Why an answer is not all there.
 pub(crate) fn cut_reason(answer: &Completion, whole: bool) -> Option<String> {
     match &answer.cut_short {
         Some(why) => Some(reason(why)),
-        None => (!whole).then(|| "its text ends, or breaks, in the middle".to_owned()),
+        None => (!whole).then(|| "its text ends or breaks in the middle".to_owned()),
     }
 }
 
-/// Why, as the end of a sentence that goes on.
 fn reason(why: &str) -> String {
     one_line(why, 200).trim_end_matches('.').to_owned()
 }
 
-/// An answer of which nothing can be used: a failure, not "nothing found".
+/// Creates the fault for an unusable answer, which is a failure, not "nothing found".
 pub(crate) fn unreadable(answer: &Completion) -> Fault {
     let model = one_line(&answer.model, 100);
     let why = match &answer.cut_short {
-        Some(why) => format!("was cut short before anything of it was whole: {}", reason(why)),
-        None => "is not in the form that was asked for".into(),
+        Some(why) => format!("was cut short before any part was complete: {}", reason(why)),
+        None => "does not have the requested form".into(),
     };
-    Fault::new(FaultKind::Unavailable, format!("Research error: the answer of model '{model}' {why}."))
-        .hint("Ask again, ask for less (a smaller top_k, depth light), or let the host use another model.")
+    Fault::new(FaultKind::Unavailable, format!("research failed: the answer of model '{model}' {why}"))
+        .hint("Retry, request less (a smaller top_k, depth light), or configure another model for the host.")
 }

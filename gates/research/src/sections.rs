@@ -1,5 +1,5 @@
-//! Sections of an answer: what the model is asked for, what the reply shows, and what the reply's data holds, all
-//! from one table a tool.
+//! Sections of an answer. One table per tool defines the form for the model, the text of the reply, and the schema of
+//! its data.
 
 use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData};
 
@@ -9,39 +9,32 @@ use serde_json::{Map, Value, json};
 
 use crate::clean;
 
-/// Levels of nested lists that are still written as lists.
 const MAX_LIST_DEPTH: usize = 3;
 
-/// One section, as the model is asked for it and as the reply shows it.
 pub(crate) struct SectionSpec {
     pub(crate) key: &'static str,
     pub(crate) heading: &'static str,
-    /// What belongs there, for the model.
+    /// Description of the content, for the model.
     pub(crate) about: &'static str,
-    /// Characters of it, about.
     pub(crate) max: usize,
-    /// Whether it is code.
     pub(crate) code: bool,
 }
 
-/// The table of one tool, as a type, so that the schema of its reply can name the sections.
+/// The section table of one tool, as a type, so that the schema of its reply can name the sections.
 pub(crate) trait SectionTable {
     const ALL: &'static [SectionSpec];
 
-    /// The sections as the model is asked for them.
     fn form() -> Map<String, Value> {
         Self::ALL.iter().map(|section| (section.key.to_owned(), json!(section.about))).collect()
     }
 }
 
-/// Cleaned texts of the sections that say something, by key.
 pub(crate) struct SectionTexts<S> {
     pub(crate) by_key: BTreeMap<&'static str, String>,
     sections: PhantomData<S>,
 }
 
 impl<S: SectionTable> SectionTexts<S> {
-    /// Cleans what the model wrote.
     pub(crate) fn read(answer: &Map<String, Value>) -> Self {
         let text = |section: &'static SectionSpec| {
             let text = plain(answer.get(section.key)?, 0);
@@ -52,7 +45,7 @@ impl<S: SectionTable> SectionTexts<S> {
         Self { by_key: S::ALL.iter().filter_map(text).collect(), sections: PhantomData }
     }
 
-    /// Takes over what other texts say: what both say stands one after the other, where it fits.
+    /// Merges other texts: different texts of a section are joined if they fit.
     pub(crate) fn merge(&mut self, mut other: Self) {
         for section in S::ALL {
             let Some(text) = other.by_key.remove(section.key) else { continue };
@@ -65,7 +58,6 @@ impl<S: SectionTable> SectionTexts<S> {
         }
     }
 
-    /// The sections in their order, each under its heading.
     pub(crate) fn render(&self, mark: &str) -> String {
         let present =
             S::ALL.iter().filter_map(|section| Some((section.heading, self.by_key.get(section.key)?)));
@@ -94,7 +86,7 @@ impl<S: SectionTable> JsonSchema for SectionTexts<S> {
     }
 }
 
-/// Text was asked for; lists and tables become Markdown lists, and what is in them JSON where it goes deep.
+/// Converts a value to text. Lists and objects become Markdown lists, and deeply nested ones become JSON.
 fn plain(value: &Value, depth: usize) -> String {
     let line = |text: String| format!("- {}", text.trim().replace('\n', "\n  "));
     let lines = |all: Vec<String>| all.into_iter().map(line).collect::<Vec<_>>().join("\n");

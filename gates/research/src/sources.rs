@@ -1,13 +1,12 @@
-//! Addresses of pages: which are any, which are the same, and which the model has read.
+//! Page URLs: validation, comparison, and whether the model read the page.
 
 use gatehouse_sdk::models::WebSource;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The longest address that is kept.
 const MAX_URL_BYTES: usize = 2_048;
 
-/// What the provider says about a page that the model names.
+/// Provider's account of a page that the model names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Evidence {
@@ -18,7 +17,6 @@ pub(crate) enum Evidence {
 }
 
 impl Evidence {
-    /// What a reply says behind the address.
     pub(crate) fn remark(self) -> &'static str {
         match self {
             Self::Page | Self::Unknown => "",
@@ -28,8 +26,8 @@ impl Evidence {
     }
 }
 
-/// What the provider says about this address, by the pages that it says were read. Some providers give
-/// redirects of their own, and the site as the title; then no more than the site can be known.
+/// Checks a URL against the pages that the provider lists as read. Some providers list redirects with the site as the
+/// title, which only confirms the site.
 pub(crate) fn evidence(url: &str, read: &[WebSource]) -> Evidence {
     if read.is_empty() {
         return Evidence::Unknown;
@@ -45,8 +43,7 @@ pub(crate) fn evidence(url: &str, read: &[WebSource]) -> Evidence {
     }
 }
 
-/// The address in the text, or none where it is not absolute, not of the web, or made to deceive. Without
-/// the marks that providers add to see where readers come from.
+/// Extracts a URL and removes tracking parameters. `None` if it is not absolute, not HTTP or HTTPS, or deceptive.
 pub(crate) fn address(text: &str) -> Option<String> {
     let text = out_of_markdown(text.trim());
     let (scheme, rest) = text.split_once("://")?;
@@ -66,8 +63,8 @@ pub(crate) fn address(text: &str) -> Option<String> {
     Some(whole.chars().map(quoted).collect())
 }
 
-/// Equal for addresses of one page: without scheme, `www.`, fragment and a slash at the end, and with what is
-/// not ASCII percent-encoded, as providers write it.
+/// Normalizes a URL for comparison: drops scheme, `www.`, fragment and trailing slash, and percent-encodes non-ASCII
+/// bytes as providers do.
 pub(crate) fn key(url: &str) -> String {
     let url = address(url).unwrap_or_else(|| url.to_owned());
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -80,7 +77,7 @@ pub(crate) fn key(url: &str) -> String {
     rest.bytes().map(encoded).collect()
 }
 
-/// The host of an address, without `www.` and port.
+/// Returns the host of a URL, without `www.` and port.
 pub(crate) fn site(url: &str) -> String {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     bare(rest.split(['/', '?', '#']).next().unwrap_or_default())
@@ -92,7 +89,7 @@ fn bare(host: &str) -> String {
     host.split(':').next().unwrap_or_default().to_owned()
 }
 
-/// Characters that nobody sees, or that turn the direction of text around.
+/// Returns whether a character is invisible or changes the text direction.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
@@ -100,12 +97,10 @@ pub(crate) fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
-/// The character, or a space for one that nobody sees.
 pub(crate) fn hidden_to_space(c: char) -> char {
     if is_hidden(c) { ' ' } else { c }
 }
 
-/// The address inside `<…>` or `[…](…)`, which models like to write.
 fn out_of_markdown(text: &str) -> &str {
     if text.starts_with("http") {
         return text;
@@ -115,7 +110,8 @@ fn out_of_markdown(text: &str) -> &str {
     inside.split([')', '>', ' ']).next().unwrap_or_default()
 }
 
-/// A name with a dot, or an address; no user before it, which is there to deceive.
+/// Returns whether this is a host name with a dot, or an IP address. User information is rejected, because it is
+/// deceptive.
 fn is_host(authority: &str) -> bool {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port),
@@ -135,7 +131,7 @@ fn is_host(authority: &str) -> bool {
     (name(host) || v6(host)) && !port.is_empty() && port.chars().all(|c| c.is_ascii_digit())
 }
 
-/// What would end the address where a reply shows it, percent-encoded.
+/// Percent-encodes a character that would end the URL in a reply.
 fn quoted(c: char) -> String {
     match c {
         '<' | '>' | '"' | '`' | '\\' | '^' | '{' | '|' | '}' => format!("%{:02X}", c as u32),

@@ -1,4 +1,4 @@
-//! `research_study`: one question, studied on the web.
+//! `research_study`: studies one question on the web.
 
 use gatehouse_sdk::{
     Call, Fault, Intent, Reply, Tool,
@@ -20,7 +20,6 @@ use crate::{
 
 pub(crate) const TOOL: &str = "research_study";
 
-/// References of one study.
 const MAX_REFERENCES: usize = 30;
 
 const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> SectionSpec {
@@ -33,11 +32,11 @@ impl SectionTable for StudySections {
     const ALL: &'static [SectionSpec] = &[
         prose("key_takeaways", "Key Takeaways", "a list of the few sentences to remember"),
         prose("abstract", "Abstract", "the question and the answer, in one paragraph"),
-        prose("background", "Background", "what one has to know to follow"),
-        prose("comparison", "Comparison", "the approaches side by side, as a table where that helps"),
+        prose("background", "Background", "necessary background knowledge"),
+        prose("comparison", "Comparison", "the approaches side by side, as a table if that helps"),
         prose("implementation_guide", "Implementation Guide", "how to do it, step by step, with code"),
-        prose("evaluation", "Evaluation", "how to tell that it works: measures, benchmarks, known figures"),
-        prose("limitations", "Limitations", "what is not known, not true everywhere, or disputed"),
+        prose("evaluation", "Evaluation", "how to verify that it works: measures, benchmarks, known figures"),
+        prose("limitations", "Limitations", "unknowns, exceptions and disputes"),
     ];
 }
 
@@ -48,14 +47,14 @@ pub(crate) static RELATED: [RelatedTool; 4] = [
     RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
 ];
 
-/// The study. Texts are Markdown; one that is missing was not given.
+/// The study. Texts are Markdown; missing ones were not written.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Study {
-    /// The query as it was asked.
+    /// The query.
     query: String,
     #[serde(flatten)]
     texts: SectionTexts<StudySections>,
-    /// What the study names, and then the pages that the model read beside.
+    /// Pages the study names, then other pages the model read.
     references: Vec<StudyReference>,
     #[serde(flatten)]
     run: ResearchRun,
@@ -66,7 +65,7 @@ pub(crate) struct Study {
 pub(crate) struct StudyReference {
     pub(crate) title: String,
     pub(crate) url: String,
-    /// Whether the provider says that the model read that page, the site only, or none of it.
+    /// Pages the model read, by the provider's account: this page, only its site, or none of it.
     pub(crate) evidence: Evidence,
 }
 
@@ -75,9 +74,9 @@ pub(crate) fn tool() -> Tool<Params> {
         .title("Study a question")
         .description(|_| {
             "Study one question on the web. Use it before a decision that needs more than a list. Returns key \
-             takeaways, abstract, background, comparison, implementation guide, evaluation, limitations and \
-             references with URLs. Takes up to minutes and costs money. Next, where you have them: \
-             research_idea or research_implementation for parts of it."
+            takeaways, abstract, background, comparison, implementation guide, evaluation, limitations and \
+            references with URLs. Can take minutes and costs money. Next, if available: research_idea or \
+            research_implementation for parts of it."
         })
         .default_from("depth", |params| json!(params.default_depth))
         .intent(Intent::Analyze)
@@ -88,7 +87,7 @@ pub(crate) fn tool() -> Tool<Params> {
 
 fn answer(call: &Call<Params>, args: StudyArgs) -> Result<Reply, Fault> {
     let request = ResearchRequest::new(call, args.query, args.depth);
-    let reference = json!({"title": "what the page is called", "url": "its address"});
+    let reference = json!({"title": "the title of the page", "url": "its address"});
     let form = json!({"study": StudySections::form(), "references": [reference]});
     let answer = ask::ask(&request, "Study the question that this JSON string asks:", &form)?;
     let read = parse::object(&answer, "study").ok_or_else(|| run::unreadable(&answer))?;
@@ -105,8 +104,8 @@ fn answer(call: &Call<Params>, args: StudyArgs) -> Result<Reply, Fault> {
     Reply::markdown(text).structured(&Study { query: request.query, texts, references, run })
 }
 
-/// What the study names, each page once, and then the pages that were read and not named. Beside it, how
-/// many references name no page.
+/// Collects the named pages without duplicates, then other pages that were read. Also returns the number of references
+/// without a page.
 fn references(listed: Vec<Value>, answer: &Completion) -> (Vec<StudyReference>, usize) {
     let named = listed.iter().map(|value| {
         let map = value.as_object()?;

@@ -1,16 +1,14 @@
-//! TypeScript of JSON Schemas.
+//! Renders JSON Schemas as TypeScript.
 
 use gatehouse_sdk::catalog::{self, Entry};
 use serde_json::{Map, Value};
 
-/// Levels of a schema that are written out.
 const MAX_DEPTH: usize = 5;
 
-/// Characters of a type or description before it is cut.
 const MAX_TYPE_CHARS: usize = 600;
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
-/// One line: `search(args: { query: string; top_k?: number }): Promise<string>`.
+/// Renders a declaration on one line, as in `search(args: { query: string; top_k?: number }): Promise<string>`.
 pub(crate) fn signature(entry: &Entry, schema: &Value) -> String {
     let arguments = render_type(schema, schema, 0);
     let optional = match schema.get("required").and_then(Value::as_array) {
@@ -20,7 +18,7 @@ pub(crate) fn signature(entry: &Entry, schema: &Value) -> String {
     format!("{}(args{optional}: {arguments}): Promise<{}>;", name(&entry.tool), replies(entry))
 }
 
-/// The same with what each argument means, and, where `about`, what the tool does.
+/// Renders the declaration with the descriptions of its arguments, and if `about` is set, of the tool.
 pub(crate) fn full(entry: &Entry, schema: &Value, about: bool) -> String {
     let mut text = String::new();
     if about {
@@ -51,7 +49,7 @@ fn replies(entry: &Entry) -> String {
     }
 }
 
-/// Untrusted words in a comment of one line.
+/// Formats untrusted text as a one-line comment.
 fn comment(text: &str, most: usize) -> String {
     let words = text.replace("*/", "* /");
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");

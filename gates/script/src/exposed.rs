@@ -1,4 +1,4 @@
-//! Scripts that a preset exposes as tools of their own: it has their text, so what is called is what somebody has looked at.
+//! Scripts that a preset exposes as tools. Their text is in the preset, so only reviewed code runs.
 
 use gatehouse_sdk::{Call, Fault, Intent, Reply, Tool};
 use schemars::JsonSchema;
@@ -7,23 +7,21 @@ use serde_json::{Map, Value, json};
 
 use crate::{Params, engine, file::ScriptFile, run, typescript};
 
-/// The most scripts that one preset exposes.
 const MAX_EXPOSED: usize = 100;
 
-/// Whatever its schema says; the host has checked that.
+/// Any object; the host has checked it against the script's schema.
 #[derive(Deserialize, JsonSchema)]
 struct ExposedArgs(Map<String, Value>);
 
-/// Whether scripts of the parameters can be tools.
 pub(crate) fn check(params: &Params) -> Result<(), Fault> {
     if params.scripts.len() > MAX_EXPOSED {
-        return Err(Fault::invalid(format!("scripts: a preset exposes {MAX_EXPOSED} scripts at most")));
+        return Err(Fault::invalid(format!("scripts: a preset can expose at most {MAX_EXPOSED} scripts")));
     }
     for (at, text) in params.scripts.iter().enumerate() {
         let file = read(at, text)?;
         let wrong = |why: String| Fault::invalid(format!("scripts[{at}], '{}': {why}", file.name));
         if crate::OWN.contains(&file.name.as_str()) {
-            return Err(wrong("this gate has a tool of that name".into()));
+            return Err(wrong("this gate has a tool with that name".into()));
         }
         if let Err(mistake) = typescript::CompiledScript::read(&file.code) {
             return Err(wrong(engine::ScriptError::from(mistake).render(&file.code)));
@@ -32,7 +30,6 @@ pub(crate) fn check(params: &Params) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A tool for each script of the parameters.
 pub(crate) fn tools(params: &Params) -> Result<Vec<Tool<Params>>, Fault> {
     params.scripts.iter().enumerate().map(|(at, text)| tool(at, text)).collect()
 }
@@ -57,7 +54,7 @@ fn run_exposed(call: &Call<Params>, code: &str, given: Map<String, Value>) -> Re
     Ok(run::run_text(call, code, Some(&Value::Object(given)), None))
 }
 
-/// The schema of an object, whether or not it says so.
+/// Builds an object schema from the parameters. Without any, no members are allowed.
 fn object(params: Option<Map<String, Value>>) -> Value {
     let mut schema =
         params.unwrap_or_else(|| Map::from_iter([("additionalProperties".into(), json!(false))]));

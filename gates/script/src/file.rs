@@ -1,5 +1,4 @@
-//! A script as a file: what is said of it stands in the comments that it begins with, and all of it is the script, so lines are
-//! those of the file.
+//! Script files. Leading comments describe the script. They stay in the code, so that line numbers match the file.
 //!
 //! ```text
 //! // script: weekly_report
@@ -14,25 +13,22 @@ const NAME: &str = "script";
 const ABOUT: &str = "description";
 const PARAMS: &str = "params";
 
-/// A script with what is said of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScriptFile {
     pub(crate) name: String,
     pub(crate) description: String,
     /// JSON Schema of `input`.
     pub(crate) params: Option<Map<String, Value>>,
-    /// All of the file.
     pub(crate) code: String,
 }
 
-/// Whether a script may be called so.
 pub(crate) fn is_name(name: &str) -> bool {
     let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(letters)
 }
 
 impl ScriptFile {
-    /// Reads a file. The error is a sentence about it, with the line where there is one.
+    /// Parses a file. The error is a message about it, with the line if known.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (mut name, mut description, mut params) = (None, None, None);
         for (at, line) in text.lines().enumerate() {
@@ -45,18 +41,18 @@ impl ScriptFile {
                 PARAMS if params.is_none() => {
                     let schema = serde_json::from_str::<Map<String, Value>>(value);
                     let schema = schema.map_err(|why| {
-                        format!("line {}: params is no JSON Schema, an object in one line: {why}", at + 1)
+                        format!("line {}: params must be a JSON Schema object on one line: {why}", at + 1)
                     })?;
                     params = Some(schema);
                 }
                 _ => {}
             }
         }
-        let missing = |what: &str| format!("it does not begin with a line `// {what}: …`");
+        let missing = |what: &str| format!("missing line `// {what}: …` at the beginning");
         let name = name.ok_or_else(|| missing(NAME))?;
         if !is_name(&name) {
             return Err(format!(
-                "a script's name has 1 to 64 of a-z, 0-9 and _, and '{}' is none",
+                "invalid script name '{}': expected 1 to 64 of a-z, 0-9 and _",
                 crate::cut(&name)
             ));
         }
@@ -64,7 +60,6 @@ impl ScriptFile {
         Ok(Self { name, description, params, code: text.to_owned() })
     }
 
-    /// The text of such a file for a script that has no such beginning.
     pub(crate) fn render(
         name: &str,
         description: &str,
@@ -98,7 +93,7 @@ mod tests {
         assert_eq!((file.name.as_str(), file.description.as_str()), ("twice", "Doubles a number."));
         assert_eq!(file.params, params);
         assert!(file.code.ends_with("// own\nreturn input.n * 2\n"), "{}", file.code);
-        // One that has such a beginning already keeps the first.
+        // If the code already has such comments, the first ones count.
         let again = ScriptFile::read(&ScriptFile::render("other", "Other.", None, &text)).expect("a file");
         assert_eq!((again.name.as_str(), again.params), ("other", params));
     }
@@ -109,7 +104,7 @@ mod tests {
             ("return 1", "`// script: …`"),
             ("// script: Not a name\n", "1 to 64 of a-z"),
             ("// script: a\n// description:\nreturn 1", "`// description: …`"),
-            ("// script: a\n// description: b\n// params: [1]\n", "line 3: params is no JSON Schema"),
+            ("// script: a\n// description: b\n// params: [1]\n", "line 3: params must be a JSON Schema"),
         ] {
             let told = ScriptFile::read(text).expect_err(text);
             assert!(told.contains(why), "{told}");

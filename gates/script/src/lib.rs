@@ -1,14 +1,14 @@
-//! A model writes TypeScript that calls tools: ten calls and a filter cost one round trip, and what the script returns.
+//! Runs TypeScript that calls tools, so that ten calls and a filter cost one round trip and only the result.
 //!
-//! | tool | module | |
+//! | tool | module | purpose |
 //! |---|---|---|
-//! | `run_code` | `run` | runs a script; its value, what it printed, and how often it called |
-//! | `tool_types` | `types` | declarations of the tools that a script has |
-//! | `save_script`, `run_script`, `list_scripts`, `remove_script` | `stored` | scripts that worked, kept for their caller |
-//! | one for each script of the parameters | `exposed` | those that a preset has looked at, as tools of their own |
+//! | `run_code` | `run` | runs a script; returns its value, output and number of calls |
+//! | `tool_types` | `types` | declares the tools that scripts can call |
+//! | `save_script`, `run_script`, `list_scripts`, `remove_script` | `stored` | stores scripts for the caller |
+//! | one per script of the parameters | `exposed` | runs a script of the preset |
 //!
-//! `typescript` makes JavaScript of it, `engine` runs that. Each call of a script takes the line that a call of the agent
-//! takes, so a script can do nothing that the agent could not; and nothing at all but that: no network, no files.
+//! `typescript` converts the script to JavaScript, and `engine` runs it. Its calls take the same path as the agent's
+//! calls, so a script can do nothing that the agent could not. It has no network or files.
 
 mod declare;
 mod engine;
@@ -25,15 +25,12 @@ mod typescript;
 use gatehouse_sdk::Gate;
 pub use params::Params;
 
-/// The tools that this gate has whatever a preset says.
 const OWN: [&str; 6] = [run::NAME, types::NAME, stored::SAVE, stored::RUN, stored::LIST, stored::REMOVE];
 
-/// As much of a text as a message shows.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
 }
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new("script", env!("CARGO_PKG_VERSION"), "Runs TypeScript that calls the caller's other tools.")
         .prepared_by(engine::prepare)

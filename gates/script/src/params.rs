@@ -1,34 +1,31 @@
-//! What a preset may set.
+//! Preset parameters.
 
 use gatehouse_sdk::{Count, Effect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// How far the calls of scripts may go. Documented for readers of the source only: a schema would tell each value apart.
+// No doc comments: the schema would describe each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AllowedEffect {
-    // Tools that change nothing.
     Read,
-    // Also those that change what the host keeps.
     Change,
-    // All of the preset's.
     Execute,
 }
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// The strongest effect that a tool may have which a script calls.
+    /// Strongest allowed effect of tools that scripts call.
     pub(crate) may: AllowedEffect,
-    /// How many calls one script may make; more than 1000 count as 1000. The gate's limits.calls bounds it too.
+    /// Maximum calls per script, at most 1000. The gate's limits.calls applies too.
     pub max_calls: Count,
-    /// Have tools that keep scripts, run and list them. They need the grant kv as well.
+    /// Enable tools that save, run and list scripts. They also need the grant kv.
     pub store: bool,
-    /// Scripts that are tools of their own: the text of each, as {"$file" = "scripts/NAME.ts"}. It begins with comments,
-    /// `// script: NAME`, `// description: …` and, for a script with arguments, `// params: {JSON Schema}`.
+    /// Scripts to expose as tools: the text of each, as {"$file" = "scripts/NAME.ts"}. It begins with comments, `//
+    /// script: NAME`, `// description: …` and, for a script with arguments, `// params: {JSON Schema}`.
     pub scripts: Vec<String>,
-    /// How many calls run at the same time; more than 8 count as 8.
+    /// Maximum concurrent calls, at most 8.
     pub max_parallel: Count,
 }
 

@@ -1,4 +1,4 @@
-//! `run_code`: runs a script and tells what came of it.
+//! `run_code`: runs a script and returns its result.
 
 use gatehouse_sdk::{Call, Content, Count, Fault, Intent, Reply, Tool, context};
 use schemars::JsonSchema;
@@ -12,17 +12,16 @@ use crate::{
 
 pub(crate) const NAME: &str = "run_code";
 
-/// Milliseconds that a script has where the call does not say.
 const DEFAULT_TIME_MS: u32 = 20_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// TypeScript; await and return may stand at the top.
+    /// TypeScript, with top-level await and return.
     #[schemars(length(min = 1))]
     pub(crate) code: String,
     pub(crate) timeout_ms: Option<Count>,
-    /// What the script has as `input`.
+    /// Value of `input` in the script.
     pub(crate) input: Option<serde_json::Value>,
 }
 
@@ -31,11 +30,11 @@ pub(crate) fn tool() -> Tool<Params> {
         .title("Run a script")
         .description(|_| {
             let types = context::exposed_name(types::NAME);
-            let types = types.map(|name| format!(" {name} tells their types.")).unwrap_or_default();
+            let types = types.map(|name| format!(" {name} shows their types.")).unwrap_or_default();
             format!(
                 "Run TypeScript that calls this server's tools: await tools.<source>.<tool>(args) or \
-                 callMCPTool(server, tool, args); Promise.all runs calls together. Replies with what it returns. \
-                 For several calls, or to filter large results.{types}"
+                callMCPTool(server, tool, args); Promise.all runs calls together. Replies with its return value. For \
+                several calls, or to filter large results.{types}"
             )
         })
         .intent(Intent::Execute)
@@ -49,7 +48,6 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Ok(run_text(call, &args.code, args.input.as_ref(), args.timeout_ms))
 }
 
-/// Runs a script with `input`, within what the preset allows.
 pub(crate) fn run_text(
     call: &Call<Params>,
     code: &str,
@@ -64,8 +62,8 @@ pub(crate) fn run_text(
     render(engine::run(code, input, bounds), code)
 }
 
-/// Returns the value, or what went wrong, in a block of its own, so that it stays JSON. What was printed and the calls
-/// follow in a second block.
+/// Renders the value or error in its own block, so that it stays valid JSON. Console and call counts follow in a second
+/// block.
 fn render(ended: RunOutcome, source: &str) -> Reply {
     let failed = ended.value.is_err();
     let value = match &ended.value {

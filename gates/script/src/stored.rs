@@ -1,5 +1,5 @@
-//! `save_script`, `run_script`, `list_scripts`, `remove_script`: scripts that worked, kept for whoever saved them, in the preset in which they
-//! did. A script that is saved again is a new version; older ones can still be run.
+//! `save_script`, `run_script`, `list_scripts`, `remove_script`: scripts stored per caller and preset. Saving a script
+//! again creates a new version; older versions can still be run.
 
 use gatehouse_sdk::{Call, Count, Effect, Fault, Intent, Reply, Tool, catalog::Entry, context, kv};
 use schemars::JsonSchema;
@@ -17,37 +17,28 @@ pub(crate) const RUN: &str = "run_script";
 pub(crate) const LIST: &str = "list_scripts";
 pub(crate) const REMOVE: &str = "remove_script";
 
-// Versions are numbered and runs counted in one step each, and a version is never written twice: calls that come together
-// lose nothing of each other.
+// Counters are atomic and a version is written only once, so concurrent calls do not overwrite each other.
 
-/// What the key begins with under which a script's last version is counted.
 const COUNT_PREFIX: &str = "count:";
 
-/// What the keys of versions begin with, `name@version` after it.
+/// Followed by `name@version`.
 const SCRIPT_PREFIX: &str = "script:";
 
-/// What the key begins with under which runs are counted.
 const RUNS_PREFIX: &str = "runs:";
 
-/// What the key begins with under which stands when a script last ran.
 const LAST_RUN_PREFIX: &str = "last:";
 
-/// Versions that are kept of one script.
 const MAX_VERSIONS: i64 = 20;
 
-/// Bytes of a script with what is said of it.
 const MAX_FILE_BYTES: usize = 256 << 10;
 
-/// One version of a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ScriptVersion {
     version: i64,
     description: String,
     code: String,
-    /// JSON Schema of `input`.
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<Map<String, Value>>,
-    /// Milliseconds since 1970.
     saved: u64,
 }
 
@@ -56,10 +47,10 @@ struct ScriptVersion {
 struct SaveScriptArgs {
     /// 1 to 64 of a-z, 0-9 and _
     name: String,
-    /// What it does and returns.
+    /// Its purpose and return value.
     description: String,
     code: String,
-    /// JSON Schema of what run_script gives it as `input`.
+    /// JSON Schema of `input`, the args of run_script.
     params: Option<Map<String, Value>>,
 }
 
@@ -67,9 +58,9 @@ struct SaveScriptArgs {
 #[serde(deny_unknown_fields)]
 struct RunScriptArgs {
     name: String,
-    /// What the script has as `input`.
+    /// Value of `input` in the script.
     args: Option<Map<String, Value>>,
-    /// Left out: the latest.
+    /// Default: the latest.
     version: Option<Count>,
     timeout_ms: Option<Count>,
 }
@@ -77,7 +68,7 @@ struct RunScriptArgs {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListScriptsArgs {
-    /// Show this one with its code.
+    /// Show this script with its code.
     name: Option<String>,
 }
 
@@ -89,8 +80,8 @@ struct RemoveScriptArgs {
 
 pub(crate) fn save() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, SaveScriptArgs>(SAVE)
-        .title("Keep a script")
-        .description(|_| "Keep a script that worked, for you in later sessions. Saving a name again makes a new version.")
+        .title("Save a script")
+        .description(|_| "Save a working script for later sessions. Saving a name again creates a new version.")
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .additive()
@@ -100,11 +91,11 @@ pub(crate) fn save() -> Tool<Params> {
 
 pub(crate) fn run() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, RunScriptArgs>(RUN)
-        .title("Run a kept script")
+        .title("Run a saved script")
         .description(|_| {
             let list =
-                context::exposed_name(LIST).map(|name| format!(" {name} tells them.")).unwrap_or_default();
-            format!("Run a script that was kept.{list}")
+                context::exposed_name(LIST).map(|name| format!(" {name} lists them.")).unwrap_or_default();
+            format!("Run a saved script.{list}")
         })
         .intent(Intent::Execute)
         .effect_from(Params::effect)
@@ -116,16 +107,16 @@ pub(crate) fn run() -> Tool<Params> {
 
 pub(crate) fn list() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, ListScriptsArgs>(LIST)
-        .title("List kept scripts")
-        .description(|_| "The scripts that you keep; with a name one of them, with its code.")
+        .title("List saved scripts")
+        .description(|_| "List your saved scripts; with a name, show one with its code.")
         .only_if(|params| params.store)
         .run(|_, args| list_scripts(args.name.as_deref()))
 }
 
 pub(crate) fn remove() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, RemoveScriptArgs>(REMOVE)
-        .title("Remove a kept script")
-        .description(|_| "Remove a script that you keep, with all its versions.")
+        .title("Remove a saved script")
+        .description(|_| "Remove a saved script with all its versions.")
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
@@ -137,7 +128,6 @@ fn key(name: &str, version: i64) -> String {
     format!("{SCRIPT_PREFIX}{name}@{version}")
 }
 
-/// The versions that there are of a script, the oldest first.
 fn versions(name: &str) -> Result<Vec<i64>, Fault> {
     let begin = format!("{SCRIPT_PREFIX}{name}@");
     let keys = kv::caller().list(&begin)?;
@@ -146,36 +136,35 @@ fn versions(name: &str) -> Result<Vec<i64>, Fault> {
     Ok(versions)
 }
 
-/// One version of a script, or the latest.
 fn read(name: &str, wanted: Option<i64>) -> Result<ScriptVersion, Fault> {
     let versions = versions(name)?;
     let version = wanted.or(versions.last().copied());
     let bytes = version.map(|version| kv::caller().get(&key(name, version))).transpose()?.flatten();
     let Some(bytes) = bytes else { return Err(missing(name, wanted, &versions)) };
     serde_json::from_slice(&bytes)
-        .map_err(|why| Fault::internal(format!("what is kept of script '{name}' cannot be read: {why}")))
+        .map_err(|why| Fault::internal(format!("cannot read saved script '{name}': {why}")))
 }
 
 fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
     let SaveScriptArgs { name, description, code, params } = args;
     if !is_name(&name) {
-        return Err(Fault::invalid("name: a script's name has 1 to 64 of a-z, 0-9 and _"));
+        return Err(Fault::invalid("name: expected 1 to 64 of a-z, 0-9 and _"));
     }
     if code.len() + description.len() > MAX_FILE_BYTES {
-        return Err(Fault::invalid(format!("code: a script has {} KiB at most", MAX_FILE_BYTES >> 10)));
+        return Err(Fault::invalid(format!("code: the limit is {} KiB", MAX_FILE_BYTES >> 10)));
     }
-    // What cannot be read now could not be run later.
+    // Reject scripts that cannot be compiled.
     if let Err(mistake) = typescript::CompiledScript::read(&code) {
         let shown = engine::ScriptError::from(mistake).render(&code);
-        return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was kept."));
+        return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was saved."));
     }
     let version = kv::caller().add(&format!("{COUNT_PREFIX}{name}"), 1, None)?;
     let kept = ScriptVersion { version, description, code, params, saved: context::now() };
     let text = serde_json::to_vec(&kept)
-        .map_err(|why| Fault::internal(format!("script '{name}' cannot be written: {why}")))?;
+        .map_err(|why| Fault::internal(format!("cannot serialize script '{name}': {why}")))?;
     kv::caller().set(&key(&name, version), &text, None)?;
     kv::caller().delete(&key(&name, version - MAX_VERSIONS))?;
-    Ok(Reply::markdown(format!("Kept as version {version} of '{name}'.")))
+    Ok(Reply::markdown(format!("Saved version {version} of '{name}'.")))
 }
 
 fn run_stored(call: &Call<Params>, args: RunScriptArgs) -> Result<Reply, Fault> {
@@ -204,8 +193,8 @@ fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
     }
     let known = names().unwrap_or_default().join(", ");
     let known =
-        if known.is_empty() { "You keep no script yet.".into() } else { format!("You keep: {known}.") };
-    Fault::not_found(format!("you keep no script '{name}'")).hint(known)
+        if known.is_empty() { "You have no saved scripts.".into() } else { format!("Your saved scripts: {known}.") };
+    Fault::not_found(format!("you have no saved script '{name}'")).hint(known)
 }
 
 fn names() -> Result<Vec<String>, Fault> {
@@ -231,7 +220,6 @@ fn runs(name: &str) -> Result<String, Fault> {
     })
 }
 
-/// Takes everything away that is kept of a script.
 fn remove_script(name: &str) -> Result<Reply, Fault> {
     let versions = versions(name)?;
     if versions.is_empty() {
@@ -243,16 +231,16 @@ fn remove_script(name: &str) -> Result<Reply, Fault> {
     for begin in [COUNT_PREFIX, RUNS_PREFIX, LAST_RUN_PREFIX] {
         kv::caller().delete(&format!("{begin}{name}"))?;
     }
-    Ok(Reply::markdown(format!("Removed '{name}', with {} of its versions.", versions.len())))
+    Ok(Reply::markdown(format!("Removed '{name}' with {} versions.", versions.len())))
 }
 
-/// The tools that a script names and that this preset has not; empty where nobody knows.
+/// Lists the tools that a script names and this preset lacks.
 fn missing_tools(code: &str, tools: &[Entry]) -> String {
     let proxied = tools.iter().any(|entry| entry.tool == engine::PROXY);
     let missing = typescript::uses(code).into_iter().filter(|(source, tool)| {
         let mut of_source =
             tools.iter().filter(|entry| engine::is_same_name(&entry.source, source)).peekable();
-        // What is no source here may be a server behind the proxy, which alone knows.
+        // An unknown source could be a server behind the proxy.
         (of_source.peek().is_some() || !proxied)
             && !of_source.any(|entry| engine::is_same_name(&entry.tool, tool) || entry.name == *tool)
     });
@@ -280,5 +268,5 @@ fn list_scripts(name: Option<&str>) -> Result<Reply, Fault> {
         let (runs, lacks) = (runs(&name)?, missing_tools(&last.code, &tools));
         lines.push(format!("{name}({params}) v{version}: {about} ({runs}{lacks})"));
     }
-    Ok(Reply::markdown(if lines.is_empty() { "You keep no script yet.".into() } else { lines.join("\n") }))
+    Ok(Reply::markdown(if lines.is_empty() { "You have no saved scripts.".into() } else { lines.join("\n") }))
 }

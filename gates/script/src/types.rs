@@ -1,4 +1,4 @@
-//! `tool_types`: declarations of the tools that a script has, those first that a query names.
+//! `tool_types`: declares the tools that scripts can call, with matches of a query first.
 
 use gatehouse_sdk::{
     Call, Fault, Reply, Tool,
@@ -14,7 +14,6 @@ use crate::{
 
 pub(crate) const NAME: &str = "tool_types";
 
-/// Declarations in one reply.
 const MAX_DECLARATIONS: usize = 60;
 
 const AMBIENT: &str = "// Calls: await tools.<source>.<tool>(args), or callMCPTool(server, tool, args). A failed call throws an \
@@ -22,24 +21,21 @@ const AMBIENT: &str = "// Calls: await tools.<source>.<tool>(args), or callMCPTo
                        declare function callMCPTool(server: string, tool: string, args?: object): Promise<any>;\n\
                        // Also here: console, timers, URL, structuredClone. No fetch, no require, no files.";
 
-// Documented for readers of the source only: a schema would tell each value apart.
+// No doc comments: the schema would describe each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Detail {
-    // Arguments and what comes back, in a line.
     Signature,
-    // With what each argument means.
     Arguments,
-    // With what the tool says of itself.
     Full,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// What the tools should do; all where it is left out.
+    /// Purpose of the tools; default: all.
     pub(crate) query: Option<String>,
-    /// Only tools of this one.
+    /// Only tools of this source.
     pub(crate) source: Option<String>,
     /// signature is the default.
     pub(crate) detail: Option<Detail>,
@@ -60,7 +56,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         let names = sources(&entries).join(", ");
         entries.retain(|entry| entry.source == *source);
         if entries.is_empty() {
-            let fault = Fault::not_found(format!("no source '{source}' has tools that are declared here"));
+            let fault = Fault::not_found(format!("source '{source}' has no declared tools"));
             let proxied = proxied.map(|proxied| format!(" {proxied}")).unwrap_or_default();
             return Err(fault.hint(format!("The sources: {names}.{proxied}")));
         }
@@ -88,7 +84,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         text += &format!("\n\n// {proxied}");
     }
     if left_out > 0 {
-        text += &format!("\n\n// {left_out} more; ask with query or source.");
+        text += &format!("\n\n// {left_out} more; narrow with query or source.");
     }
     Ok(Reply::markdown(text))
 }
@@ -102,12 +98,12 @@ fn declaration(entry: &Entry, detail: Detail) -> String {
     }
 }
 
-/// How to find tools of servers, which the preset does not declare. `None` if scripts cannot call any.
+/// Explains how to find tools of servers. `None` if scripts cannot call them.
 fn proxied(entries: &[Entry]) -> Option<String> {
     let named = |tool: &str| entries.iter().find(|entry| entry.tool == tool);
     named("call_tool")?;
     let search = named("search_tools").map_or("search_tools", |search| &search.name);
-    Some(format!("Tools of MCP servers are found by {search} and called as tools.<server>.<tool>(args)."))
+    Some(format!("Find tools of MCP servers with {search}, and call them as tools.<server>.<tool>(args)."))
 }
 
 fn sources(entries: &[Entry]) -> Vec<String> {
@@ -117,7 +113,7 @@ fn sources(entries: &[Entry]) -> Vec<String> {
     names
 }
 
-/// Those with a word of the query in name or description, the most words first.
+/// Filters tools by words of the query and sorts them by the number of matches.
 fn matching(entries: Vec<Entry>, query: &str) -> Vec<Entry> {
     let words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())

@@ -1,4 +1,4 @@
-//! `get_workspace_file`: any part of a kept result, a page at a time.
+//! `get_workspace_file`: returns any part of a stored result, one page at a time.
 
 mod page;
 mod select;
@@ -29,10 +29,10 @@ pub(super) struct Args {
 struct WorkspaceFile {
     path: String,
     content: String,
-    /// What offset, next and total count.
+    /// Unit of offset, next and total.
     unit: &'static str,
     offset: u64,
-    /// The offset of the next page, where there is one.
+    /// Offset of the next page, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
     total: u64,
@@ -42,7 +42,8 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| {
             format!(
-                "Any part of a kept result, {} characters a page. With json_pointer or jq a page is whole elements.",
+                "Any part of a stored result, {} characters a page. With json_pointer or jq, pages are whole \
+                elements.",
                 page::MAX_PAGE_CHARS
             )
         })
@@ -78,8 +79,7 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
     format!("{id}: {place}{next}{note}")
 }
 
-/// Data as JSON text.
 pub(crate) fn json(data: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(data)
-        .map_err(|e| Fault::internal(format!("the reply cannot be written as JSON: {e}")))
+        .map_err(|e| Fault::internal(format!("cannot serialize the reply: {e}")))
 }

@@ -1,18 +1,18 @@
-//! Large results: told in short on their way to the client, kept whole, and brought back part by part.
+//! Shortens large results on their way to the client, stores them in full, and returns parts of them.
 //!
-//! | what | module | |
+//! | feature | module | purpose |
 //! |---|---|---|
-//! | the filter | `filter` | the short form that stands for a large result |
-//! | `semantic_search` | `search` | kept results whose summaries answer a question |
-//! | `get_artifact_context` | `recall` | summaries of several, within a budget |
-//! | `search_workspace` | `workspace` | what is kept, newest first |
-//! | `get_workspace_file` | `file` | any part of one: characters, lines, a pointer, jq |
-//! | `pin_artifact` | `pin` | keeps one beyond its time, or tags it |
-//! | resources | `resources` | `gatehouse://artifact/{id}`, whole |
-//! | prompt `gateway-init` | `prompt` | how an agent uses all this |
+//! | the filter | `filter` | replaces a large result with its short form |
+//! | `semantic_search` | `search` | finds stored results by their summaries |
+//! | `get_artifact_context` | `recall` | returns several summaries within a budget |
+//! | `search_workspace` | `workspace` | lists stored results, newest first |
+//! | `get_workspace_file` | `file` | returns any part: characters, lines, a pointer, jq |
+//! | `pin_artifact` | `pin` | extends the life of a result, or tags it |
+//! | resources | `resources` | `gatehouse://artifact/{id}`, in full |
+//! | prompt `gateway-init` | `prompt` | explains all this to an agent |
 //!
-//! What a result says is data: it never gets into the lines that this gate writes, and a model that reads it is told not
-//! to obey it.
+//! Results are data: their text never enters lines that this gate writes, and the model's instructions say not to obey
+//! it.
 
 mod address;
 mod file;
@@ -31,24 +31,21 @@ mod workspace;
 use gatehouse_sdk::Gate;
 pub use params::Params;
 
-/// The tools, whose own replies the filter leaves alone.
+/// The filter ignores replies of these tools.
 pub(crate) const TOOLS: [&str; 5] = [search::NAME, recall::NAME, workspace::NAME, file::NAME, pin::NAME];
 
-/// The most characters of a page or of summaries, with what stands around them.
 const LONGEST: u32 = 100_000;
 
-/// What tells clients that put large results into a file of their own not to do so with these: whoever asks for a part has
-/// chosen how much it wants.
+/// Metadata for clients that store large results in files: requested parts should stay inline.
 fn long_results() -> serde_json::Value {
     serde_json::json!({ "anthropic/maxResultSizeChars": LONGEST })
 }
 
-/// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new(
         "summarizer",
         env!("CARGO_PKG_VERSION"),
-        "Tells large results in short, keeps them whole, and brings any part of them.",
+        "Shortens large results, stores them in full, and returns any part of them.",
     )
     .tool(search::tool())
     .tool(recall::tool())

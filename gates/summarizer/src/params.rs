@@ -1,29 +1,28 @@
-//! What a preset may set.
+//! Preset parameters.
 
 use gatehouse_sdk::{Count, Offset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a preset may set.
+/// Preset parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Bytes from which a result is looked at; smaller ones pass as they are.
+    /// Minimum bytes of a result to process; smaller ones pass unchanged.
     pub threshold_bytes: Offset,
-    /// Bytes from which a result is told in short; below, it gets a form that leaves nothing out, or passes as it is.
+    /// Minimum bytes of a result to shorten; smaller ones are compacted without loss, or pass unchanged.
     pub digest_above: Count,
-    /// Tools whose results are never told in short, because what they bring is wanted to the letter. `*` stands for any
-    /// characters, `?` for one.
+    /// Tools whose results are never shortened, because exact text matters. `*` matches any characters, `?` one.
     pub exclude: Vec<String>,
-    /// Hours that whole results are kept, and that summaries are used again.
+    /// Hours to store full results and to reuse summaries.
     pub ttl_hours: Count,
-    /// Arguments that are questions in free words. The first one that a call has may be worded differently from that of an
-    /// earlier call whose summary is used again.
+    /// Arguments that are free-text questions. The first one in a call can be worded differently from that of an
+    /// earlier call whose summary is reused.
     pub free_text: Vec<String>,
-    /// How alike two such questions must be (cosine, 0 to 1); 1 uses no summary for another question.
+    /// Minimum similarity of two such questions (cosine, 0 to 1); 1 disables reuse for other questions.
     pub cache_similarity: f64,
-    /// Characters of a result that a client gets at most where it could not be told in short.
+    /// Maximum characters for the client if a result could not be shortened.
     pub return_limit_chars: Count,
-    /// Whether the host's language model writes the summaries, where one is configured. It then reads the results.
+    /// Whether the host's language model, if configured, writes the summaries. It then reads the results.
     pub use_llm: bool,
 }
 
@@ -43,23 +42,20 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Milliseconds that results and summaries are kept.
     pub(crate) fn ttl_ms(&self) -> u64 {
         u64::from(self.ttl_hours.at_most(24 * 365)) * 60 * 60 * 1000
     }
 
-    /// Whether results of a tool of this name are wanted to the letter.
     pub(crate) fn excludes(&self, tool: &str) -> bool {
         let tool = tool.to_lowercase();
         self.exclude.iter().any(|glob| matches(&glob.to_lowercase(), &tool))
     }
 }
 
-/// Whether a glob of `*` and `?` matches a whole name.
 fn matches(glob: &str, name: &str) -> bool {
     let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
     let (mut g, mut n) = (0, 0);
-    // Where the last star stands, and how much of the name it has taken.
+    // Position of the last star, and the end of the text it matches.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match glob.get(g) {
@@ -88,7 +84,6 @@ mod tests {
     fn globs_match_whole_names() {
         assert!(matches("*read_file*", "fs__read_file") && matches("a?c*", "abc") && matches("*", ""));
         assert!(!matches("read", "read_file") && !matches("*grep", "grep_all") && !matches("a?", "a"));
-        // No glob takes longer than its length times that of the name.
         assert!(!matches(&"*a".repeat(200), &"b".repeat(200)));
     }
 }

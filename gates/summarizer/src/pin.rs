@@ -1,4 +1,4 @@
-//! `pin_artifact`: keeps a result beyond its time, or tags it.
+//! `pin_artifact`: pins a stored result beyond its expiry, or tags it.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, Intent, Reply, Tool,
@@ -23,7 +23,7 @@ struct Args {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .description(|_| "Pin a kept result so that it does not expire; add tags.")
+        .description(|_| "Pin a stored result so that it does not expire; add tags.")
         .default_from("pinned", |_| true.into())
         .intent(Intent::Modify)
         .effect(Effect::Mutating)

@@ -1,4 +1,4 @@
-//! `get_artifact_context`: summaries of several kept results, whole, while they fit a budget.
+//! `get_artifact_context`: returns complete summaries of several stored results, within a budget.
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
@@ -12,7 +12,7 @@ use crate::{Params, address, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "get_artifact_context";
 
-/// Tokens of a context that has to be made, because the result was kept without a summary.
+/// Digest size for a result without a summary.
 const NEW_CONTEXT_TOKENS: u32 = 400;
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,16 +39,16 @@ struct ArtifactContext {
 struct ArtifactContexts {
     contexts: Vec<ArtifactContext>,
     total_tokens: u32,
-    /// Those that do not fit.
+    /// IDs that do not fit.
     omitted: Vec<String>,
-    /// Those that are not kept, or not any more.
+    /// IDs not found or expired.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<String>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .description(|_| "Summaries of several kept results, in the order asked.")
+        .description(|_| "Summaries of several stored results, in the given order.")
         .default_from("maxTokens", |_| 4_000.into())
         .meta(|_| Some(crate::long_results()))
         .idempotent()
@@ -74,7 +74,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         };
         let context = context(artifact)?;
         let tokens = text::count(&crate::file::json(&context)?)?;
-        // One that does not fit leaves room for a shorter one after it.
+        // A long summary is skipped so that a later, shorter one can fit.
         if reply.total_tokens + tokens > budget {
             reply.omitted.push(id);
         } else {

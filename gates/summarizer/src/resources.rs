@@ -1,4 +1,4 @@
-//! Kept results as resources: `gatehouse://artifact/{id}`.
+//! Stored results as resources: `gatehouse://artifact/{id}`.
 
 use gatehouse_sdk::{
     EmbeddedResource, Fault, ResourceBody, ResourceLink, ResourcePage, Template,
@@ -8,18 +8,17 @@ use gatehouse_sdk::{
 
 use crate::{Params, address, filter::summary::StoredSummary};
 
-/// Artifacts that are listed at most, the newest: as many as the host tells at once.
+/// The host's limit per request.
 const MAX_LISTED: u32 = 100;
 
-/// Artifacts of a page.
 const PAGE_SIZE: usize = 50;
 
 pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
     Ok(vec![Template {
         uri_template: address::TEMPLATE.into(),
         name: "artifact".into(),
-        title: Some("A kept result".into()),
-        description: Some("A large result of an earlier call, whole.".into()),
+        title: Some("A stored result".into()),
+        description: Some("The full result of an earlier call.".into()),
         mime_type: None,
     }])
 }
@@ -28,7 +27,7 @@ pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fau
     let after = cursor.map(parse_cursor).transpose()?;
     let mut all = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MAX_LISTED)?;
     all.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.id.cmp(&b.id)));
-    // By place and not by number: what came or went since the page before moves nothing.
+    // The cursor is a position in the order, not an index, so changes since the last page do not shift it.
     let rest = all.into_iter().filter(|artifact| match &after {
         Some((created, id)) => {
             artifact.created < *created || artifact.created == *created && artifact.id > *id
@@ -44,7 +43,7 @@ pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fau
 fn parse_cursor(cursor: &str) -> Result<(u64, String), Fault> {
     let place = cursor.split_once('.').and_then(|(created, id)| Some((created.parse().ok()?, id.to_owned())));
     place.ok_or_else(|| {
-        Fault::invalid("this cursor is of no list of kept results").hint("List without a cursor.")
+        Fault::invalid("invalid cursor").hint("List without a cursor.")
     })
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn read(_: &Params, uri: &str) -> Result<Vec<EmbeddedResource>, Fault
     Ok(vec![EmbeddedResource { uri: address::from_id(id), mime_type, body: ResourceBody::Text(text) }])
 }
 
-/// A result changes once: when its time is up.
+/// A result changes only once: when it expires.
 pub(crate) fn changes_in(_: &Params, uri: &str) -> Result<Option<u64>, Fault> {
     let id = address::id(uri);
     let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
@@ -77,5 +76,5 @@ pub(crate) fn changes_in(_: &Params, uri: &str) -> Result<Option<u64>, Fault> {
 }
 
 fn missing(uri: &str) -> Fault {
-    Fault::not_found(format!("nothing is kept at '{uri}', or not any more"))
+    Fault::not_found(format!("no result is stored at '{uri}'; it may have expired"))
 }

@@ -1,4 +1,4 @@
-//! `semantic_search`: kept results whose summaries answer a question.
+//! `semantic_search`: finds stored results whose summaries answer a question.
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
@@ -11,7 +11,6 @@ use crate::{Params, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "semantic_search";
 
-/// Hits at most.
 const MAX_HITS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,7 +41,7 @@ struct ArtifactMatches {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .description(|_| "Find large results kept from earlier calls by what they say.")
+        .description(|_| "Find stored results of earlier calls by meaning.")
         .default_from("limit", |_| 5.into())
         .idempotent()
         .output::<ArtifactMatches>()
@@ -55,7 +54,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let results: Vec<ArtifactMatch> =
         hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(artifact_match).collect();
     let text = match results.is_empty() {
-        true => "Nothing that is kept says anything about this.".into(),
+        true => "No stored result matches.".into(),
         false => crate::file::json(&results)?,
     };
     Reply::markdown(text).structured(&ArtifactMatches { results })

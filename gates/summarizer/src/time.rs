@@ -1,6 +1,6 @@
-//! Moments and spans as people and models read them.
+//! Formats timestamps and durations.
 
-/// A moment in milliseconds since 1970 as RFC 3339 has it, in UTC, to the second.
+/// Formats milliseconds since 1970 as RFC 3339, in UTC, to the second.
 pub(crate) fn stamp(ms: u64) -> String {
     let seconds = ms / 1000;
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -9,7 +9,7 @@ pub(crate) fn stamp(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of so many days since 1970, counted in eras of 400 years from 0000-03-01.
+/// Converts days since 1970, in eras of 400 years from 0000-03-01.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -21,7 +21,7 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// A span in its two largest units that matter: `2 h 10 min`, `45 s`.
+/// Formats a duration in one or two units: `2 h 10 min`, `45 s`.
 pub(crate) fn span(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

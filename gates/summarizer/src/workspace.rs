@@ -1,4 +1,4 @@
-//! `search_workspace`: what is kept, newest first.
+//! `search_workspace`: lists stored results, newest first.
 
 use gatehouse_sdk::{
     Call, Fault, Reply, Tool,
@@ -12,10 +12,8 @@ use crate::{Params, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "search_workspace";
 
-/// Artifacts that one reply lists at most.
 const MAX_ARTIFACTS: u32 = 50;
 
-/// Characters of a summary that a line shows.
 const MAX_SUMMARY_CHARS: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +36,7 @@ struct ArtifactEntry {
     lines: u64,
     timestamp: String,
     age_seconds: u64,
-    /// Absent where it is pinned.
+    /// Absent if it is pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in_seconds: Option<u64>,
 }
@@ -50,7 +48,7 @@ struct ArtifactList {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .description(|_| "List kept results, newest first, by tags or words.")
+        .description(|_| "List stored results, newest first, by tags or words.")
         .idempotent()
         .output::<ArtifactList>()
         .run(run)
@@ -61,7 +59,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
     let now = context::now();
     let text = match found.is_empty() {
-        true => "Nothing is kept that matches.".into(),
+        true => "No stored result matches.".into(),
         false => found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n"),
     };
     let artifacts = found.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();
@@ -71,7 +69,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 fn line(artifact: &Artifact, now: u64) -> String {
     let age = time::span(now.saturating_sub(artifact.created));
     let left = match artifact.expires {
-        Some(at) => format!("gone in {}", time::span(at.saturating_sub(now))),
+        Some(at) => format!("expires in {}", time::span(at.saturating_sub(now))),
         None => "pinned".into(),
     };
     let summary = StoredSummary::read(artifact.summary.as_deref().unwrap_or_default()).to_one_line();

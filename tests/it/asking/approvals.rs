@@ -1,4 +1,4 @@
-//! Calls that a person has to approve: called directly, by a tool, or of a server through the gate `proxy`.
+//! Calls that need the user's approval: direct calls, calls by another tool, and server tools called through `proxy`.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn place(approve: &str) -> Place {
     Place::with(&presets, &["caller", "echo"])
 }
 
-/// A client with somebody in front of it.
+/// Starts a client that can show forms.
 fn client(place: &Place) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
     client.initialize_with("2025-11-25", json!({"elicitation": {}}));
@@ -30,7 +30,7 @@ fn allows(allow: bool) -> Value {
     json!({"action": "accept", "content": {"allow": allow}})
 }
 
-/// Calls a tool, and answers what is asked meanwhile; the questions, and the result.
+/// Calls a tool and answers each question with `answer`. Returns the questions and the result.
 fn answered(client: &mut Client, tool: &str, arguments: Value, answer: &Value) -> (Vec<String>, Value) {
     let call = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let mut asked = Vec::new();
@@ -52,15 +52,12 @@ fn what_a_rule_names_runs_when_a_person_allows_it() {
     let (asked, result) = answered(&mut client, "echo", json!({"text": "no"}), &allows(false));
     assert_eq!(asked.len(), 1);
     assert_eq!(result["isError"], true);
-    assert!(
-        text_of(&result).contains("A person was asked whether 'echo' may run, and declined."),
-        "{result}"
-    );
+    assert!(text_of(&result).contains("the user was asked whether 'echo' may run, and declined"), "{result}");
     let many = json!({"calls": [{"tool": "echo", "arguments": {"text": "a"}},
         {"tool": "echo", "arguments": {"text": "b"}}, {"tool": "echo", "arguments": {"text": "a"}}]});
     let (asked, result) = answered(&mut client, "run_many", many, &allows(true));
-    assert_eq!(asked.len(), 1, "what only reads is approved once: {asked:?}");
-    let begins = "May 'echo' run (echo of gate 'echo', read-only, called by 'run_many')? An approval holds until the \
+    assert_eq!(asked.len(), 1, "read-only tools are approved once: {asked:?}");
+    let begins = "May 'echo' run (echo of gate 'echo', read-only, called by 'run_many')? Approval applies until the \
                   session ends, with any arguments.\nArguments: {\"text\":\"";
     assert!(asked[0].starts_with(begins), "{}", asked[0]);
     assert_eq!(text_of(&result).lines().count(), 3, "{result}");
@@ -75,12 +72,12 @@ fn who_cannot_be_asked_is_told_the_way_out() {
     let place = place("effect = \"read-only\"");
     let mut mute = Client::start(&place, "all");
     let refused = mute.fails("echo", json!({"text": "x"}));
-    assert!(refused.contains("needs the approval of a person, and the client has no forms"), "{refused}");
+    assert!(refused.contains("requires user approval, but the client does not support forms"), "{refused}");
     assert!(refused.contains("[presets.all.approve]"), "{refused}");
     let call = place.run(&["call", "echo", "{\"text\": \"x\"}", "--preset", "all"]);
     assert_eq!(call.code(), 1);
     let said = format!("{}{}", call.stdout(), call.stderr());
-    assert!(said.contains("needs the approval of a person, and no MCP client calls it"), "{said}");
+    assert!(said.contains("requires user approval, but the caller is not an MCP client"), "{said}");
 }
 
 #[test]

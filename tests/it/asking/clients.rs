@@ -1,4 +1,4 @@
-//! The official libraries answer what a gate asks, over stdio and HTTP.
+//! The official SDKs answer a gate's questions over stdio and HTTP.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::{
     support::{Http, installed, place::binary},
 };
 
-/// What a person and a model answer comes back in each way of speaking that the client knows.
+/// Checks the answers of a user and a model in each transport and protocol era of the client.
 fn answers(variable: &'static str, program: Program) {
     let kind = Kind { variable, program };
     let Some(packages) = installed(variable) else { return };

@@ -1,4 +1,4 @@
-//! What asks the client besides calls: a prompt that is made, and something that is read; of gates, and of servers.
+//! Prompts and resources that ask the client, from gates and from servers.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::support::{
     session::{events, message},
 };
 
-/// A host behind which stands one that asks.
+/// A host whose only server is `inner`, another host with a gate that asks.
 fn outer(inner: &Place) -> Place {
     let (command, config, state) = (binary(), inner.path("presets.toml"), inner.path("state"));
     Place::with(
@@ -21,7 +21,7 @@ fn outer(inner: &Place) -> Place {
     )
 }
 
-/// What a gate offers that asks first: a method, its parameters, where the answer stands, and who asks what.
+/// Requests that ask before they answer: method, parameters, pointer to the answer in the result, and the question.
 fn offers(prefix: &str, before: &str) -> [(&'static str, Value, &'static str, &'static str); 2] {
     let prompt = json!({"name": format!("{prefix}as_answered")});
     let resource = json!({"uri": format!("{before}ask://asker/door")});
@@ -57,7 +57,7 @@ fn a_client_that_cannot_be_asked_is_told_why() {
     let mut mute = client(&place, json!({}));
     for (method, params, ..) in offers("", "") {
         let why = mute.request(method, params)["error"].to_string();
-        assert!(why.contains("The client 'test' cannot show a form to the user."), "{why}");
+        assert!(why.contains("the client 'test' cannot show a form to the user"), "{why}");
     }
     let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
     let mut asked = client(&place, json!({"elicitation": {}}));
@@ -68,7 +68,7 @@ fn a_client_that_cannot_be_asked_is_told_why() {
     let mut new = Client::raw(&place, &["serve", "--preset", "all"], &[]);
     for (method, params, ..) in offers("", "") {
         let error = new.request(method, since_2026(params, json!({})))["error"].clone();
-        assert_ne!(error["code"], -32021, "what is not granted no client can give: {error}");
+        assert_ne!(error["code"], -32021, "a missing grant is not a missing client capability: {error}");
     }
     let place = self::place();
     let mut new = Client::raw(&place, &["serve", "--preset", "all"], &[]);
@@ -79,7 +79,7 @@ fn a_client_that_cannot_be_asked_is_told_why() {
     }
 }
 
-/// The parameters of a request as a client since 2026-07-28 has them.
+/// Adds the `_meta` of MCP 2026-07-28 to parameters.
 fn since_2026(mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -118,7 +118,7 @@ fn a_prompt_and_a_resource_ask_a_client_without_a_session() {
             let said = post(&params);
             assert_eq!(said["result"].pointer(answer), Some(&json!("{\"n\":7}")), "{said}");
             let again = post(&params);
-            assert_eq!(again["error"]["code"], -32602, "an answer is good for once: {again}");
+            assert_eq!(again["error"]["code"], -32602, "an answer can be used once: {again}");
         }
     }
 }

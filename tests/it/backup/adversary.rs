@@ -1,4 +1,4 @@
-//! Archives that are broken or hostile, gates that leave odd things behind, disks that are full, and the kill.
+//! Broken and hostile archives, odd files in gate folders, full disks, and interrupted restores.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 
@@ -16,9 +16,9 @@ fn what_is_no_whole_backup_changes_nothing() {
     flipped[at] ^= 1;
     let cases: [(&str, &[u8], &str); 4] = [
         ("half.tar", &bytes[..bytes.len() / 2], "is not a backup that can be restored"),
-        ("flipped.tar", &flipped, "'components/ab.wasm' is missing in it, or is not what the manifest says"),
+        ("flipped.tar", &flipped, "'components/ab.wasm' is missing or does not match the manifest"),
         ("text.tar", b"not a tar at all", "is not a backup that can be restored"),
-        ("empty.tar", b"", "it has no manifest, so its end is missing"),
+        ("empty.tar", b"", "it has no manifest, so it is incomplete"),
     ];
     for (name, content, expected) in cases {
         let file = place.write(name, content).display().to_string();
@@ -43,15 +43,15 @@ fn a_hostile_archive_writes_nowhere_else() {
         assert!(command.arg("-f").arg(&archive).args(arguments).status().expect("tar").success());
     };
     let folder = |name: &str| place.path(name).display().to_string();
-    // A link, and then a file through it.
+    // A symlink, then a file whose path goes through it.
     tar(&["-c", "-C", &folder("made"), "gates"]);
     tar(&["-r", "-C", &folder("through"), "gates/a/x"]);
     run(&place, 1, &["restore", &archive.display().to_string()]);
     assert!(!outside.join("x").exists());
-    // A path that leads out.
+    // A path that leaves the data folder.
     tar(&["-c", "-P", "-C", &folder("through"), "--transform", "s,^gates/a/x,../escaped,", "gates/a/x"]);
     let said = run(&place, 1, &["restore", &archive.display().to_string()]).stderr();
-    assert!(said.contains("'../escaped' does not belong there"), "{said}");
+    assert!(said.contains("unexpected path '../escaped'"), "{said}");
     assert!(!place.path("escaped").exists() && !place.path("state/escaped").exists());
 }
 
@@ -69,10 +69,7 @@ fn what_gates_put_into_their_folders_keeps_nobody_from_a_backup() {
     let left: Vec<&str> =
         told["left_out"].as_array().expect("a list").iter().filter_map(|l| l.as_str()).collect();
     assert_eq!(left.len(), 2, "{told}");
-    assert!(
-        left[0].contains("folders lie in each other")
-            && left[1].contains("own/pipe: it is not a regular file")
-    );
+    assert!(left[0].contains("nested directories") && left[1].contains("own/pipe: it is not a regular file"));
     assert!(!String::from_utf8_lossy(&fs::read(&file).expect("the backup")).contains("of the operator"));
     let other = empty();
     run(&other, 0, &["restore", &file]);
@@ -86,7 +83,7 @@ fn a_disk_that_is_full_is_said_and_leaves_nothing() {
     let place = full();
     let file = place.path("all.tar");
     run(&place, 0, &["backup", &file.display().to_string()]);
-    // A process that may not write longer files is what a full disk looks like to it.
+    // A file size limit fails writes as a full disk does.
     let limited = |arguments: &str| {
         let mut shell = Command::new("sh");
         let command = place.command(&[]);
@@ -120,7 +117,7 @@ fn a_restore_that_was_killed_goes_on_with_the_next_command() {
     let file = place.path("all.tar").display().to_string();
     run(&place, 0, &["backup", &file]);
     let state = |name: &str| place.path(&format!("state/{name}"));
-    // As it is after the databases came to their places, and before the folders did.
+    // State of a restore that was killed after it moved the databases and before it moved the folders.
     let unpacked = state("restore/new");
     fs::create_dir_all(&unpacked).expect("a folder");
     assert!(Command::new("tar").args(["-xf", &file, "-C"]).arg(&unpacked).status().expect("tar").success());

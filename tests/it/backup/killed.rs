@@ -1,4 +1,4 @@
-//! Backups and restores that are killed with SIGKILL: their copies are private while they run, and go with the next one.
+//! Backups and restores that end by SIGKILL: their temporary copies are private, and the next run removes them.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use std::{
 use super::{Ends, empty, full, is_full, run};
 use crate::support::Place;
 
-/// Temporary files and folders of ours in a folder.
+/// Lists Gatehouse's temporary files in a folder.
 fn temporary(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -19,7 +19,7 @@ fn temporary(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Starts a command and waits until it is as far as this.
+/// Starts a command and returns once `is_so_far` holds.
 fn started(place: &Place, arguments: &[&str], is_so_far: impl Fn() -> bool) -> Ends {
     let mut command = place.command(arguments);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("start gatehouse");
@@ -31,7 +31,7 @@ fn started(place: &Place, arguments: &[&str], is_so_far: impl Fn() -> bool) -> E
     child
 }
 
-/// Adds a file that takes a while to be copied.
+/// Adds a file that takes long enough to copy that the test can interrupt it.
 fn enlarge(place: &Place) {
     let file = File::create(place.path("state/components/large.wasm")).expect("a file");
     file.set_len(96 << 20).expect("a long file");
@@ -58,7 +58,7 @@ fn a_backup_is_private_while_it_runs_and_its_remains_go_with_the_next_one() {
         let name = entry.file_name().display().to_string();
         assert!(name == "lock" || mode(&entry.path()) == 0o600, "{name} can be read by others");
     }
-    // It lives, so the next one leaves it alone.
+    // The first backup is still running, so the second keeps its files.
     run(&place, 0, &["backup", &file("second.tar")]);
     assert_eq!(temporary(&folder), [work.as_path()]);
     killed.0.kill().expect("kill");

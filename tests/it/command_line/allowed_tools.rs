@@ -1,4 +1,4 @@
-//! `gatehouse allowed-tools`: what goes into an agent's allow-list.
+//! `gatehouse allowed-tools`: entries for an agent's allow list.
 
 use serde_json::json;
 
@@ -64,6 +64,6 @@ fn denied_tools_are_left_out_and_aliases_come_last() {
 #[test]
 fn an_unknown_preset_names_the_nearest() {
     let ran = run(&Place::shipped(), 2, &["allowed-tools", "idation"]);
-    assert!(ran.stderr().contains("Unknown preset 'idation'. Did you mean 'ideation'?"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("unknown preset 'idation'. Did you mean 'ideation'?"), "{}", ran.stderr());
     assert_eq!(ran.stdout(), "");
 }

@@ -1,4 +1,4 @@
-//! The binary alone, in a folder of its own and for a user who has nothing yet.
+//! The binary alone, in an empty folder with an empty home.
 
 use std::{
     fs,
@@ -13,11 +13,11 @@ use crate::support::{
     place::{binary, built},
 };
 
-/// The binary in an empty folder, with an empty home.
+/// Puts the binary into an empty folder with an empty home.
 fn alone() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("gatehouse");
-    // Linked where that can be: a debug build is large.
+    // Linked if possible, because a debug build is large.
     fs::hard_link(binary(), &copy).or_else(|_| fs::copy(binary(), &copy).map(drop)).expect("the binary");
     fs::create_dir(folder.path().join("home")).expect("a home");
     folder
@@ -57,7 +57,7 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
 #[test]
 fn a_file_in_a_gates_folder_stands_before_the_built_in_gate() {
     let folder = alone();
-    // Where the built-in configuration looks, which lies in the data folder.
+    // The built-in configuration searches this folder in the data folder.
     let gates = folder.path().join("home/.local/share/gatehouse/gates");
     fs::create_dir_all(&gates).expect("a folder of gates");
     fs::write(gates.join("idea.wasm"), built("echo")).expect("a gate");
@@ -71,7 +71,7 @@ fn the_shipped_gates_are_written_nowhere_and_never_taken_from_files() {
     let told = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
     assert_eq!((&told["file"], &told["built_in"]), (&Value::from("built-in/idea.wasm"), &Value::from(true)));
     assert!(!folder.path().join("home/.cache/gatehouse/built-in").exists());
-    // The path of a shipped gate is none of the working folder.
+    // A file at the path of a shipped gate in the working folder is not used.
     fs::create_dir(folder.path().join("built-in")).expect("a folder");
     for name in ["idea", "wc"] {
         fs::write(folder.path().join(format!("built-in/{name}.wasm")), built("echo")).expect("a gate");
@@ -85,7 +85,7 @@ fn the_shipped_gates_are_written_nowhere_and_never_taken_from_files() {
 #[test]
 fn the_shipped_gates_are_served_without_a_cache_that_can_be_written() {
     let place = Place::with("[host]\ngates = [\"built-in\"]\n[presets.one]\ngates.research = {}\n", &[]);
-    // No mode keeps the system's administrator from writing; a file where a folder has to be does.
+    // Root ignores file modes, so block the cache with a file.
     let place = place.with_own_cache();
     place.write(".cache", "not a folder");
     for _ in 0..2 {
@@ -93,7 +93,7 @@ fn the_shipped_gates_are_served_without_a_cache_that_can_be_written() {
         let tool = client.tools().swap_remove(0);
         assert!(!client.call(&tool, json!({})).to_string().contains("cannot be loaded"));
         let log = client.log();
-        for warning in ["compiled gates cannot be stored", "the gate index cannot be stored"] {
+        for warning in ["cannot store compiled gates", "cannot store the gate index"] {
             assert_eq!(log.matches(warning).count(), 1, "{log}");
         }
         assert_eq!(client.close(), Some(0));

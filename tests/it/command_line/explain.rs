@@ -1,4 +1,4 @@
-//! `gatehouse explain`: why a tool is, or is not, exposed.
+//! `gatehouse explain`: the reason a tool is or is not exposed.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::{Place, place::SHIPPED, repository};
 const PRESETS: &str = "[presets.full]\ngates.kg = { include_content = false }\ndeny = [\"kg_*\"]\n\
                        aliases = { ask = \"search_knowledge\" }\n[presets.ideas]\ngates.idea = {}\n";
 
-/// What it says about a tool under preset `full`, once for people and once for machines.
+/// Explains a tool of preset `full`, and checks that the text and JSON outputs agree.
 fn explain(tool: &str) -> (bool, String) {
     let place = Place::with(PRESETS, &["kg", "idea"]);
     let told = run(&place, 0, &["explain", tool, "--preset", "full", "--json"]).json();
@@ -72,10 +72,10 @@ fn without_a_preset_it_asks_about_the_one_that_serve_would_choose() {
 fn an_unknown_preset_is_wrong_usage() {
     let place = Place::with(PRESETS, &["kg", "idea"]);
     let said = run(&place, 2, &["explain", "ask", "--preset", "idea"]).stderr();
-    assert!(said.contains("--preset: Unknown preset 'idea'. Did you mean 'ideas'?"), "{said}");
+    assert!(said.contains("--preset: unknown preset 'idea'. Did you mean 'ideas'?"), "{said}");
 }
 
-/// The shipped presets with servers behind their gates: one that can be asked, one that lacks a variable.
+/// The shipped presets and three servers: one that works, one that needs a variable, one that is disabled.
 fn with_servers() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     let server = env!("CARGO_BIN_EXE_server-of-vices");
@@ -96,10 +96,10 @@ fn a_tool_behind_the_proxy_is_told_with_the_tool_that_calls_it_or_with_what_prev
         (told["through"].as_str().map(str::to_owned), told["why"].as_str().expect("a reason").to_owned())
     };
     let (_, unasked) = why("s__echo", "work");
-    let expected = "server 's' was never asked for its tools: `gatehouse servers refresh s` asks it";
+    let expected = "server 's' was never listed: run `gatehouse servers refresh s`";
     assert_eq!(unasked, expected);
     let (_, unasked) = why("echo", "work");
-    assert!(unasked.contains("Never asked for their tools: brave (needs BRAVE_API_KEY), s;"), "{unasked}");
+    assert!(unasked.contains("Servers that were never listed: brave (needs BRAVE_API_KEY), s."), "{unasked}");
     run(&place, 0, &["servers", "refresh", "s"]);
 
     let called = "'echo' of server 's' is called through call_tool in preset 'work'".to_owned();
@@ -114,13 +114,13 @@ fn a_tool_behind_the_proxy_is_told_with_the_tool_that_calls_it_or_with_what_prev
     for (tool, preset, expected) in [
         ("s__kinds", "work", "preset 'work' denies 's__kinds' by \"s__kin*\""),
         ("s__progress", "work", "preset 'work' hides 's__progress' by [presets.work.tools]"),
-        ("brave__search", "work", "server 'brave' was never asked for its tools: it needs BRAVE_API_KEY"),
+        ("brave__search", "work", "server 'brave' was never listed: it needs BRAVE_API_KEY"),
         ("off__x", "work", "server 'off' is disabled; set enabled = true under [servers.off]"),
-        ("s__ecko", "work", "and not this one. Did you mean 's__echo'?"),
+        ("s__ecko", "work", "but not this one. Did you mean 's__echo'?"),
         (
             "echo",
             "full",
-            "no gate of it may call servers; presets that can call it: code, gateway, proxy, work",
+            "nor has a gate that may call servers; presets that can call it: code, gateway, proxy, work",
         ),
     ] {
         let (through, told) = why(tool, preset);

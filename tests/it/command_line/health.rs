@@ -1,4 +1,4 @@
-//! `gatehouse status`, `doctor` and `schema`: how things are, and what they may be.
+//! `gatehouse status`, `doctor` and `schema`.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ fn doctor_checks_every_database_and_shows_what_is_wrong_last() {
     for name in ["kv.db", "documents.db", "artifacts.db", "tools.db"] {
         place.write(&format!("state/{name}"), "no database, and long enough to be looked at. ".repeat(40));
     }
-    // Cut off to nothing is not the same as new.
+    // An empty file is damage, not a new database.
     place.write("state/ledger.db", "");
     let ran = run(&place, 1, &["doctor"]);
     let text = ran.stdout();
@@ -83,12 +83,12 @@ fn doctor_checks_every_database_and_shows_what_is_wrong_last() {
         ("documents.db", "not an intact database"),
         ("artifacts.db", "not an intact database"),
         ("tools.db", "not an intact database"),
-        ("ledger.db", "the file is empty, so the database that was there is lost"),
+        ("ledger.db", "the file is empty, so its database is lost"),
     ] {
         let line = problems.iter().find(|line| line.starts_with(&format!("FAIL  database {name}: ")));
         assert!(line.is_some_and(|line| line.contains(why)), "{name}: {text}");
     }
-    assert_eq!(fs::metadata(place.path("state/ledger.db")).expect("there").len(), 0, "it is left as it is");
+    assert_eq!(fs::metadata(place.path("state/ledger.db")).expect("there").len(), 0, "it is unchanged");
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn doctor_names_the_broken_configuration_and_fails() {
 #[test]
 fn doctor_names_the_folder_that_cannot_be_written() {
     let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
-    let file = place.write("file", "where the folder should be");
+    let file = place.write("file", "a file at the folder's path");
     let output = place.command(&["doctor"]).env("GATEHOUSE_STATE", file).output().expect("run gatehouse");
     let (code, told) = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("FAIL  data folder: ") && told.contains("ok    preset full: 1 tools"), "{told}");
+    assert!(told.contains("FAIL  data directory: ") && told.contains("ok    preset full: 1 tools"), "{told}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `gatehouse init`: what agents of a project are told, and that nothing else in its files changes.
+//! `gatehouse init`: instructions for a project's agents; the rest of each file stays unchanged.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::support::{Place, terminal};
 
 const BEGIN: &str = "<!-- gatehouse:begin ";
 
-/// A place with a project in it.
+/// A place with an empty project folder.
 fn project() -> Place {
     let place = Place::shipped();
     fs::create_dir(place.path("project")).expect("a folder");
@@ -104,7 +104,7 @@ fn undo_takes_out_what_was_written_and_nothing_else() {
     init(&place, 0, &["--undo", "--yes"]);
     assert_eq!(read(&place, ".claude/CLAUDE.md"), mine);
     assert_eq!(names(&place.path("project/.claude/commands")), ["other.md"]);
-    assert!(init(&place, 0, &["--undo", "--yes"]).contains("there is nothing to take out"));
+    assert!(init(&place, 0, &["--undo", "--yes"]).contains("nothing to remove"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn nothing_is_written_that_was_not_agreed_to() {
     let place = project();
     let told = init(&place, 0, &["--dry-run"]);
     assert!(told.contains("+++ b/.claude/CLAUDE.md") && told.contains("nothing was written"), "{told}");
-    assert!(init(&place, 2, &[]).contains("nobody is there to ask"));
+    assert!(init(&place, 2, &[]).contains("no terminal to ask"));
     assert_eq!(names(&place.path("project")), Vec::<String>::new());
 }
 
@@ -169,9 +169,9 @@ fn a_link_is_followed_within_the_folder_and_never_out_of_it() {
     let (agents, elsewhere) = (place.path("project/AGENTS.md"), place.write("elsewhere.md", "mine\n"));
     symlink(&elsewhere, &agents).expect("a link");
     let target = ["--yes", "--target", "agents-md"];
-    assert!(init(&place, 1, &target).contains("AGENTS.md: leads out of the folder"));
+    assert!(init(&place, 1, &target).contains("AGENTS.md: leads outside the project"));
     symlink(place.path("nowhere"), place.path("project/.claude")).expect("a link");
-    assert!(init(&place, 1, &["--yes"]).contains(".claude/CLAUDE.md: is a link to nothing"));
+    assert!(init(&place, 1, &["--yes"]).contains(".claude/CLAUDE.md: is a broken link"));
     assert_eq!(fs::read(elsewhere).expect("there"), b"mine\n");
 
     fs::remove_file(&agents).expect("removed");
@@ -195,8 +195,8 @@ fn a_skill_says_how_to_go_on_and_is_taken_out_whole() {
     assert!(!skill.contains("call_tool"), "a preset without the proxy finds no tools: {skill}");
     init(&place, 0, &["--skill", "--yes", "--preset", "proxy"]);
     let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");
-    assert!(skill.contains("- `search_tools` finds tools by what"), "{skill}");
-    assert!(skill.contains("- `get_workspace_file` brings a part"), "{skill}");
+    assert!(skill.contains("- `search_tools` finds tools by task"), "{skill}");
+    assert!(skill.contains("- `get_workspace_file` reads a part"), "{skill}");
     assert!(!skill.contains("### Scripts"), "{skill}");
     init(&place, 0, &["--skill", "--yes", "--preset", "code"]);
     let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");

@@ -1,4 +1,4 @@
-//! `gatehouse gates` and `gatehouse presets`: looking without serving.
+//! `gatehouse gates` and `gatehouse presets`, without a running host.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn gates_list_names_the_broken_gate_and_shows_the_others() {
         ran.stdout()
     );
     let ran = run(&place, 1, &["gates", "list", "--json"]);
-    let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON in spite of the broken gate");
+    let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON despite the broken gate");
     assert_eq!(names(&told), ["bad", "idea"]);
     assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("is not WebAssembly")), "{told}");
 }
@@ -138,7 +138,9 @@ fn presets_check_warns_of_names_that_model_providers_refuse() {
     let place = Place::with(presets, &["echo"]);
     let text = run(&place, 0, &["presets", "check"]).stdout();
     assert!(
-        text.contains("ok      p: 2 tools\nwarning p: 'a.echo' is no name for Anthropic, OpenAI and Gemini"),
+        text.contains(
+            "ok      p: 2 tools\nwarning p: the name 'a.echo' is refused by Anthropic, OpenAI and Gemini"
+        ),
         "{text}"
     );
     assert!(!text.contains("warning plain"), "{text}");
@@ -162,14 +164,11 @@ fn presets_cost_counts_every_tool_of_every_preset() {
     assert!(each.iter().all(|tokens| *tokens > 20), "{full}");
     let total = full["tokens"].as_u64().expect("a count");
     let sum: u64 = each.iter().sum();
-    assert!(
-        total.abs_diff(sum) <= 2 * each.len() as u64,
-        "the whole is its parts, brackets and commas: {full}"
-    );
+    assert!(total.abs_diff(sum) <= 2 * each.len() as u64, "the total includes brackets and commas: {full}");
     assert!(cost("context")["tokens"].as_u64().expect("a count") < total);
     let text = run(&place, 0, &["presets", "cost"]).stdout();
     assert!(text.contains(&format!("full: {total} tokens")), "{text}");
-    // The dearest first, and its bar is the longest.
+    // Sorted by cost, so the first bar is the longest.
     let bars: Vec<usize> =
         text.lines().take_while(|line| !line.is_empty()).map(|line| line.matches('█').count()).collect();
     assert!(text.starts_with("full ") && bars.len() == 9 && bars[0] == 24, "{text}");

@@ -1,4 +1,4 @@
-//! `gatehouse mcp-config`: what is pasted into a client works there.
+//! `gatehouse mcp-config`: the printed configuration works in each client.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::run;
 use crate::support::{Client, Place, place::binary};
 
-/// Where each client keeps its servers, and whether it wants the transport named.
+/// Clients, with the key of their server list and whether an entry names its transport.
 const CLIENTS: [(&str, &str, bool); 5] = [
     ("claude", "mcpServers", true),
     ("cursor", "mcpServers", false),
@@ -16,7 +16,7 @@ const CLIENTS: [(&str, &str, bool); 5] = [
     ("gemini", "mcpServers", false),
 ];
 
-/// The entry of one server, as the client would read it.
+/// Reads one server's entry as the client would.
 fn entry(place: &Place, client: &str, servers: &str, server: &str, more: &[&str]) -> Value {
     let ran = run(place, 0, &[&["mcp-config", "full", "--client", client], more].concat());
     let parsed: Value = match client {
@@ -48,7 +48,7 @@ fn every_client_gets_the_address_of_a_running_host() {
     for (client, servers, typed) in CLIENTS {
         for url in ["http://127.0.0.1:8642", "http://127.0.0.1:8642/", "http://127.0.0.1:8642/mcp"] {
             let told = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
-            // Gemini CLI keeps `url` for the old transport.
+            // Gemini CLI uses `url` for the old SSE transport.
             let key = if client == "gemini" { "httpUrl" } else { "url" };
             assert_eq!(told[key], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
             assert_eq!(told.get("command"), None, "{client}: {told}");
@@ -69,7 +69,7 @@ fn a_token_is_named_and_never_printed() {
     }
 }
 
-/// A host started as a client would do it: from another folder, with no environment but the state.
+/// Starts a host as a client would: from another folder, with only the state in its environment.
 fn started(place: &Place, entry: &Value) -> Client {
     let arguments = entry["args"].as_array().expect("arguments").iter();
     let mut command = Command::new(entry["command"].as_str().expect("a command"));
@@ -103,7 +103,7 @@ fn the_configuration_keeps_the_folder_of_gates() {
 #[test]
 fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
-    // The shipped presets, because nobody trusts the file that lies here.
+    // The file in this folder is not trusted, so the shipped presets are used.
     let output = place.nameless(&["mcp-config", "full", "--gates", "gates"]).output().expect("run gatehouse");
     assert!(String::from_utf8_lossy(&output.stderr).contains("The built-in presets are used instead."));
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -111,7 +111,7 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     let arguments: Vec<&str> =
         entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "built-in"]);
-    // A client that starts it in a repository whose file was trusted serves what was pasted all the same.
+    // The pasted configuration also wins over a trusted file in the working folder.
     for gate in ["kg", "code", "research", "document-retrieval", "summarizer"] {
         place.add_gate(gate);
     }
@@ -129,7 +129,7 @@ fn wrong_names_and_addresses_are_refused() {
     let said = run(&place, 2, &["mcp-config", "ful"]).stderr();
     assert!(said.contains("Did you mean 'full'?"), "{said}");
     let said = run(&place, 2, &["mcp-config", "full", "--http", "localhost:8642"]).stderr();
-    assert!(said.contains("'localhost:8642' is not an address such as http://"), "{said}");
+    assert!(said.contains("'localhost:8642' is not a URL such as http://"), "{said}");
     let said = run(&place, 2, &["mcp-config", "full", "--client", "emacs"]).stderr();
     assert!(said.contains("claude, cursor, vscode, codex, gemini"), "{said}");
 }

@@ -1,17 +1,17 @@
-//! A pattern of a preset that matches no tool is reported: in `deny` a typo opens tools.
+//! Warnings about preset patterns that match no tool; a typo in `deny` would expose tools.
 
 use std::fs;
 
 use super::run;
 use crate::support::{Client, Place, place::SHIPPED, repository};
 
-/// The shipped presets, and these.
+/// A place with the shipped presets and `more`.
 fn place(more: &str) -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     Place::with(&format!("{shipped}\n{more}"), &SHIPPED)
 }
 
-/// Warnings of `presets check` for a preset.
+/// Returns the warnings of `presets check` for a preset.
 fn warnings(place: &Place, preset: &str) -> Vec<String> {
     let told = run(place, 0, &["presets", "check", "--json"]).json();
     let all = told.as_array().expect("presets").iter();

@@ -1,11 +1,11 @@
-//! Exit codes, streams and usage errors.
+//! Exit codes, output streams and usage errors.
 
 use std::process::Stdio;
 
 use super::run;
 use crate::support::Place;
 
-/// Every command that takes `--json`, with what it needs.
+/// Every command that takes `--json`, with required arguments.
 const JSON: [&[&str]; 13] = [
     &["gates", "list"],
     &["gates", "inspect", "kg"],
@@ -49,7 +49,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
     for (arguments, hint) in cases {
         let ran = run(&place, 2, arguments);
         assert!(ran.stderr().contains(hint), "{arguments:?}: {}", ran.stderr());
-        assert!(ran.stderr().starts_with("gatehouse: "), "{arguments:?}: {}", ran.stderr());
+        assert!(ran.stderr().starts_with("error: "), "{arguments:?}: {}", ran.stderr());
         assert_eq!(ran.stdout(), "", "{arguments:?}");
     }
     let ran = run(&place, 2, &[]);
@@ -111,9 +111,9 @@ fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
         let output = place.nameless(arguments).output().expect("run gatehouse");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(said(&["presets", "list"]).contains("presets.toml is not used: nobody has trusted it"));
+    assert!(said(&["presets", "list"]).contains("presets.toml is not used: it is not trusted"));
     assert_eq!(said(&["presets", "list", "-q"]), "");
-    assert!(run(&place, 2, &["presets", "show", "nope", "-q"]).stderr().contains("Unknown preset 'nope'"));
+    assert!(run(&place, 2, &["presets", "show", "nope", "-q"]).stderr().contains("unknown preset 'nope'"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_shell_is_told_commands_presets_gates_and_servers() {
         let script = run(&place, 0, &["completions", shell]).stdout();
         assert!(script.contains("GATEHOUSE_COMPLETE") && script.contains("gatehouse"), "{shell}: {script}");
     }
-    // As the script for bash asks.
+    // The request that the bash completion script sends.
     let completed = |line: &[&str]| {
         let mut command = place.command(&[&["--", "gatehouse"], line].concat());
         command.env("GATEHOUSE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", line.len().to_string());
@@ -137,7 +137,7 @@ fn a_shell_is_told_commands_presets_gates_and_servers() {
     place.write("presets.toml", "[servers.github]\nurl = \"https://a.example\"\n");
     assert_eq!(completed(&["servers", "login", ""]).split(' ').next(), Some("github"));
     place.write("presets.toml", "nonsense");
-    assert_eq!(completed(&["presets", "show", "cont"]), "", "a mistake is for commands to tell");
+    assert_eq!(completed(&["presets", "show", "cont"]), "", "completion reports no errors");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which preset is served: --preset, MCP_PRESET, MCP_ENABLED_GATES, default_preset; and over HTTP all.
+//! Choice of the preset: `--preset`, `MCP_PRESET`, `MCP_ENABLED_GATES`, `default_preset`. HTTP serves all presets.
 
 use serde_json::json;
 
@@ -37,11 +37,11 @@ fn an_empty_variable_is_not_set() {
 fn an_unknown_preset_ends_the_start() {
     let place = Place::shipped();
     let line = refused(&place, &["--preset", "ideaton"], &[]);
-    says(&line, &["--preset: Unknown preset 'ideaton'. Did you mean 'ideation'?", ALL_PRESETS]);
+    says(&line, &["--preset: unknown preset 'ideaton'. Did you mean 'ideation'?", ALL_PRESETS]);
     let line = refused(&place, &[], &[("MCP_PRESET", "fulll"), ("MCP_ENABLED_GATES", "kg")]);
-    says(&line, &["MCP_PRESET: Unknown preset 'fulll'. Did you mean 'full'?", ALL_PRESETS]);
+    says(&line, &["MCP_PRESET: unknown preset 'fulll'. Did you mean 'full'?", ALL_PRESETS]);
     let line = refused(&place, &["--preset", "zzz"], &[]);
-    assert_eq!(line, format!("--preset: Unknown preset 'zzz'. {ALL_PRESETS}"));
+    assert_eq!(line, format!("--preset: unknown preset 'zzz'. {ALL_PRESETS}"));
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn over_http_a_broken_preset_says_why_and_the_others_serve() {
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let (status, _, body) = host.post("/mcp/p/broken", &ping, &[]);
     assert_eq!(status, 503, "{body}");
-    says(&body, &["'broken' cannot be served", "unknown gate 'weather'"]);
+    says(&body, &["cannot serve preset 'broken'", "unknown gate 'weather'"]);
     let (status, _, body) = host.post("/mcp/p/brokn", &ping, &[]);
     assert_eq!(status, 404, "{body}");
-    says(&body, &["Unknown preset 'brokn'. Did you mean 'broken'? There are: broken, full."]);
+    says(&body, &["unknown preset 'brokn'. Did you mean 'broken'? There are: broken, full."]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! A gate's file: what is not a gate of this contract is refused by name and reason.
+//! Gate files: a file that is not a gate of this contract is rejected by name and with the reason.
 
 use std::fs;
 
 use super::{refused, says, served};
 use crate::support::Place;
 
-/// What a host says about `gates/weather.wasm` with this content, the first time and ever after.
+/// Returns the error for `gates/weather.wasm` with this content; a second start must repeat it.
 fn refuses_component(content: &[u8]) -> String {
     let place = Place::with("[presets.full]\ngates.weather = {}\n", &[]);
     place.write("gates/weather.wasm", content);
@@ -29,7 +29,10 @@ fn a_core_module_is_no_gate_and_the_right_target_is_named() {
 
 #[test]
 fn an_empty_component_is_no_gate() {
-    says(&refuses_component(b"\0asm\x0d\0\x01\0"), &["is a component but no gate", "gatehouse:gate/tools"]);
+    says(
+        &refuses_component(b"\0asm\x0d\0\x01\0"),
+        &["is a component but not a gate", "gatehouse:gate/tools"],
+    );
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_file_of_a_size_that_no_gate_has_is_not_even_read() {
     let place = Place::with("[presets.full]\ngates.weather = {}\n", &[]);
     let file = fs::File::create(place.path("gates/weather.wasm")).expect("a file");
     file.set_len(257 << 20).expect("a long file without content");
-    says(&refused(&place, &[], &[]), &["weather.wasm: has 269484032 bytes, the most is 268435456"]);
+    says(&refused(&place, &[], &[]), &["weather.wasm: is 269484032 bytes; the limit is 268435456"]);
 }
 
 #[test]
@@ -125,5 +128,5 @@ fn folders_that_cannot_be_used_cost_speed_and_what_is_kept_and_nothing_else() {
     assert_eq!(client.text("echo", serde_json::json!({"text": "still"})), "still");
     let said = client.fails("wiki_idea_search", serde_json::json!({"query": "anything"}));
     assert!(said.contains("not-a-folder"), "{said}");
-    client.log_with("cannot be stored");
+    client.log_with("cannot store");
 }

@@ -1,5 +1,4 @@
-//! A gate's name is a word that no command takes for an option and no path for a way out, wherever it comes
-//! from.
+//! Gate names cannot be mistaken for an option or lead out of a folder.
 
 use super::{refused, refuses, says};
 use crate::support::{Client, Place, place::built};
@@ -21,10 +20,10 @@ fn a_file_of_such_a_name_is_left_out_and_said() {
     place.write("gates/--x.wasm", built("echo"));
     let listed = place.run(&["gates", "list"]);
     assert!(!listed.stdout().contains("--x") && listed.stdout().contains("echo"), "{}", listed.stdout());
-    says(&listed.stderr(), &["a file in ", "gates is left out: ", WHY]);
+    says(&listed.stderr(), &["a file in ", "gates is ignored: ", WHY]);
     says(&place.run(&["doctor"]).stdout(), &["warn  gates: a file in ", WHY]);
     let client = Client::start(&place, "full");
-    says(&client.log_with("is left out"), &[WHY]);
+    says(&client.log_with("is ignored"), &[WHY]);
 }
 
 #[test]

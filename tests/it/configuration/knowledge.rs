@@ -1,5 +1,5 @@
-//! A knowledge graph that cannot be set up is the matter of the calls that need it: whatever else is served goes
-//! on, and the start, `status` and `doctor` say what is wrong and what to do.
+//! A knowledge graph that cannot be set up fails only calls that need it; the log, `status` and `doctor` report the
+//! reason and the fix.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{refused, says, served};
 use crate::support::{Client, Place};
 
-/// The gate kg and one that needs no graph.
+/// Presets with `kg` and with a gate that needs no graph.
 const TWO: &str = "[gates.kg]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.kg = {}\ngates.echo = {}\n[presets.echo]\ngates.echo = {}\n";
 
-/// A call that needs the graph, which must fail; another gate's call works beside it.
+/// Checks that a call that needs the graph fails while another gate's call works.
 fn fails(client: &mut Client, expected: &[&str]) {
     let text = client.fails("search_knowledge", json!({"query": "retries"}));
     says(&text, expected);
@@ -24,18 +24,19 @@ fn an_engine_that_is_not_set_up_fails_the_calls_that_need_it() {
     let place = Place::with(&format!("{engine}{TWO}"), &["kg", "echo"]);
     let why = "NEO4J_PASSWORD: is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
     let mut client = served(&place, &[], &[]);
-    client.log_with(&format!("gate kg asks the knowledge graph: The knowledge graph is not set up: {why}"));
+    client
+        .log_with(&format!("gate kg requests the knowledge graph: the knowledge graph is not set up: {why}"));
     fails(&mut client, &[why]);
-    // Who does not need it hears nothing of it.
+    // A preset that does not use the graph logs no warning.
     let mut echo = served(&place, &["--preset", "echo"], &[]);
     assert_eq!(echo.text("echo", json!({"text": "a"})), "a");
     assert!(!echo.log().contains("NEO4J_PASSWORD"), "{}", echo.log());
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.code(), 1);
-    says(&doctor.stdout(), &[&format!("FAIL  knowledge: The knowledge graph is not set up: {why}")]);
+    says(&doctor.stdout(), &[&format!("FAIL  knowledge: the knowledge graph is not set up: {why}")]);
     says(
         &place.run(&["status"]).stdout(),
-        &[&format!("knowledge  down: The knowledge graph is not set up: {why}")],
+        &[&format!("knowledge  down: the knowledge graph is not set up: {why}")],
     );
 
     let place = Place::with(&format!("[knowledge]\nengine = \"postgres\"\n{TWO}"), &["kg", "echo"]);
@@ -59,8 +60,8 @@ fn an_index_file_that_is_not_there_or_not_one_ends_the_start() {
     );
     let cases = [
         ("nonsense", "is not JSON"),
-        ("{}", "has version 'none', supported is '1.0'"),
-        ("{\"version\": \"9.9\"}", "has version '9.9', supported is '1.0'"),
+        ("{}", "has version 'none'; expected '1.0'"),
+        ("{\"version\": \"9.9\"}", "has version '9.9'; expected '1.0'"),
         ("{\"version\": \"1.0\"}", "is not an index file"),
         (
             "{\"version\": \"1.0\", \"created_at\": \"2026-01-01T00:00:00Z\", \"data_source\": \"wiki\", \
@@ -90,7 +91,7 @@ fn an_index_file_of_another_program_names_weaviate_and_neo4j_and_can_be_replaced
     let why = client.fails("search_knowledge", json!({"query": "retries"}));
     says(&why, &["NEO4J_PASSWORD", "'weaviate-neo4j'"]);
     drop(client);
-    // It may be replaced by an index of the engine that presets.toml names, with the variable set.
+    // With the variable set, the configured engine may replace a broken index file.
     for broken in
         [None, Some("{\"version\": \"0.1\", \"data_source\": \"w\", \"search_backend\": \"papyrus\"}")]
     {
@@ -101,7 +102,7 @@ fn an_index_file_of_another_program_names_weaviate_and_neo4j_and_can_be_replaced
         let ran = command.env("KG_INDEX_PATH", &index).output().expect("run gatehouse");
         let told = String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success(), "{told}");
-        says(&told, &["the index file is replaced, since it cannot be used"]);
+        says(&told, &["replacing the index file, which is unusable"]);
         let written = fs::read_to_string(&index).expect("the index file");
         assert!(written.contains("\"search_backend\": \"sqlite\""), "{written}");
     }
@@ -132,13 +133,13 @@ fn an_index_file_whose_database_vanished_says_so_until_it_is_back() {
     let mut client = served(&place, &[], &environment);
     let shown = database.display().to_string();
     let again = format!("`gatehouse kg index {wiki} --save-to {index}`");
-    fails(&mut client, &[&index, "names the database", &shown, "does not exist (any more)", &again]);
+    fails(&mut client, &[&index, "names the database", &shown, "does not exist. Restore it", &again]);
     assert!(!database.exists(), "an empty one in its place would look like an empty wiki");
-    // The host looks again; nobody has to start it again.
+    // The host checks the path again without a restart.
     fs::rename(&aside, &database).expect("put it back");
     says(&client.text("search_knowledge", json!({"query": "retries"})), &["Retry"]);
     drop(client);
-    // What the message names works, with the variable set.
+    // The suggested command works while the variable is set.
     fs::remove_file(&database).expect("take it away");
     let mut command = place.command(&["kg", "index", &wiki, "--save-to", &index]);
     assert!(command.env("KG_INDEX_PATH", &index).status().expect("run gatehouse").success());

@@ -1,12 +1,12 @@
-//! A file of one's own lies over the shipped presets: what it does not name can be extended or chosen, and a file that
-//! refers to none of them serves what it served before there were any under it.
+//! A user's `presets.toml` on top of the shipped presets: it can extend and choose them, and otherwise serves only its
+//! own.
 
 use serde_json::{Value, json};
 
 use super::{refused, says, served};
 use crate::support::{Place, http::Http, place::built};
 
-/// Names of the presets that are served by name.
+/// Lists the presets that are served by name.
 fn presets(place: &Place) -> Vec<String> {
     let told = place.run(&["presets", "check", "--json"]).json();
     told.as_array().expect("presets").iter().map(|preset| preset["preset"].clone()).map(text).collect()
@@ -35,7 +35,7 @@ fn a_file_that_names_no_shipped_preset_serves_its_own_presets_tools_and_grants()
     tools.sort();
     assert_eq!(tools, reader);
     assert_eq!(served(&place, &["--preset", "full"], &[]).tools(), ["wiki_idea_search"]);
-    // What the shipped file grants to these gates is not granted to them here.
+    // Grants of the shipped file do not apply to gates of this file.
     assert_eq!(granted(&place, "kg"), json!([]));
     assert_eq!(granted(&place, "idea"), json!(["knowledge:read"]));
     let called = place.run(&["call", "search_knowledge", "{\"query\": \"x\"}"]);
@@ -56,14 +56,14 @@ fn a_shipped_preset_is_extended_by_its_name_with_its_gates_and_their_grants() {
     assert!(tools.iter().any(|tool| tool == "search_knowledge"), "{tools:?}");
     assert_eq!(granted(&place, "proxy"), json!(["catalog", "models", "artifacts", "servers"]));
     assert_eq!(granted(&place, "kg"), json!(["knowledge"]));
-    // One that is not extended can be chosen, and is not served beside the file's own.
+    // `--preset` can choose a shipped preset that the file does not extend, but HTTP does not serve it by name.
     assert_eq!(served(&place, &["--preset", "merger"], &[]).tools().len(), 5);
     let host = Http::start(&place, "work", &[]);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let (status, _, body) = host.post("/mcp/p/merger", &ping, &[]);
     assert_eq!(status, 404, "{body}");
     says(&body, &["There are: work."]);
-    // The default is the shipped `full`, which doctor says.
+    // The default is the shipped `full`, and doctor reports that.
     assert_eq!(served(&place, &[], &[]).tools().len(), 13);
     let doctor = place.run(&["doctor"]).stdout();
     says(&doctor, &["the default preset is the shipped 'full'", "its own presets are: work"]);
@@ -94,12 +94,12 @@ fn a_file_of_servers_alone_serves_the_shipped_presets() {
     let tools = served(&place, &["--preset", "proxy"], &[]).tools();
     assert!(tools.iter().any(|tool| tool == "search_tools"), "{tools:?}");
     let search = place.run(&["tools", "search", "anything"]);
-    says(&search.stderr(), &["preset 'full' has no tool 'search_tools'; preset 'proxy' is used"]);
+    says(&search.stderr(), &["preset 'full' has no tool 'search_tools'; using preset 'proxy'"]);
     says(&search.stdout(), &["web"]);
     assert_eq!(place.run(&["doctor"]).code(), 0);
     let unknown = place.command(&["doctor"]).env("MCP_PRESET", "ful").output().expect("run");
     assert_eq!(unknown.status.code(), Some(1));
-    says(&String::from_utf8_lossy(&unknown.stdout), &["chosen preset: MCP_PRESET: Unknown preset 'ful'"]);
+    says(&String::from_utf8_lossy(&unknown.stdout), &["chosen preset: MCP_PRESET: unknown preset 'ful'"]);
 }
 
 #[test]
@@ -109,5 +109,5 @@ fn a_default_may_be_a_shipped_preset_and_is_served_by_name() {
     assert_eq!(presets(&place), ["merger", "mine"]);
     assert_eq!(served(&place, &[], &[]).tools().len(), 5);
     let wrong = Place::with(&file.replace("merger", "merge"), &[]);
-    says(&refused(&wrong, &[], &[]), &["Unknown preset 'merge'. Did you mean 'merger'?", "mine"]);
+    says(&refused(&wrong, &[], &[]), &["unknown preset 'merge'. Did you mean 'merger'?", "mine"]);
 }

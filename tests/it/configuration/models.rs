@@ -1,5 +1,5 @@
-//! Models that are not there: who asks for one is said at the start, and every piece of advice is one that works.
-//! A key goes to the server that the operator named, and to no other.
+//! Missing models: the start names each gate that needs one, and the suggested fix works. A key goes only to the server
+//! that the operator configured for it.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn place(models: &str) -> Place {
     Place::with(&format!("{models}{RESEARCH}"), &["research"])
 }
 
-/// What the research of a host with these settings is told, and what the host said at its start.
+/// Runs a research call that fails. Returns its error and the host's log.
 fn advice(models: &str, environment: &[(&str, &str)]) -> (String, String) {
     let place = place(models);
     let mut client = served(&place, &[], environment);
@@ -23,13 +23,13 @@ fn advice(models: &str, environment: &[(&str, &str)]) -> (String, String) {
 #[test]
 fn a_gate_that_asks_a_model_where_none_is_set_up_is_said_at_once() {
     let place = place("");
-    let any = "gate research asks language models: No language model is configured. \
+    let any = "gate research requests language models: no language model is configured. \
                Set one of OPENAI_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST.";
     says(&served(&place, &[], &[]).log_with("language model"), &[any]);
     says(&place.run(&["doctor"]).stdout(), &[&format!("warn  gates: {any}")]);
     says(&place.run(&["status"]).stdout(), &[any]);
     assert_eq!(place.run(&["status", "--json"]).json()["lacks"], json!([any]));
-    // A preset whose gates ask none hears nothing.
+    // A preset without gates that use models logs no warning.
     let quiet = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
     assert_eq!(quiet.run(&["status", "--json"]).json()["lacks"], json!([]));
 }
@@ -43,7 +43,7 @@ fn advice_for_the_web_never_names_what_cannot_search_it() {
         &told,
         &["ollama/llama3.2 cannot search the web", "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."],
     );
-    says(&log, &["gate research asks language models: No model searches the web."]);
+    says(&log, &["gate research requests language models: No model searches the web."]);
     let quiet =
         Place::with("[gates.idea]\ngrants = [\"models\"]\n[presets.full]\ngates.idea = {}\n", &["idea"]);
     let mut command = quiet.command(&["status", "--json"]);
@@ -73,7 +73,7 @@ fn no_key_goes_to_a_server_that_the_file_names_unless_its_block_names_the_variab
     let mut command = doctor.command(&["doctor"]);
     let output = command.envs(key).output().expect("run gatehouse");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    says(&said, &["warn  [models.openai]: no key is sent there", "write api_key = \"${OPENAI_API_KEY}\""]);
+    says(&said, &["warn  [models.openai]: no key is sent", "write api_key = \"${OPENAI_API_KEY}\""]);
 
     advice(&format!("{block}api_key = \"${{OPENAI_API_KEY}}\"\n"), &key);
     let last = server.seen().pop().expect("a request");

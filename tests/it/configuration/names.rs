@@ -1,4 +1,4 @@
-//! What a preset exposes, and under which name: deny, aliases, collisions.
+//! Tool names of a preset: `deny`, aliases and collisions.
 
 use std::fs;
 
@@ -58,9 +58,9 @@ fn a_collision_ends_the_start_and_names_both_gates() {
     let place = Place::with("[presets.full]\ngates.kg = {}\ngates.custom = {}\n", &["kg"]);
     fs::copy(place.path("gates/kg.wasm"), place.path("gates/custom.wasm")).expect("copy");
     let line = refused(&place, &[], &[]);
-    says(&line, &["Tool name collision: 'get_page_structure' in both 'kg' and 'custom' gates"]);
+    says(&line, &["tool name collision: 'get_page_structure' in both 'kg' and 'custom' gates"]);
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "custom,kg")]);
-    says(&line, &["Tool name collision: 'get_page_structure' in both 'custom' and 'kg' gates"]);
+    says(&line, &["tool name collision: 'get_page_structure' in both 'custom' and 'kg' gates"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_a_collision_says_to_write_keeps_both_tools() {
 
 #[test]
 fn an_alias_stands_for_the_tool_of_the_gate_that_it_names() {
-    // Two gates of one file, told apart by what they are granted.
+    // Two gates with the same component but different grants.
     let gates = "[gates.reader]\ncomponent = \"gates/kg.wasm\"\ngrants = [\"knowledge:read\"]\n\
                  [gates.stranger]\ncomponent = \"gates/kg.wasm\"\n[presets.full]\n\
                  gates.stranger = {}\ngates.reader = {}\ndeny = [\"kg_*\", \"get_*\", \"search_*\"]\n";

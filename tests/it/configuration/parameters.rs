@@ -1,4 +1,4 @@
-//! Gates in presets: known by name, their parameters checked by their own schema, composed by `extends`.
+//! Gates in presets: unknown names, parameters checked by the gate's schema, and `extends`.
 
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn parameters_reach_the_tools_description_and_defaults() {
     assert!(tool["description"].as_str().is_some_and(|text| text.contains("13")), "{tool}");
 }
 
-/// What a preset compiles to.
+/// Returns the resolved preset.
 fn shown(presets: &str, preset: &str) -> serde_json::Value {
     let place = Place::with(presets, &["kg", "idea", "code"]);
     place.run(&["presets", "show", preset, "--json"]).json()
@@ -111,7 +111,7 @@ fn a_base_may_be_reached_twice() {
 fn a_circle_of_presets_is_printed() {
     let presets = "[presets.full]\nextends = [\"a\"]\n[presets.a]\nextends = [\"b\"]\n[presets.b]\nextends = [\"full\"]\n";
     let line = refuses(presets);
-    says(&line, &["presets.toml", "circle", " -> "]);
+    says(&line, &["presets.toml", "cycle", " -> "]);
     let circles = ["a -> b -> full -> a", "b -> full -> a -> b", "full -> a -> b -> full"];
     assert!(circles.iter().any(|circle| line.contains(circle)), "{line}");
     says(&refuses("[presets.full]\nextends = [\"full\"]\n"), &["full -> full"]);

@@ -1,5 +1,5 @@
-//! A presets.toml that merely lies in the working folder is a stranger's: it is used when it is named, or was
-//! trusted as it is now.
+//! A `presets.toml` in the working folder may come from a stranger. It is used only if the command line or environment
+//! names it, or if the user trusted its current content.
 
 use std::{fs, process::Command};
 
@@ -10,7 +10,7 @@ use crate::support::{Client, Place, place::Ran, server::Server};
 
 const STRANGE: &str = "[gates.idea]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.idea = {}\n";
 
-/// A clone of somebody's repository with a presets.toml, in which the operator has one of his own.
+/// A cloned repository with an untrusted `presets.toml`, and an operator with a file in the configuration home.
 fn clone() -> Place {
     let place = Place::with(STRANGE, &["idea", "code"]);
     let gates = place.path("gates");
@@ -48,7 +48,7 @@ fn a_file_of_the_working_folder_is_not_used_unless_it_is_named() {
     says(
         &client.log(),
         &[
-            &format!("gatehouse: {file} is not used: nobody has trusted it. {own} is used instead."),
+            &format!("warning: {file} is not used: it is not trusted. {own} is used instead."),
             &format!("run `gatehouse trust {file}`, or name it with --config"),
         ],
     );
@@ -72,15 +72,15 @@ fn no_command_uses_it_and_each_says_so() {
         &["mcp-config", "full"],
     ] {
         let ran = run(&place, 0, arguments);
-        says(&ran.stderr(), &["is not used: nobody has trusted it"]);
-        // `gates list` shows every gate of the operator's folder, which is the same; its grants are not.
+        says(&ran.stderr(), &["is not used: it is not trusted"]);
+        // Both files use the same gates folder, so `gates list` shows the same gates; only their grants differ.
         let told = ran.stdout();
         let strange = if arguments[0] == "gates" { "knowledge" } else { "wiki_idea_search" };
         assert!(!told.contains(strange), "{arguments:?}: {told}");
     }
     assert_eq!(run(&place, 0, &["status", "--json"]).json()["config_passed_over"], json!(local(&place)));
-    says(&run(&place, 0, &["doctor"]).stdout(), &["warn  configuration: ", "is not used: nobody"]);
-    // To install a gate is to change the operator's file, not the stranger's.
+    says(&run(&place, 0, &["doctor"]).stdout(), &["warn  configuration: ", "is not used: it is not trusted"]);
+    // Installing a gate changes the operator's file, not the untrusted one.
     run(&place, 0, &["gates", "add", "gates/idea.wasm"]);
     assert_eq!(fs::read_to_string(place.path("presets.toml")).expect("the file"), STRANGE);
 }
@@ -96,7 +96,7 @@ fn no_secret_leaves_by_a_file_that_is_not_trusted() {
     for arguments in [&["serve"][..], &["presets", "check"], &["gates", "inspect", "fetch"], &["doctor"]] {
         let mut command = place.nameless(arguments);
         let output = command.env("AWS_SECRET", "0123456789abcdef").output().expect("run gatehouse");
-        says(&String::from_utf8_lossy(&output.stderr), &["is not used: nobody has trusted it"]);
+        says(&String::from_utf8_lossy(&output.stderr), &["is not used: it is not trusted"]);
     }
     server.saw_nothing();
 }
@@ -133,14 +133,14 @@ fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
     let mut command = place.nameless(&["serve"]);
     command.current_dir(other.parent().expect("a folder"));
     assert_eq!(served(command).tools(), ["wiki_code_search"]);
-    // A list in the data folder that the environment names says nothing.
+    // A list in the data folder has no effect: a repository could set that folder in the environment.
     let list = fs::read(place.path(".local/share/gatehouse/trust/trusted.json")).expect("the list");
     let text = String::from_utf8(list).expect("UTF-8").replace(&local(&place), &other.display().to_string());
     place.write("state/trust/trusted.json", text);
     let mut command = place.nameless(&["serve"]);
     command.current_dir(other.parent().expect("a folder"));
     assert_eq!(served(command).tools(), ["wiki_code_search"]);
-    // A list that is damaged trusts nothing.
+    // A damaged list trusts no file.
     place.write(".local/share/gatehouse/trust/trusted.json", "{}}");
     let mut client = served(place.nameless(&["serve"]));
     assert_eq!(client.tools(), ["wiki_code_search"]);
@@ -155,7 +155,7 @@ fn a_trusted_file_is_found_from_the_folders_below_it_and_one_that_is_not_is_told
         let output = place.nameless(arguments).current_dir(place.path("sub/deep")).output();
         Ran(output.expect("run gatehouse"))
     };
-    // Beyond the project that is worked in, nobody asked for it.
+    // Without `.git` the folder above is not part of the project, so its file is ignored silently.
     assert_eq!(below(&["presets", "list"]).stderr(), "");
     place.write(".git/HEAD", "ref: refs/heads/main\n");
     says(&below(&["presets", "list"]).stderr(), &[&format!("{} is not used", local(&place))]);
@@ -163,7 +163,7 @@ fn a_trusted_file_is_found_from_the_folders_below_it_and_one_that_is_not_is_told
     let shown = below(&["presets", "show", "full"]);
     assert_eq!(shown.stderr(), "");
     says(&shown.stdout(), &["wiki_idea_search"]);
-    // A nearer one takes nothing away.
+    // An untrusted file that is nearer does not hide a trusted one.
     place.write("sub/presets.toml", STRANGE);
     let shown = below(&["presets", "show", "full"]);
     let nearer = place.path("sub/presets.toml").canonicalize().expect("a path");
@@ -193,7 +193,7 @@ fn a_running_host_follows_a_trusted_file_when_it_is_trusted_again() {
     let mut client = served(place.nameless(&["serve"]));
     assert_eq!(client.tools(), ["wiki_idea_search"]);
     place.write("presets.toml", "[presets.full]\ngates.idea = {}\ngates.code = {}\n");
-    client.log_with("it has changed since it was trusted; to put the change in force, run `gatehouse trust ");
+    client.log_with("it has changed since it was trusted; to apply the change, run `gatehouse trust ");
     assert_eq!(client.tools(), ["wiki_idea_search"]);
     run(&place, 0, &["trust"]);
     client.told(1);

@@ -1,12 +1,12 @@
-//! Every command that README.md and docs/ show in a block of shell is run, page by page and in order, as a reader would.
-//! What cannot be run here stands in a list with the test that does the same; a command that is in neither fails.
+//! Runs every command in the shell blocks of README.md and docs/, page by page and in order, as a reader would.
+//! Commands that cannot run here are listed with the test that covers them.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 
 use super::{Fence, all_fences};
 use crate::support::{Place, Ran, binary, place::copy_folder, repository};
 
-/// What is not run: the page, how the command begins, and why.
+/// Commands that are not run: page, start of the command, and reason.
 const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "cargo xtask gates", "builds for minutes"),
     ("README.md", "cargo xtask run #", "serves until it is stopped; the packages and clients do so too"),
@@ -96,13 +96,13 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/debugging-gates.md", "gatehouse gates dev", "serves until it is stopped: tests/it/reload.rs"),
 ];
 
-/// A command without its prompt, several lines put together.
+/// Returns the commands of a block without prompts, with continued lines joined.
 fn commands(fence: &Fence) -> Vec<String> {
     let joined = fence.text.replace("\\\n", " ");
     let mut commands: Vec<String> = Vec::new();
     for line in joined.lines() {
         let prompted = line.strip_prefix("$ ");
-        // An open quote goes on in the next line.
+        // An open quote continues on the next line.
         let open = commands.last().is_some_and(|last| last.matches('\'').count() % 2 == 1);
         match (fence.info.as_str(), prompted) {
             _ if open => {
@@ -119,7 +119,7 @@ fn commands(fence: &Fence) -> Vec<String> {
     commands
 }
 
-/// A reader's machine: a home with what the pages speak of, and the two programs that they call.
+/// Creates a reader's machine: a home with the files that the pages mention, and the two programs that they call.
 fn machine() -> Place {
     let place = Place::shipped();
     place.sample_wiki();
@@ -129,11 +129,11 @@ fn machine() -> Place {
     fs::create_dir(place.path("my-project")).expect("a folder");
     fs::create_dir(place.path("bin")).expect("a folder");
     symlink(binary(), place.path("bin/gatehouse")).expect("a link");
-    // `cargo xtask run -- …` is the same program, built first.
+    // `cargo xtask run -- …` runs the same binary, so no build is needed.
     let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"xtask run --\" ] || exit 97\nshift 3\nexec gatehouse \"$@\"\n";
     let cargo = place.write("bin/cargo", cargo);
     fs::set_permissions(cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
-    // Somebody who reads about backups has something to keep.
+    // Backups need stored data.
     assert_eq!(place.run(&["kg", "index", "docs/sample-wiki"]).code(), 0);
     place
 }
@@ -173,7 +173,7 @@ fn every_command_of_the_docs_works_as_it_is_written() {
         if script.is_empty() {
             continue;
         }
-        // A page is read from its top.
+        // Each page starts on a new machine.
         if place.as_ref().is_none_or(|(of, _)| *of != page) {
             place = Some((page.clone(), machine()));
         }

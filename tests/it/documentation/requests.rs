@@ -1,11 +1,12 @@
-//! The JSON of docs/requests.md is true: its requests are served by the shipped preset, and its answers look like theirs.
+//! Checks the JSON in docs/requests.md: the shipped preset serves its requests, and the answers have the documented
+//! shape.
 
 use serde_json::{Value, json};
 
 use super::all_fences;
 use crate::support::{Client, Place};
 
-/// Blocks of JSON on the page that have this member.
+/// Returns JSON blocks of the page that have this member.
 fn examples(member: &str) -> Vec<(String, Value)> {
     let on_page = all_fences().into_iter().filter(|fence| fence.place.starts_with("docs/requests.md:"));
     let parsed = on_page.filter(|fence| fence.info == "json").map(|fence| {
@@ -21,7 +22,7 @@ fn answer(client: &mut Client, request: &Value) -> Value {
     serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON")
 }
 
-/// The names of an answer's members, and of those of its members.
+/// Returns the names of the answer's members and of their members, such as `result.content`.
 fn shape(value: &Value) -> Vec<String> {
     let members = value.as_object().expect("an object");
     let mut names: Vec<String> = members.keys().cloned().collect();

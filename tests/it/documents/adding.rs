@@ -1,4 +1,4 @@
-//! What an operator does with repositories.
+//! Adding, listing and removing document repositories.
 
 use std::{fs, process::Stdio};
 
@@ -9,12 +9,12 @@ fn counts(report: &serde_json::Value) -> [u64; 4] {
     ["added", "updated", "unchanged", "removed"].map(|name| report["report"][name].as_u64().expect(name))
 }
 
-/// A hundred documents.
+/// Writes a hundred documents.
 fn filled(place: &Place) {
     for number in 0..100 {
         place.write(
             &format!("docs/part{}/page{number}.md", number % 7),
-            format!("# Page {number}\n\nIt tells of item{number}.\n"),
+            format!("# Page {number}\n\nIt is about item{number}.\n"),
         );
     }
 }
@@ -25,7 +25,7 @@ fn adding_again_reads_what_changed_and_nothing_else() {
     filled(&place);
     assert_eq!(counts(&add(&place)), [100, 0, 0, 0]);
     assert_eq!(counts(&add(&place)), [0, 0, 100, 0]);
-    place.write("docs/part0/page0.md", "# Page 0\n\nIt tells of something else.\n");
+    place.write("docs/part0/page0.md", "# Page 0\n\nIt is about something else.\n");
     place.write("docs/new.md", "# New\n\nA new page.\n");
     fs::remove_file(place.path("docs/part1/page1.md")).expect("remove a page");
     let report = place.run(&["docs", "refresh", "docs", "--json"]).json();
@@ -49,7 +49,7 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
     for _ in 0..3 {
         let mut command = place.command(&["docs", "add", &folder, "--name", "docs"]);
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("start");
-        // As soon as there is a database, in the middle of whatever it does.
+        // Kill it once the database exists, at an arbitrary point.
         while !place.path("state/documents.db").exists() && run.try_wait().expect("its state").is_none() {
             std::thread::yield_now();
         }
@@ -105,12 +105,12 @@ fn what_cannot_be_done_says_why() {
         assert!(ran.code() == code && ran.stderr().contains(why), "{}: {}", ran.code(), ran.stderr());
     };
     says(&["docs", "add", "nowhere"], 1, "nowhere");
-    says(&["docs", "remove", "none"], 2, "There is no repository 'none'. There is none yet");
+    says(&["docs", "remove", "none"], 2, "there is no repository 'none'. Add one");
     says(&["docs", "get", "none", "a.md", "--lines", "9-4"], 2, "write lines as 10-20");
     place.write("docs/a.md", "# A\n");
     add(&place);
-    says(&["docs", "search", "dcos", "q"], 1, "There is no repository 'dcos'");
+    says(&["docs", "search", "dcos", "q"], 1, "repository 'dcos' not found");
     assert_eq!(place.run(&["docs", "remove", "docs"]).stdout(), "removed docs (1 documents)\n");
-    assert!(place.run(&["docs", "list"]).stdout().starts_with("No repository yet."));
+    assert!(place.run(&["docs", "list"]).stdout().starts_with("No repositories yet."));
     assert!(place.path("docs/a.md").exists());
 }

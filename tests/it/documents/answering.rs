@@ -1,4 +1,4 @@
-//! What an agent gets of documents.
+//! Document retrieval as agents use it.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn a_large_document_is_shortened_to_its_budget_with_the_answer_in_it_and_every_g
     }
 }
 
-/// The lines of a gap's mark.
+/// Parses the line numbers in a gap mark.
 fn gap(line: &str) -> Option<(u64, u64)> {
     let lines = line.strip_prefix("[… lines ")?.split_once(':')?.0;
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -90,7 +90,10 @@ fn nothing_found_brings_the_guide_and_an_unknown_name_the_nearest() {
     }
     let reply = client.call(TOOL, json!({"query": "q", "repository": "dosc", "search_type": "text"}));
     let fault = fault_of(&reply);
-    assert!(fault["message"].as_str().is_some_and(|text| text.contains("no repository 'dosc'")), "{fault}");
+    assert!(
+        fault["message"].as_str().is_some_and(|text| text.contains("repository 'dosc' not found")),
+        "{fault}"
+    );
     assert!(reply.to_string().contains("docs"), "{reply}");
     let ask = json!({"repository": "docs", "path": "espresso.md"});
     let missing = client.fails("read_repository_file", ask);

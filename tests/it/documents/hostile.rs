@@ -1,4 +1,4 @@
-//! Queries and documents that somebody made to do harm.
+//! Hostile queries and documents.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! A document that a language model shortens, through the whole host: gate, host and provider, of which only the last is
-//! not real. Whatever becomes of the provider, the reader gets a text of the document.
+//! Documents shortened by a language model, with a real gate and host and a fake provider. If the provider fails, the
+//! reader still gets text from the document.
 
 use serde_json::{Value, json};
 
@@ -15,16 +15,16 @@ use crate::support::{
 
 const QUESTION: &str = "how is the pressure sensor calibrated?";
 
-/// What the document says, in the words of a model, and two sentences that it does not say.
+/// A model's summary: two sentences from the document and two invented ones.
 const WRITTEN: &str = "# Manual of the Brewing Machine\n\nTurn the brass screw until the gauge shows 2.75 bar. \
                        Then wait for ninety seconds. It takes 4711 minutes in all. Call Ferdinand if it drifts.\n";
 
-/// What the gate says of it when a provider did not do it.
+/// The gate's note after the provider failed.
 fn failed(why: &str) -> Value {
     json!([format!("The language model did not shorten it ({why}); the extractor did.")])
 }
 
-/// A host with the manual that asks this provider, and a client of a preset with the gate.
+/// Starts a host that has the manual and uses this provider, and a client of a preset with the gate.
 fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     let presets = format!(
         "{}[gates.document-retrieval]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"{time}\" }}\n\
@@ -40,7 +40,7 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     (place, client)
 }
 
-/// What the tool makes of the manual. It is never over budget, and always the answer.
+/// Retrieves the manual, and checks that the result fits the budget and contains the answer.
 fn retrieved(client: &mut Client) -> Value {
     let data =
         client.call("mfai_document_retrieval", question(QUESTION, "text"))["structuredContent"].clone();
@@ -96,7 +96,7 @@ fn a_provider_that_fails_costs_the_model_and_not_the_answer() {
             ("cut at once", wire.breaks_off(&[], End::Cut)),
             ("cut in a sentence", wire.breaks_off(&[&WRITTEN[..60]], End::Cut)),
         ];
-        // What is the same for all of them.
+        // These do not depend on the wire format.
         if matches!(wire, Wire::OpenAi) {
             answers.extend([
                 ("busy", busy.clone()),

@@ -1,11 +1,11 @@
-//! Paths for programs that speak no MCP: each is a call of a tool that the preset has.
+//! HTTP paths for programs without MCP; each path calls one tool of the preset.
 
 use serde_json::{Value, json};
 
 use super::TOKEN;
 use crate::support::{Http, Place};
 
-/// Tools of another gate under the names that the paths go by.
+/// Presets that alias another gate's tool to the names that the paths call.
 const PRESETS: &str = "[gates.kg]\ngrants = [\"knowledge\"]\n[presets.one]\ngates.kg = {}\n\
     aliases = { search_tools = \"search_knowledge\", call_tool = \"search_knowledge\" }\n[presets.none]\ngates.echo = {}\n";
 
@@ -40,7 +40,7 @@ fn what_is_wrong_has_a_status_and_the_parts_of_a_fault() {
     assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("not a JSON object")), "{told}");
     let (status, told) = post(&host, "/mcp/p/none/tools/search", &json!({"query": "x"}), &[]);
     assert_eq!(status, 404, "{told}");
-    assert_eq!(told["error"]["message"], "Preset 'none' has no tool 'search_tools'.");
+    assert_eq!(told["error"]["message"], "preset 'none' has no tool 'search_tools'");
     assert_eq!(post(&host, "/mcp/servers", &json!({}), &[]).0, 405);
     assert_eq!(post(&host, "/mcp/p/nobody/tools/search", &json!({}), &[]).0, 404);
     assert_eq!(post(&host, "/mcp/tools/nothing", &json!({}), &[]).0, 404);

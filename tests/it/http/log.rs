@@ -1,4 +1,4 @@
-//! What the log tells of clients: who was refused, within bounds, and each call where that is wanted.
+//! Logs about clients: rejected requests, with a rate limit, and optionally each call.
 
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ fn strangers_are_logged_and_cannot_flood_the_log() {
     host.post("/mcp", &unknown_tool(), &headers);
     let log = host.log_with("no_such_tool");
     let of = |what: &str| log.lines().filter(|line| line.contains(what)).count();
-    // Ten in ten seconds; two hundred requests take a few.
-    let tokens = of("no token, or a wrong one");
+    // The log allows ten lines in ten seconds; two hundred requests take a few seconds.
+    let tokens = of("missing or invalid token");
     assert!((1..=100).contains(&tokens), "{tokens} lines:\n{log}");
     assert!(log.contains("127.0.0.1:") && log.contains("/mcp"), "{log}");
     assert_eq!((of("evil.example"), of("page.example"), of("unknown tool")), (1, 1, 1), "{log}");
@@ -54,7 +54,7 @@ fn the_log_can_be_json_with_a_line_for_each_call() {
     let call = |text: Value| {
         host.request("/mcp", &session, "tools/call", json!({"name": "echo", "arguments": {"text": text}}))
     };
-    call(json!("a secret nobody may read"));
+    call(json!("a secret text"));
     call(json!(5));
     let log = host.log_with("invalid-arguments");
     let lines: Vec<Value> =
@@ -80,7 +80,7 @@ fn a_failure_is_json_too_where_the_log_is() {
     let told: Value = serde_json::from_str(ran.stderr().trim()).expect("one line of JSON");
     assert_eq!(told["level"], "ERROR", "{told}");
     assert!(
-        told["message"].as_str().is_some_and(|message| message.contains("Unknown preset 'two'")),
+        told["message"].as_str().is_some_and(|message| message.contains("unknown preset 'two'")),
         "{told}"
     );
 }
@@ -93,7 +93,7 @@ fn calls_are_logged_only_where_that_is_wanted() {
     client.call("no_such_tool", json!({}));
     let log = client.log_with("unknown tool called");
     assert!(!log.contains("tools/call"), "{log}");
-    // What the command line says stands before the environment.
+    // Flags take precedence over the environment.
     for (flag, filter) in [("--log-calls", ""), ("--verbose", "error"), ("-v", "error")] {
         let environment = [("GATEHOUSE_LOG", filter)];
         let mut client = Client::raw(&place, &["serve", "--preset", "one", flag], &environment);

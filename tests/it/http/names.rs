@@ -1,4 +1,4 @@
-//! Which hosts and web pages a server knows, on every path and before anything else answers.
+//! Checks of the Host and Origin headers, on every path and before any other answer.
 
 use super::{STATELESS, TOKEN, list};
 use crate::support::{Http, Place};
@@ -105,7 +105,11 @@ fn a_page_that_is_named_in_the_configuration_may_call_and_no_other() {
     assert!(exposed.is_some_and(|names| names.contains("mcp-session-id")), "{headers:?}");
     let (status, headers, _) = call(&[]);
     assert_eq!(status, 401, "a page needs the token too");
-    assert_eq!(headers.get("access-control-allow-origin").map(String::as_str), Some(PAGE), "and is told so");
+    assert_eq!(
+        headers.get("access-control-allow-origin").map(String::as_str),
+        Some(PAGE),
+        "and can read the answer"
+    );
 }
 
 #[test]

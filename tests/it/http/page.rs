@@ -1,14 +1,14 @@
-//! What a browser gets at the address that a host prints.
+//! The page that a browser gets at the host's address.
 
 use super::{STATELESS, TOKEN, list};
 use crate::support::{Http, Place};
 
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
 
-/// A preset that is served, and one that cannot be.
+/// A preset that works and one that does not.
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n[presets.broken]\ngates.missing = {}\n";
 
-/// The answer to a browser.
+/// Sends a browser's request.
 fn open(host: &Http, method: &str, path: &str) -> crate::support::http::Came {
     let (name, value) = BROWSER;
     host.say(format!(

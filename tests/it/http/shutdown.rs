@@ -1,4 +1,5 @@
-//! The end: immediately if no call runs, else once calls have ended or their time is over, and now at a second signal.
+//! Shutdown over HTTP and stdio: immediate without calls, else after calls end or the drain time passes; a second
+//! signal ends it immediately.
 
 use std::{
     io::{BufReader, Write},
@@ -16,20 +17,20 @@ use crate::support::{
     server::read,
 };
 
-/// A gate whose calls end when the web server of the test answers.
+/// Presets with a gate whose calls end when the test's web server answers.
 const HELD: &str = "[presets.one]\ngates.fetch = {}\n[gates.fetch.http]\n";
 
-/// Calls that never end, and half a second for them.
+/// Presets whose calls never end, with a drain time of 500 ms.
 const CUT: &str = "[http]\ndrain = \"500 ms\"\n[gates.vices]\nlimits = { time = \"2 min\" }\n[presets.one]\ngates.vices = {}\n";
 
-/// Less than what it took before there was an end to waiting, and much more than it takes.
+/// Well above the time that a shutdown takes, and below the drain time.
 const SOON: Duration = Duration::from_secs(4);
 
 const PRESETS: &str = "[gates.vices]\nlimits = { time = \"2 min\" }\n[presets.one]\ngates.vices = {}\n";
 
 fn signal(pid: u32, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(sent.expect("kill").success(), "the host was gone before it was told");
+    assert!(sent.expect("kill").success(), "the host ended before the signal");
 }
 
 fn call(tool: &str) -> Value {
@@ -50,7 +51,7 @@ fn listen() -> Value {
 const LISTENS: &str = "mcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n";
 const SLEEPS: &str = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: vice_sleep\r\n";
 
-/// A connection on which this was asked and the answer is not read.
+/// Sends a request and leaves the answer unread.
 fn asked(host: &Http, message: &Value, headers: &str) -> std::net::TcpStream {
     let (address, body) = (host.address(), message.to_string());
     let head = format!(
@@ -63,7 +64,7 @@ fn asked(host: &Http, message: &Value, headers: &str) -> std::net::TcpStream {
     stream
 }
 
-/// Tells it to end and waits until it has.
+/// Sends SIGTERM and waits for the exit.
 fn ends(host: Http) -> (Option<i32>, Duration) {
     let start = Instant::now();
     signal(host.pid(), "TERM");
@@ -88,7 +89,7 @@ fn a_host_over_http_ends_at_once_where_nothing_is_asked() {
     drop((agent, listening));
 }
 
-/// A web server that answers when the test wants.
+/// Web server that answers when the test releases the request.
 struct Held(TcpListener);
 
 impl Held {
@@ -116,7 +117,7 @@ fn release(mut held: TcpStream) {
         .expect("an answer");
 }
 
-/// Asks until the answer is not 200.
+/// Polls `/readyz` until it fails.
 fn not_ready(host: &Http) -> Came {
     loop {
         let ready = host.send("GET", "/readyz", &[], "");
@@ -146,7 +147,7 @@ fn calls_over_http_end_before_their_host_does() {
         assert_eq!(draining.status, 503, "{draining:?}");
         assert!(draining.body.contains(r#""status":"draining""#), "{draining:?}");
         assert_eq!(host.send("GET", "/healthz", &[], "").status, 200);
-        // A load balancer may not have seen it yet, so requests are still answered.
+        // A load balancer may still send requests, so the host answers them.
         let (status, headers, body) = host.post("/mcp", &list(), &STATELESS);
         assert_eq!((status, headers.get("connection").map(String::as_str)), (200, Some("close")), "{body}");
         for held in [first, second] {
@@ -156,7 +157,7 @@ fn calls_over_http_end_before_their_host_does() {
             let answer = came(stream);
             assert!(answer.status == 200 && answer.body.contains("released"), "{name}: {answer:?}");
         }
-        assert!(host.log().contains("a second signal ends them now"), "{}", host.log());
+        assert!(host.log().contains("a second signal stops them immediately"), "{}", host.log());
         assert_eq!(host.ended(), Some(0), "{name}");
     }
 }
@@ -182,7 +183,7 @@ fn calls_over_http_that_have_no_time_to_end_get_an_error() {
         let error: Value = serde_json::from_str(error).expect("JSON");
         assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32603)), "{error}");
         let why = error["error"]["message"].as_str().expect("a message");
-        assert!(why.starts_with("the host shut down before this request ended"), "{why}");
+        assert!(why.starts_with("the host shut down before this request finished"), "{why}");
     }
     let (code, took) = (host.ended(), start.elapsed());
     assert!(code == Some(0) && took < SOON, "{code:?} after {took:?}");
@@ -194,7 +195,7 @@ fn a_second_signal_ends_everything_now() {
     let host = Http::start(&place, "one", &[]);
     let _running = asked(&host, &call("vice_sleep"), SLEEPS);
     assert_eq!(host.post("/mcp", &list(), &STATELESS).0, 200);
-    // Both wait for it while it is stopped, so that the second comes before the grace is over.
+    // Both signals are pending while the process is stopped, so the second arrives within the drain time.
     for name in ["STOP", "TERM", "INT", "CONT"] {
         signal(host.pid(), name);
     }

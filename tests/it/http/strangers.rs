@@ -1,4 +1,5 @@
-//! Strangers on the port: whatever they leave undone, the bearer is served, and memory stays bounded.
+//! Unauthenticated clients that leave requests unfinished: authenticated clients are still served, and memory stays
+//! bounded.
 
 use std::{
     io::{Read, Write},
@@ -21,7 +22,7 @@ fn bearer() -> String {
     format!("Bearer {TOKEN}")
 }
 
-/// The head of a request, up to its last header.
+/// Start of a request, without the blank line that ends its headers.
 fn head(host: &Http, method: &str, length: usize) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
@@ -36,7 +37,7 @@ fn served(host: &Http) {
     assert_eq!(status, 200, "{body}");
 }
 
-/// Reads one whole answer and leaves the connection open.
+/// Reads one answer and leaves the connection open.
 fn one_answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut byte = [0];
@@ -73,21 +74,21 @@ fn silent_sockets_do_not_shut_out_the_bearer() {
 fn room_is_made_at_the_cost_of_those_who_are_not_known() {
     let place = place("connections = 8\nheader_timeout = \"10 min\"");
     let host = Http::start(&place, "one", &[("GATEHOUSE_TOKEN", TOKEN)]);
-    // Admitted, and answered with a length.
+    // An authenticated request with a complete answer.
     let address = host.address();
     let request = format!("GET /none HTTP/1.1\r\nhost: {address}\r\nauthorization: {}\r\n\r\n", bearer());
     let mut known = host.connect();
     known.write_all(request.as_bytes()).expect("a request");
-    assert!(one_answer(&mut known).contains("MCP is served on"));
+    assert!(one_answer(&mut known).contains("MCP is served at"));
     let mut strangers: Vec<TcpStream> = (0..20).map(|_| host.connect()).collect();
-    // The first that came was closed for one that came later.
+    // The oldest unauthenticated connection was closed for a newer one.
     assert_eq!(strangers[0].read(&mut [0; 1]).ok(), Some(0), "closed");
     served(&host);
     known.write_all(request.as_bytes()).expect("a request");
-    assert!(one_answer(&mut known).contains("MCP is served on"), "it kept its place");
+    assert!(one_answer(&mut known).contains("MCP is served at"), "it is still connected");
     let last = strangers.last_mut().expect("a stranger");
     last.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
-    assert!(one_answer(last).contains("ok"), "who came last is still here");
+    assert!(one_answer(last).contains("ok"), "the newest one is still connected");
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn more_clients_than_places_are_all_answered() {
                 for _ in 0..20 {
                     stream.write_all(request.as_bytes()).expect("a request");
                     let answer = one_answer(&mut stream);
-                    assert!(answer.contains("MCP is served on"), "{answer}");
+                    assert!(answer.contains("MCP is served at"), "{answer}");
                     if answer.to_lowercase().contains("connection: close") {
                         stream = host.connect();
                     }
@@ -164,7 +165,7 @@ fn a_silent_stream_of_changes_outlives_every_timeout() {
     let host = Http::start(&place, "one", &[]);
     let session = host.session("/mcp", &[]);
     let events = host.events("/mcp", &session);
-    // Each of these waits until the host has closed a connection that said nothing.
+    // Each iteration waits until the host closes a silent connection.
     for _ in 0..5 {
         assert_eq!(came(host.connect()).status, 0);
     }
@@ -172,7 +173,7 @@ fn a_silent_stream_of_changes_outlives_every_timeout() {
     assert_eq!(events.next()["method"], "notifications/tools/list_changed");
 }
 
-/// Megabytes of memory that a process has.
+/// Returns the peak resident memory of the host in MiB.
 #[cfg(target_os = "linux")]
 fn resident(host: &Http) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", host.pid())).expect("the host lives");
@@ -196,7 +197,7 @@ fn unfinished_bodies_take_bounded_memory_and_hold_up_nobody() {
                 .expect("a head");
             stream.set_nonblocking(true).expect("nonblocking");
             let mut left = sent.as_slice();
-            // As much as the host and the network take.
+            // Write until the host and the network accept no more.
             while let Ok(taken @ 1..) = stream.write(left) {
                 left = &left[taken..];
             }
@@ -231,7 +232,10 @@ fn json_values_are_counted_over_http_too() {
                     (status, &answer["id"], &answer["error"]["code"]),
                     (413, &json!(1), &json!(-32600))
                 );
-                assert_eq!(answer["error"]["message"], "The message has more than 500000 values");
+                assert_eq!(
+                    answer["error"]["message"],
+                    "the message has too many JSON values; the limit is 500000"
+                );
             });
         }
     });

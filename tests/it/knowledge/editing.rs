@@ -1,4 +1,4 @@
-//! Pages change, with their files and their links.
+//! Edits of pages, with their files and links.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ fn links_are_edited_in_both_directions() {
     let edited = client.call("kg_edit", json!({"page_id": from, "updates": updates}));
     assert_eq!(edited["structuredContent"]["changed"], json!(["links"]), "{edited}");
     let page = client.call("get_wiki_page", json!({"page_title": to}));
-    // Where both name each other, the one line reads from the page that is shown.
+    // If both pages link to each other, the shown page's own link is printed.
     let lines = [format!("- related ← {from}"), format!("- related → {from}")];
     assert!(lines.iter().any(|line| text_of(&page).contains(line)), "{page}");
 }

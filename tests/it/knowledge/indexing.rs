@@ -1,4 +1,4 @@
-//! Folders become pages: twice, whole, from an index file, and after a kill in the middle.
+//! Indexing folders: repeatedly, from an index file, and after a kill.
 
 use std::{
     fs,
@@ -72,7 +72,7 @@ fn the_index_file_selects_the_wiki() {
 fn kill_during_indexing_leaves_a_database_that_indexes_on() {
     let place = Place::structured();
     let wiki = place.sample_wiki();
-    // Enough pages that the kill falls into the work.
+    // Enough pages that the kill interrupts the work.
     let seed = pages(&wiki);
     for copy in 0..40 {
         for (path, text) in &seed {
@@ -87,7 +87,7 @@ fn kill_during_indexing_leaves_a_database_that_indexes_on() {
     for _ in 0..5 {
         let mut child =
             place.command(&["kg", "index", &folder]).stderr(Stdio::piped()).spawn().expect("start");
-        // The database appears when the writing begins; that is the moment.
+        // The database appears when writing begins.
         while !database.exists() && child.try_wait().expect("wait").is_none() {
             std::thread::yield_now();
         }
@@ -107,7 +107,7 @@ fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
     let place = Place::structured();
     fs::create_dir_all(place.path("state")).expect("state");
     place
-        .write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
+        .write("state/knowledge.db", "this is not a database, but it is long enough for a header".repeat(40));
     let mut client = Client::start(&place, "full");
     let result = client.call("search_knowledge", json!({"query": "x"}));
     let error = fault_of(&result);

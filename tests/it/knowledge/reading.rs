@@ -1,17 +1,17 @@
-//! Reading a page whole, also where the preset has no kg, and however long it is.
+//! Reading whole pages, in pieces if they are long, and without the gate `kg`.
 
 use serde_json::json;
 
 use super::indexed;
 use crate::support::Client;
 
-/// A page of 60,000 words, each of which is one token, in lines that tell where they stand.
+/// A page of 60,000 one-token words, in numbered lines.
 fn long_page() -> String {
     let line = |n: usize| format!("{n}{}\n", " a".repeat(99));
     format!("# Principle: Long\n\n== Overview ==\nA long page.\n\n{}", (0..600).map(line).collect::<String>())
 }
 
-/// The text between the fences of a reply.
+/// Returns the text of a reply's code block.
 fn fenced(text: &str) -> &str {
     let from = text.find("\n```\n").expect("a fence") + "\n```\n".len();
     let to = text[from..].find("\n```\n").expect("the end of the fence");
@@ -46,7 +46,7 @@ fn a_long_page_is_read_in_pieces_of_8000_tokens() {
             lines.iter().filter_map(|line| line.split(' ').next()?.parse().ok()).collect();
         assert_eq!(numbers, (0..600).collect::<Vec<_>>(), "{preset}: every line once and in order");
         let fault = client.fails(tool, json!({argument: "Principle/Long", "offset": 10_000_000}));
-        assert!(fault.contains("is behind the end of 'Principle/Long'"), "{fault}");
+        assert!(fault.contains("is beyond the end of 'Principle/Long'"), "{fault}");
     }
 }
 
@@ -68,7 +68,7 @@ fn what_a_search_found_is_read_where_kg_is_hidden() {
     let text = client.text("wiki_code_search", json!({"page": "Implementation/Motor"}));
     assert!(text.starts_with("# Motor\n") && text.contains("\nrun()\n"), "{text}");
     assert!(text.contains("← Principle/Turbines") || text.contains("→ Principle/Turbines"), "{text}");
-    // A link leads to pages of the other types, and either tool reads them.
+    // Links lead to pages of other types, and both tools read all types.
     assert!(client.text("wiki_code_search", json!({"page": "Principle/Turbines"})).contains("They turn."));
     let text = client.fails("wiki_idea_search", json!({"page": "Principle/Turbine"}));
     assert!(

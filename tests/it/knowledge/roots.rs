@@ -1,4 +1,4 @@
-//! Which folders the tools may touch, and how little they tell of the others.
+//! `knowledge.wiki_roots`: the folders that tools can access; errors reveal nothing about others.
 
 use std::{fs, path::Path};
 
@@ -40,7 +40,7 @@ fn a_file_outside_the_allowed_folders_is_kept_and_the_reply_says_so() {
     let mut client = Client::start(&place, "merger");
     let arguments = json!({"page_id": "Principle/Circuit_Breaking", "updates": {"overview": "Only stored."}});
     let edited = client.call("kg_edit", arguments);
-    assert!(text_of(&edited).contains("was left as it is: it lies outside knowledge.wiki_roots"), "{edited}");
+    assert!(text_of(&edited).contains("is unchanged: it is outside knowledge.wiki_roots"), "{edited}");
     let kept = edited["structuredContent"]["kept_file"].as_str().expect("the file");
     assert!(kept.ends_with("principles/Circuit_Breaking.md"), "{kept}");
     assert_eq!(pages(&wiki), before);
@@ -66,7 +66,7 @@ fn a_denial_says_the_same_whether_the_path_exists_or_not() {
         ),
     ];
     for (tool, arguments) in asks {
-        // Whatever stands there, the words are those for a path where nothing stands.
+        // The error must not depend on the file type or on whether the path exists.
         let mut told = |path: &str| {
             let text = client.fails(tool, arguments(path)).replace(path, "*");
             ["there", "file", "link", "nowhere"]

@@ -1,4 +1,4 @@
-//! Writing pages from a call: where they live, what a clearing may take, and ids that two folders hold.
+//! Writing pages with tool calls: file locations, confirmation before clearing, and duplicate ids.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn a_written_page_says_where_it_lives() {
     let place = indexed(&[("principles/Circuit_Breaking.md", "# Principle: Circuit_Breaking\n")]);
     let mut client = Client::start(&place, "merger");
     let text = client.text("kg_index", fresh("Fresh Idea"));
-    assert!(text.contains("**File:** none; the page lives in the store alone"), "{text}");
+    assert!(text.contains("**File:** none; the page is only in the store"), "{text}");
     let page = client.text("get_wiki_page", json!({"page_title": "Fresh Idea"}));
     assert!(
         page.contains("**Domains:** Testing") && page.contains("- related → Principle/Circuit_Breaking"),
@@ -38,7 +38,7 @@ fn a_written_page_says_where_it_lives() {
 #[test]
 fn a_clearing_names_what_no_folder_brings_back_and_needs_confirm() {
     let place = editable();
-    // No folder holds it: it was written before there was one.
+    // Written while the wiki folder is missing, so the page has no file.
     let mut client = Client::start(&place, "merger");
     fs::rename(place.path("wiki"), place.path("away")).expect("move the wiki");
     assert!(client.text("kg_index", fresh("Only Here")).contains("**File:** none"));

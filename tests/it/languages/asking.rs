@@ -1,5 +1,4 @@
-//! Gates that ask the person in front of the client, written in each language: what docs/gate-reference.md says of it is done to
-//! the example before it is built.
+//! Gates that ask the user, in each language. The tests make the changes of docs/gate-reference.md to the example.
 
 use std::fs;
 
@@ -8,11 +7,11 @@ use serde_json::json;
 use super::Author;
 use crate::support::{Client, text_of};
 
-/// The argument with which the example asks instead of answering.
+/// Argument that makes the example ask.
 const ASKS: f64 = 451.0;
 
 impl Author {
-    /// Has the gate's file say something more after a piece of it.
+    /// Inserts `more` after the first `after` in a file of the project.
     pub(super) fn add(&self, file: &str, after: &str, more: &str) {
         let path = self.path(file);
         let text = fs::read_to_string(&path).expect("a file of the project");
@@ -20,7 +19,7 @@ impl Author {
         fs::write(path, text.replacen(after, &format!("{after}{more}"), 1)).expect("written");
     }
 
-    /// Has the example ask; `code` is a piece of its file and what is to stand after it, for each such piece.
+    /// Makes the example ask. `code` has pieces of its file and the text to insert after each.
     pub(super) fn asks(&self, file: &str, code: &[(&str, &str)]) {
         let import = "    import gatehouse:gate/http@0.1.0;\n";
         self.add("wit/world.wit", import, "    import gatehouse:gate/elicitation@0.1.0;\n");
@@ -29,7 +28,7 @@ impl Author {
         }
     }
 
-    /// The built gate asks a person, and gets the answer.
+    /// Checks that the built gate asks the user and gets the answer.
     pub(super) fn asks_a_person(&self) {
         self.place.write(
             "presets.toml",

@@ -1,4 +1,4 @@
-//! C, by clang and wasi-libc.
+//! C, with clang and wasi-libc.
 
 use std::{fs, process::Command};
 
@@ -40,7 +40,9 @@ fn a_gate_in_c_keeps_its_promises() {
     author.built(author.build());
     let said = author.place.run(&["gates", "build", "weather"]).stdout();
     assert!(
-        said.ends_with("# presets.toml of the project has it: `gatehouse serve` in its folder serves it.\n"),
+        said.ends_with(
+            "# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.\n"
+        ),
         "{said}"
     );
     author.passes_every_check();

@@ -1,4 +1,4 @@
-//! `gates check` finds what is wrong, and says where.
+//! `gates check` finds mistakes and names the place.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn line<'a>(told: &'a Value, check: &str) -> &'a Value {
 
 #[test]
 fn the_shipped_gates_pass_without_any_configuration() {
-    let place = Place::with("this is no configuration", &SHIPPED);
+    let place = Place::with("this is not a configuration", &SHIPPED);
     for gate in SHIPPED {
         let told = checked(&place, &format!("gates/{gate}.wasm"), 0);
         assert_eq!(told["passed"], true, "{told:#}");
@@ -39,13 +39,13 @@ fn a_gate_that_dies_of_what_its_schema_allows_fails_with_the_call() {
     assert_eq!(big["verdict"], "failed", "{told:#}");
     assert!(big["said"].as_str().is_some_and(|said| said.starts_with("with 'bytes' as ")), "{big}");
     assert_eq!(line(&told, "tool 'echo'")["verdict"], "ok", "{told:#}");
-    assert_eq!(line(&told, "not found")["verdict"], "failed", "it says another kind of fault: {told:#}");
+    assert_eq!(line(&told, "not found")["verdict"], "failed", "its fault has another kind: {told:#}");
     let ran = place.run(&["gates", "check", "gates/echo.wasm"]);
     assert!(ran.stdout().contains("FAILED   tool 'big'"), "{}", ran.stdout());
     assert!(ran.stderr().contains("gates/echo.wasm: 2 of 10 checks failed"), "{}", ran.stderr());
 }
 
-/// The liar with another schema of its tool.
+/// Returns the gate `liar` with another input schema.
 fn with_schema(schema: &str) -> Vec<u8> {
     let mut component = built("liar");
     let plain = br#"{"type":"object"}     "#;
@@ -60,7 +60,7 @@ fn what_model_providers_refuse_is_a_warning_with_tool_place_and_provider() {
     let schema = r##"{"type":"object","properties":{"a":{"type":["string","null"]},"b":true,"c":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}"##;
     place.write("picky.wasm", with_schema(schema));
     let told = checked(&place, "picky.wasm", 0);
-    let warned = line(&told, "tool 'lied' is taken by every model provider");
+    let warned = line(&told, "tool 'lied' is accepted by every model provider");
     assert_eq!(warned["verdict"], "warning", "{told:#}");
     let said = warned["said"].as_str().expect("text");
     for part in [

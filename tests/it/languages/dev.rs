@@ -1,4 +1,4 @@
-//! `gates dev`: every save is built and told, and a mistake replaces nothing.
+//! `gates dev`: builds and reports each save; a failed build replaces nothing.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Author;
 use crate::support::{Client, installed};
 
-/// Longer than any build of a test takes.
+/// Longer than any build in these tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Dev {
@@ -38,7 +38,7 @@ impl Dev {
         Self { child, lines }
     }
 
-    /// The first line that holds this, and all before it.
+    /// Reads output up to the first line that contains `wanted`, and returns all of it.
     fn says(&self, wanted: &str) -> String {
         let mut said = String::new();
         while !said.contains(wanted) {
@@ -57,7 +57,7 @@ impl Drop for Dev {
     }
 }
 
-/// What `gates dev` says in a folder instead of starting, and the exit code.
+/// Returns the usage error of `gates dev` in a folder.
 fn refused(author: &Author, folder: &str) -> String {
     let mut command = author.place.nameless(&["gates", "dev"]);
     let output = command.current_dir(author.place.path(folder)).output().expect("run gatehouse");
@@ -77,9 +77,12 @@ fn an_edited_configuration_of_the_project_stops_it() {
         "{said}"
     );
     fs::remove_file(&presets).expect("removed");
-    // The place's own presets.toml is above the project, and not of it.
+    // The place's `presets.toml` is above the project and does not count.
     let said = refused(&author, "weather");
-    assert!(said.contains("the project has no presets.toml, which says where its gate goes"), "{said}");
+    assert!(
+        said.contains("the project has no presets.toml, which sets the destination of its gate"),
+        "{said}"
+    );
     for folder in [".cache/gatehouse/built-in", ".local/share/gatehouse/gates"] {
         assert!(!author.place.path(folder).exists(), "{folder}");
     }
@@ -89,8 +92,8 @@ fn an_edited_configuration_of_the_project_stops_it() {
 fn a_shipped_gate_is_never_replaced() {
     let author = Author::new("c");
     let ran = author.place.run(&["gates", "new", "kg", "--lang", "c"]);
-    assert!(ran.code() == 2 && ran.stderr().contains("a shipped gate has it"), "{}", ran.stderr());
-    // As one that was made before, or by hand.
+    assert!(ran.code() == 2 && ran.stderr().contains("a shipped gate has this name"), "{}", ran.stderr());
+    // A project that was renamed by hand.
     let world = fs::read_to_string(author.path("wit/world.wit")).expect("a world");
     fs::write(author.path("wit/world.wit"), world.replace("weather", "kg")).expect("renamed");
     let presets = "[host]\ngates = [\"gates\", \"built-in\"]\n";
@@ -118,7 +121,7 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     let component = author.path("weather.wasm");
     let first = fs::read(&component).expect("a component");
 
-    // None of these is another source.
+    // None of these files is a source of the gate, or its content is unchanged.
     for (file, text) in
         [("README.md", "notes"), ("presets.toml", "# nothing\n"), ("state/kv.db", "a host's own")]
     {
@@ -133,20 +136,20 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     assert_ne!(first, second);
 
     change("weather.c", "return celsius * 9 / 5 + 32;", "return nonsense;");
-    dev.says("not built, what was there stays: 'clang' failed");
+    dev.says("build failed, the previous version stays: 'clang' failed");
     assert_eq!(fs::read(&component).expect("a component"), second);
 
-    // The same component is not written again: a host would take it for another version.
+    // An unchanged component is not written again, because a host would reload it.
     let written = fs::metadata(&component).expect("a component").modified().expect("a time");
     change("weather.c", "return nonsense;", "return celsius * 9 / 5 + 32;");
     dev.says("is the same as before\n");
     assert_eq!(fs::metadata(&component).expect("a component").modified().expect("a time"), written);
     change("weather.c", "return celsius * 9 / 5 + 32;", "return celsius * 9 / 5 + 33;");
-    dev.says("  the tools are declared as before\n");
+    dev.says("  the tools are unchanged\n");
 
     let ended = Command::new("kill").arg(dev.child.id().to_string()).status().expect("kill");
     assert!(ended.success());
-    assert_eq!(dev.child.wait().expect("ended").code(), Some(0), "a signal is how it ends");
+    assert_eq!(dev.child.wait().expect("ended").code(), Some(0), "a signal ends it normally");
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn a_host_that_serves_an_older_version_again_is_shown() {
     dev.says(&format!(
         "host of process {process}: gate 'weather': version {second} trapped three times in a row; version {first} is served again\n"
     ));
-    // What the next session starts with.
+    // The cache that speeds up the next session.
     assert!(author.place.path(".cache/gatehouse/functions").exists());
     assert_eq!(author.place.run(&["cache", "clean"]).code(), 0);
     assert!(!author.place.path(".cache/gatehouse/functions").exists());

@@ -1,4 +1,4 @@
-//! Builds that cannot run, and builds that are given up.
+//! Builds without the required tools, and builds that are interrupted.
 
 use std::{
     fs,
@@ -17,14 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn a_missing_tool_is_named_with_the_way_to_get_it() {
     for (language, tool, install) in [
-        ("rust", "'cargo' is not installed here", "https://rustup.rs"),
-        (
-            "python",
-            "'componentize-py' is not installed here",
-            ".venv/bin/pip install componentize-py==0.25.1",
-        ),
-        ("js", "'componentize-qjs' is not installed here", "npm install --save-dev componentize-qjs@0.4.5"),
-        ("c", "'clang' is not installed here", "apt install clang lld wasi-libc libclang-rt-dev-wasm32"),
+        ("rust", "'cargo' is not installed", "https://rustup.rs"),
+        ("python", "'componentize-py' is not installed", ".venv/bin/pip install componentize-py==0.25.1"),
+        ("js", "'componentize-qjs' is not installed", "npm install --save-dev componentize-qjs@0.4.5"),
+        ("c", "'clang' is not installed", "apt install clang lld wasi-libc libclang-rt-dev-wasm32"),
     ] {
         let author = Author::new(language);
         let output = author.build().env("PATH", author.path("nothing")).output().expect("run gatehouse");
@@ -52,7 +48,7 @@ fn a_folder_that_is_no_project_is_refused() {
     let place = Place::with("", &[]);
     let ran = place.run(&["gates", "build"]);
     assert_eq!(ran.code(), 2);
-    assert!(ran.stderr().contains("`gatehouse gates new` makes one"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("Run `gatehouse gates new` to create one"), "{}", ran.stderr());
     let ran = place.run(&["gates", "new", "My_Gate"]);
     assert_eq!(ran.code(), 2);
     assert!(ran.stderr().contains("'My_Gate' cannot be the name of a gate"), "{}", ran.stderr());

@@ -1,4 +1,4 @@
-//! JavaScript, by componentize-qjs.
+//! JavaScript, with componentize-qjs.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! Mistakes of authors, planted in the example: what the client reads of them, and what a gate cannot leave out.
+//! Bugs in a gate, inserted into the example: the client gets the error with its location, and `gates check` rejects
+//! missing declarations.
 
 use std::fs;
 
@@ -7,16 +8,16 @@ use serde_json::{Value, json};
 use super::{Author, kind};
 use crate::support::{Client, text_of};
 
-/// The argument with which the example makes its mistake.
+/// Argument that makes `convert` fail.
 const MISTAKE: f64 = 666.0;
 
 impl Author {
-    /// Has `convert` make a mistake when it is asked for 666 degrees; `code` is to stand after a piece of the file.
+    /// Inserts a bug that 666 degrees triggers: `code` after `after`.
     pub(super) fn makes_a_mistake(&self, file: &str, after: &str, code: &str) {
         self.add(file, after, code);
     }
 
-    /// The client reads what the mistake is and where, in these words.
+    /// Checks that the client gets an error with these words, and that the next call works.
     pub(super) fn tells_its_mistake(&self, words: &[&str]) {
         let mut client = Client::raw(&self.place, &["serve", "--preset", "weather"], &[]);
         client.initialize("2025-11-25");
@@ -28,7 +29,7 @@ impl Author {
         assert_eq!(client.close(), Some(0));
     }
 
-    /// Without the line that states its effect, a tool is not served, and its author reads what to write.
+    /// Checks that a tool without its effect is not served and that `gates check` reports the fix.
     pub(super) fn has_to_state_effects(&self, file: &str, line: &str) {
         let text = fs::read_to_string(self.path(file)).expect("a file of the project");
         assert!(text.contains(line), "{file} has no {line:?}");

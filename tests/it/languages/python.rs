@@ -1,4 +1,4 @@
-//! Python, by componentize-py. Two builds serve all checks: each costs half a minute.
+//! Python, with componentize-py. All checks share two builds, because each takes half a minute.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Rust, by cargo. The project gets our own lock file, so that it builds what is here already.
+//! Rust, with cargo. The project uses this repository's lock file, so that the dependencies are available offline.
 
 use std::{
     env, fs,
@@ -9,7 +9,7 @@ use std::{
 use super::Author;
 use crate::support::repository;
 
-/// What cargo and rustup need of the environment; the builds of all tests share a folder.
+/// Returns the environment of cargo and rustup; all tests share a target folder.
 fn cargo_environment() -> Vec<(&'static str, PathBuf)> {
     let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
     let or_home = |name: &str, folder: &str| env::var_os(name).map_or(home.join(folder), PathBuf::from);
@@ -30,7 +30,7 @@ fn a_gate_in_rust_keeps_its_promises() {
     let mut build = author.build();
     build.envs(cargo_environment());
     let told = author.built(build);
-    assert_eq!(told["asks"], serde_json::json!(["http"]), "what is not used is not asked for");
+    assert_eq!(told["asks"], serde_json::json!(["http"]), "unused capabilities are not requested");
     author.passes_every_check();
     author.keeps_its_promises();
 }

@@ -1,4 +1,4 @@
-//! The weather service of the example gate: one answer a city, and a memory of what it was asked.
+//! A fake weather service for the example gate, which records requests.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What the service knows the gate by; it stands in the host's environment only.
+/// Token of the service, which only the host's environment contains.
 pub(super) const TOKEN: &str = "t0ken-of-the-weather";
 
 pub(super) struct Service {
@@ -15,7 +15,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Listens on loopback until the test is over.
+    /// Starts the service on loopback.
     pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -23,7 +23,7 @@ impl Service {
         let memory = Arc::clone(&asked);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // A client that went away has its answer already.
+                // Ignore a client that closed the connection.
                 let _gone = answer(stream, &memory);
             }
         });
@@ -34,7 +34,7 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// The head of every request so far.
+    /// Returns the head of each request so far.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("memory").clone()
     }

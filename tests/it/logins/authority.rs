@@ -1,4 +1,4 @@
-//! A server that wants a login, with its authorization server beside it. It agrees to everything, and remembers.
+//! A fake server that requires a login, and its authorization server, which approves every request and records it.
 
 use std::{
     io::{BufReader, Read as _, Write as _},
@@ -15,12 +15,12 @@ pub(super) struct Authority {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// Differences from an honest one.
+/// Deviations from an honest authorization server.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Odd {
-    /// Its token endpoint is at another origin.
+    /// The token endpoint has another origin.
     pub(super) token_elsewhere: bool,
-    /// Its tokens expire when they are issued, and come without a refresh token.
+    /// Tokens have expired when issued, and have no refresh token.
     pub(super) expires_immediately: bool,
 }
 
@@ -42,7 +42,7 @@ impl Authority {
         Self { address, seen }
     }
 
-    /// The bodies of the requests to a path.
+    /// Returns the bodies of requests to a path.
     pub(super) fn bodies(&self, path: &str) -> Vec<String> {
         let seen = self.seen.lock().expect("memory");
         let to = seen.iter().filter(|seen| seen.target == path);
@@ -101,7 +101,7 @@ fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>, odd: Odd
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Whole answer to a GET.
+/// Sends a GET request and returns the answer.
 fn get(url: &str) -> String {
     let (address, target) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
     let mut stream = TcpStream::connect(address).expect("somebody listens");
@@ -111,7 +111,7 @@ fn get(url: &str) -> String {
     answer
 }
 
-/// A person who agrees, in a browser.
+/// Follows the redirect of a login page, as a user who agrees would.
 pub(super) fn browse(url: &str) {
     let answer = get(url);
     let place = answer.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");

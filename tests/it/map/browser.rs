@@ -1,5 +1,5 @@
-//! The page of `gatehouse map` in a browser, light and dark: every word lies in its box, none on another, and the page does
-//! nothing but stand there.
+//! The page of `gatehouse map` in a light and a dark browser: text fits its box and does not overlap, and no script
+//! runs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::worked;
 use crate::support::{Place, installed};
 
-/// Names that are long, wide, or meant to break out.
+/// Names that are long, wide, or try to inject HTML.
 const PRESETS: &str = r#"
 [gates.kg]
 grants = ["knowledge"]
@@ -29,7 +29,7 @@ gates.fetch = {}
 gates.proxy = {}
 "#;
 
-/// Put at the end of a copy of the page, without its policy: what a person would measure with their eyes.
+/// Script that measures the layout; appended to a copy of the page without its content policy.
 const RULER: &str = r"<script>
 const maps = [...document.querySelectorAll('svg')].map(svg => {
   const page = svg.getBoundingClientRect();
@@ -48,7 +48,7 @@ told.textContent = JSON.stringify({maps, title: document.title, back: style.back
 document.body.append(told);
 </script></body>";
 
-/// What the browser makes of a page: the document after it was shown.
+/// Returns the document after a browser rendered the page.
 fn shown(browser: &Path, page: &Path, home: &Path, more: &[&str]) -> String {
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]);
@@ -64,7 +64,7 @@ fn measured(document: &str) -> Value {
     serde_json::from_str(&plain).expect("JSON")
 }
 
-/// The luminance of `rgb(r, g, b)`, as WCAG 2.2 has it.
+/// Returns the relative luminance of `rgb(r, g, b)` by WCAG 2.2.
 fn luminance(colour: &Value) -> f64 {
     let text = colour.as_str().expect("a colour");
     let numbers = text.trim_start_matches("rgb(").trim_end_matches(')').split(", ");
@@ -88,9 +88,9 @@ fn a_browser_shows_every_word_in_its_box() {
     worked(&place.run(&["map", "--html", "map.html", "--wiki"]));
     let page = fs::read_to_string(place.path("map.html")).expect("a page");
 
-    // As it is: nothing has run.
+    // The unmodified page: no script ran.
     let document = shown(&browser, &place.path("map.html"), &place.path(""), &[]);
-    assert!(document.contains("<title>Gatehouse: what there is, and what it reaches</title>"));
+    assert!(document.contains("<title>Gatehouse: presets and their access</title>"));
     assert!(!document.contains("<img") && !document.contains("<script"));
 
     let policy =
@@ -99,7 +99,7 @@ fn a_browser_shows_every_word_in_its_box() {
     let copy = place.write("measured.html", open);
     for scheme in [&[][..], &["--force-dark-mode"]] {
         let told = measured(&shown(&browser, &copy, &place.path(""), scheme));
-        assert_eq!(told["title"], "Gatehouse: what there is, and what it reaches");
+        assert_eq!(told["title"], "Gatehouse: presets and their access");
         let (back, text) = (luminance(&told["back"]), luminance(&told["text"]));
         let contrast = (back.max(text) + 0.05) / (back.min(text) + 0.05);
         assert!(contrast >= 7.0 && (back < text) != scheme.is_empty(), "{contrast}");

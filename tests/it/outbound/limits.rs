@@ -1,4 +1,4 @@
-//! What one call may send and hold, and what a server cannot do to the host.
+//! Limits of HTTP requests and responses, and slow or broken servers.
 
 use std::net::TcpListener;
 
@@ -21,9 +21,9 @@ fn large_answers_are_cut_off() {
         let text = fails(&mut client, "MCP_ERROR", &server.url(path));
         assert!(text.contains("answered with more than 8 MiB"), "{path}: {text}");
     }
-    // Nine lines of 8,000 bytes are more than 64 KiB.
+    // Nine lines of 8,000 bytes exceed 64 KiB.
     let text = fails(&mut client, "MCP_ERROR", &server.url("/headers?lines=9"));
-    assert!(text.contains("bytes of headers, the most is 65536"), "{text}");
+    assert!(text.contains("bytes of headers; the limit is 65536"), "{text}");
     assert!(fetch(&mut client, &server.url("/")).ends_with("ok"));
 }
 
@@ -33,10 +33,10 @@ fn large_requests_are_not_sent() {
     let (_place, mut client) = host(&open(&server));
     let post = |bytes: u32| json!({"url": server.url("/"), "method": "POST", "body_bytes": bytes});
     let (kind, text) = error(&mut client, "fetch", post((4 << 20) + 1));
-    assert!(kind == "MCP_ERROR" && text.contains("4194305 bytes, the most is 4194304"), "{kind}: {text}");
+    assert!(kind == "MCP_ERROR" && text.contains("4194305 bytes; the limit is 4194304"), "{kind}: {text}");
     let long = format!("X: {}", "x".repeat(65_536));
     let (kind, text) = error(&mut client, "fetch", json!({"url": server.url("/"), "headers": [long]}));
-    assert!(kind == "MCP_ERROR" && text.contains("the most is 65536"), "{kind}: {text}");
+    assert!(kind == "MCP_ERROR" && text.contains("the limit is 65536"), "{kind}: {text}");
     server.saw_nothing();
     client.text("fetch", post(4 << 20));
     assert_eq!(server.only().body.len(), 4 << 20);
@@ -53,7 +53,7 @@ fn a_server_that_does_not_go_on_is_given_up() {
     let own = json!({"url": server.url("/stuck"), "timeout_ms": 100});
     let (kind, text) = error(&mut client, "fetch", own);
     assert!(kind == "TIMEOUT" && text.contains("did not answer within 0.1 s"), "{kind}: {text}");
-    // The call's own deadline holds, whatever the gate says.
+    // The deadline of the call applies even if the gate sets a longer timeout.
     let long = json!({"url": server.url("/stuck"), "timeout_ms": 3_600_000});
     assert_eq!(error(&mut client, "fetch", long).0, "TIMEOUT");
     assert!(fetch(&mut client, &server.url("/")).ends_with("ok"));
@@ -66,7 +66,7 @@ fn nobody_listening_is_unavailable() {
     drop(listener);
     let (_place, mut client) = host(&format!("\"http://{address}\" = {{}}"));
     let text = fails(&mut client, "UNAVAILABLE", &format!("http://{address}/secret-path"));
-    assert!(text.contains(&format!("http://{address} cannot be reached: Connection refused")), "{text}");
+    assert!(text.contains(&format!("cannot reach http://{address}: Connection refused")), "{text}");
     assert!(!text.contains("secret-path"), "{text}");
 }
 
@@ -77,7 +77,7 @@ fn a_call_sends_so_many_requests_and_no_more() {
     let times = |times: u32| json!({"url": server.url("/"), "times": times});
     assert!(client.text("fetch", times(64)).ends_with("ok"));
     let (kind, text) = error(&mut client, "fetch", times(65));
-    assert!(kind == "MCP_ERROR" && text.contains("sent 64 HTTP requests in one call"), "{kind}: {text}");
+    assert!(kind == "MCP_ERROR" && text.contains("limit of 64 HTTP requests in one call"), "{kind}: {text}");
     assert_eq!(server.seen().len(), 128, "the 65th was not sent");
 }
 
@@ -101,12 +101,12 @@ fn many_are_answered_in_order_each_for_itself() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 15, "{text}");
     assert_eq!(lines[0], "404 8 bytes as asked");
-    assert!(lines[1].contains("Denied: Gate 'fetch' may not reach http://other.example"), "{text}");
+    assert!(lines[1].contains("Denied: gate 'fetch' may not reach http://other.example"), "{text}");
     assert!(lines[2].contains("Unavailable: "), "{text}");
     assert!(lines[3..].iter().all(|line| *line == "200 2 bytes ok"), "{text}");
     let many: Vec<String> = (0..17).map(|_| server.url("/")).collect();
     let text = client.text("fetch_many", json!({"urls": many}));
-    assert_eq!(text.matches("17 requests at once are too many, the most is 16").count(), 17, "{text}");
+    assert_eq!(text.matches("17 requests in one batch; the limit is 16").count(), 17, "{text}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn answers_of_many_share_one_room() {
     let urls: Vec<String> = (0..4).map(|_| server.url("/big?bytes=6000000")).collect();
     let text = client.text("fetch_many", json!({"urls": urls}));
     let whole = text.matches("200 6000000 bytes").count();
-    let refused = text.matches("too large together").count();
+    let refused = text.matches("too large in total").count();
     assert!((1..=2).contains(&whole) && whole + refused == 4, "{text}");
 }
 
@@ -134,6 +134,6 @@ fn a_call_that_waits_for_a_server_can_be_given_up() {
         std::thread::yield_now();
     }
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    // One call at a time: this works only because the one that waits gave its turn back.
+    // Concurrency is 1, so this works only if the canceled call released its slot.
     assert!(fetch(&mut client, &server.url("/")).ends_with("ok"));
 }

@@ -1,4 +1,4 @@
-//! The archive, the checksums, and that packages do not depend on when they were made.
+//! The archive and its checksums; packages are reproducible.
 
 use std::{fs, process::Command};
 
@@ -20,7 +20,7 @@ fn the_archive_runs_where_it_was_unpacked() {
         "presets.toml",
         "completions/_gatehouse",
         "man/gatehouse.1",
-        // Messages of the program name this page.
+        // Messages refer to this page.
         "docs/presets.md",
     ] {
         assert!(place.path(&name).join(file).is_file(), "{file}");
@@ -46,7 +46,7 @@ fn a_first_start_maps_the_machine_code_that_came_along() {
     let serve = || {
         let serve = ["serve", "--preset", "full", "--config", "built-in"];
         let mut command = packages.command(&folder.join("gatehouse"), &serve);
-        // The home of the place shares what tests have compiled.
+        // The place's own home shares compiled gates with other tests.
         command.env("HOME", place.path("home"));
         let mut client = Client::spawn(command);
         client.initialize("2025-11-25");
@@ -58,7 +58,7 @@ fn a_first_start_maps_the_machine_code_that_came_along() {
     assert!(!compiled.exists(), "{}", client.log());
     drop(client);
 
-    // What does not match is compiled as ever.
+    // Code that does not match is compiled instead.
     let files: Vec<_> = fs::read_dir(folder.join("machine-code")).expect("code").flatten().collect();
     assert_eq!(files.len(), SHIPPED.len());
     for file in files {
@@ -70,7 +70,7 @@ fn a_first_start_maps_the_machine_code_that_came_along() {
     fs::remove_file(place.path("home/.cache/gatehouse/gates.json")).expect("no index");
     let client = serve();
     assert!(compiled.exists(), "{}", client.log());
-    assert!(client.log().contains("packaged machine code does not fit"), "{}", client.log());
+    assert!(client.log().contains("packaged machine code does not match"), "{}", client.log());
 }
 
 #[test]

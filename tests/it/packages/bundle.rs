@@ -1,4 +1,4 @@
-//! The bundle for desktop clients, by the validator of those who specify it.
+//! The MCP bundle for desktop clients, checked by its official validator.
 
 use std::{fs, process::Command};
 
@@ -22,7 +22,7 @@ fn the_bundle_is_valid_and_runs_as_its_manifest_says() {
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     assert!(folder.join("docs/presets.md").is_file());
 
-    // As a client fills it in, with what it proposes to the user.
+    // Fill in the defaults, as a client does.
     let fill = |text: &Value| {
         let mut text = text.as_str().expect("text").replace("${__dirname}", &folder.display().to_string());
         for (name, about) in manifest["user_config"].as_object().expect("settings") {

@@ -1,4 +1,4 @@
-//! The Debian package, by dpkg into a folder that stands for a machine.
+//! The Debian package, installed by dpkg into a folder as root.
 
 use std::{fs, process::Command};
 
@@ -14,7 +14,7 @@ fn dpkg_installs_it_and_takes_it_away() {
     fs::write(machine.join("var/lib/dpkg/status"), "").expect("a database");
     let dpkg = |arguments: &[&str]| {
         let mut command = Command::new("dpkg");
-        // What it depends on is on the machine that runs the tests.
+        // Dependencies are installed on the test machine itself.
         command.arg(format!("--root={}", machine.display())).args(["--force-not-root", "--force-depends"]);
         command.arg(format!("--log={}", machine.join("log").display())).args(arguments);
         command
@@ -31,7 +31,7 @@ fn dpkg_installs_it_and_takes_it_away() {
     assert!(!machine.join("usr").exists(), "nothing of it is left");
 }
 
-/// systemd reads the services that are in the package, with the program where it is here.
+/// Checks the package's services with systemd-analyze.
 fn verify_services(packages: &Packages) {
     let machine = packages.place.path("machine");
     for kind in ["system", "user"] {

@@ -1,4 +1,4 @@
-//! What is no package but tells others about one: the recipe of the image, and the entry for the MCP registry.
+//! Descriptions of packages: the image's Containerfile and the entry for the MCP registry.
 
 use std::{fs, process::Command};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Packages, must, said};
 use crate::support::installed;
 
-/// No image can be built without the network, so its recipe is read by a linter, which knows the syntax.
+/// An image build needs the network, so a linter checks the Containerfile instead.
 #[test]
 fn the_recipe_of_the_image_is_sound_and_complete() {
     let Some(tools) = installed("GATEHOUSE_TEST_PACKAGE_TOOLS") else { return };
@@ -26,7 +26,7 @@ fn the_recipe_of_the_image_is_sound_and_complete() {
     assert!(!user.contains("root") && !user.contains(" 0"), "{user}");
 }
 
-/// The package at hand has every schema that the MCP registry has had, and says what does not fit.
+/// skillsaw contains all schemas of the MCP registry.
 #[test]
 fn the_registry_entry_fits_the_schema_of_the_registry() {
     let Some(tools) = installed("GATEHOUSE_TEST_PACKAGE_TOOLS") else { return };
@@ -43,7 +43,7 @@ fn the_registry_entry_fits_the_schema_of_the_registry() {
     let broken = lint(&entry.replace("positional", "postitional"));
     assert!(!broken.status.success(), "it looks at the entry at all: {}", said(&broken));
 
-    // The registry asks npm whether the package names the entry.
+    // The registry checks that the npm package names the entry.
     let entry: Value = serde_json::from_str(&entry).expect("JSON");
     let launcher = packages.file(concat!("gatehouse-mcp-", env!("CARGO_PKG_VERSION"), ".tgz"));
     let manifest = must(Command::new("tar").arg("-xzOf").arg(launcher).arg("package/package.json"));

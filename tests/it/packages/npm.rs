@@ -1,4 +1,4 @@
-//! The npm packages, by npm, without a registry: a launcher, and the program for this system.
+//! The npm packages, installed without a registry: a launcher, and the program for this system.
 
 use std::{fs, process::Command};
 
@@ -11,7 +11,7 @@ fn npm(packages: &Packages, arguments: &[&str]) -> Command {
     command
 }
 
-/// The package with the program; the other one that ends so is the launcher.
+/// Returns the package with the program, as opposed to the launcher.
 fn native(packages: &Packages) -> std::path::PathBuf {
     let found = packages.all().into_iter().find(|path| path.to_string_lossy().contains("-linux-"));
     found.expect("a package with the program")

@@ -1,4 +1,4 @@
-//! The wheel, by pip and by uv, without a registry.
+//! The wheel, installed by pip and uv without a registry.
 
 use std::{fs, process::Command};
 

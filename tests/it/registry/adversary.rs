@@ -1,5 +1,4 @@
-//! What a registry may try: other bytes than the digest says, more of them, fewer of them, something else
-//! altogether, or to send us elsewhere.
+//! Hostile registries: wrong bytes, too many, too few, other content, and redirects.
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ use super::{
 };
 use crate::support::Place;
 
-/// What the command says when it installs nothing: no file is left and presets.toml is as it was.
+/// Returns the error of a failed installation; no file may remain, and `presets.toml` must be unchanged.
 fn refuses(fake: &Fake, reference: &str, more: &[&str]) -> String {
     let place = Place::with(PRESETS, &[]);
     let ran = run(&place, 1, &[&["gates", "add", reference], more].concat());
@@ -20,7 +19,7 @@ fn refuses(fake: &Fake, reference: &str, more: &[&str]) -> String {
     ran.stderr()
 }
 
-/// What the command says to a manifest, and that it asks for no blob then.
+/// Returns the error for a manifest; its blob must not be requested.
 fn refuses_manifest(manifest: impl Into<Vec<u8>>, kind: &'static str) -> String {
     let manifest = manifest.into();
     let fake = Fake::start(move |_| Answer::new(200, manifest.clone()).header("content-type", kind));
@@ -29,7 +28,7 @@ fn refuses_manifest(manifest: impl Into<Vec<u8>>, kind: &'static str) -> String 
     said
 }
 
-/// What the command says when the blob of an honest manifest comes like this.
+/// Returns the error for a blob of an honest manifest.
 fn refuses_blob(answer: impl Fn(Vec<u8>) -> Answer + Send + 'static) -> String {
     let gate = echo();
     let manifest = manifest(&[layer(WASM, &gate)]).to_string();
@@ -58,18 +57,18 @@ fn other_bytes_than_the_digest_says_are_refused() {
         gate[100] ^= 1;
         Answer::new(200, gate)
     });
-    says(&said, &["sends a component with SHA-256", "its manifest says"]);
+    says(&said, &["sent a component with SHA-256", "its manifest declares"]);
 
     let gate = echo();
     let fake = Fake::start(honest(&manifest(&[layer(WASM, &gate)]), gate));
     let wanted = format!("sha256:{}", "0".repeat(64));
     let said = refuses(&fake, &format!("{}@{wanted}", fake.reference()), &[]);
-    says(&said, &["sends the manifest sha256:", &format!("where {wanted} was asked for")]);
+    says(&said, &["sent manifest sha256:", &format!("instead of {wanted}")]);
     assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")));
 
     let other = "1".repeat(64);
     let said = refuses(&fake, &fake.reference(), &["--sha256", &other]);
-    says(&said, &[&format!("but {other} is wanted")]);
+    says(&said, &[&format!("expected {other}")]);
     assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")), "it need not be brought");
 }
 
@@ -80,15 +79,15 @@ fn more_or_less_than_declared_is_refused() {
         gate
     };
     let said = refuses_blob(move |gate| Answer::new(200, longer(gate)));
-    says(&said, &["sends more than", "bytes for the component"]);
+    says(&said, &["sent more than", "bytes for the component"]);
     let said = refuses_blob(move |gate| Answer::new(200, longer(gate)).declaring(None));
-    says(&said, &["sends more than", "bytes for the component"]);
+    says(&said, &["sent more than", "bytes for the component"]);
     let said = refuses_blob(|gate| Answer::new(200, &gate[..1000]));
-    says(&said, &["sends 1000 bytes for the component, its manifest says"]);
+    says(&said, &["sent 1000 bytes for the component; its manifest declares"]);
     let said = refuses_blob(|gate| Answer::new(200, &gate[..1000]).declaring(Some(gate.len())));
-    says(&said, &["the component breaks off after"]);
+    says(&said, &["the component ended after"]);
     let said = refuses_blob(|_| Answer::new(500, "\x1b[2Jdisk\nfull"));
-    says(&said, &["answers 500", " [2Jdisk full"]);
+    says(&said, &["answered 500", " [2Jdisk full"]);
     assert!(!said.contains('\x1b'), "a terminal would obey it");
 }
 
@@ -98,27 +97,27 @@ fn what_holds_no_single_component_is_refused() {
     let two = manifest(&[gate.clone(), gate.clone()]);
     says(&refuses_manifest(two.to_string(), MANIFEST), &["has 2 layers of application/wasm"]);
     let image = manifest(&[layer("application/vnd.oci.image.layer.v1.tar+gzip", b"x")]);
-    says(&refuses_manifest(image.to_string(), MANIFEST), &["holds no gate", "tar+gzip"]);
+    says(&refuses_manifest(image.to_string(), MANIFEST), &["contains no gate", "tar+gzip"]);
     let index = json!({"schemaVersion": 2, "manifests": [{"digest": digest(b"x")}]});
     let kind = "application/vnd.oci.image.index.v1+json";
     says(&refuses_manifest(index.to_string(), kind), &["is an index of several artifacts"]);
-    says(&refuses_manifest("<html>sign in</html>", "text/html"), &["is no manifest"]);
+    says(&refuses_manifest("<html>sign in</html>", "text/html"), &["is not a manifest"]);
     let huge = format!("{{\"x\": \"{}\"}}", "x".repeat(2 << 20));
-    says(&refuses_manifest(huge, MANIFEST), &["sends more than 1048576 bytes for the manifest"]);
+    says(&refuses_manifest(huge, MANIFEST), &["sent more than 1048576 bytes for the manifest"]);
     let mut huge: Value = gate.clone();
     huge["size"] = json!(300_u64 << 20);
     let huge = manifest(&[huge]).to_string();
-    says(&refuses_manifest(huge, MANIFEST), &["has 314572800 bytes, the most is 268435456"]);
+    says(&refuses_manifest(huge, MANIFEST), &["has 314572800 bytes; the limit is 268435456"]);
     let mut odd = gate;
     odd["digest"] = json!("sha256:../../../etc/passwd");
-    says(&refuses_manifest(manifest(&[odd]).to_string(), MANIFEST), &["digest is no SHA-256"]);
+    says(&refuses_manifest(manifest(&[odd]).to_string(), MANIFEST), &["digest other than SHA-256"]);
 }
 
 #[test]
 fn a_layer_that_is_no_gate_is_refused() {
     for (wasm, why) in [
         (b"\0asm\x01\0\0\0".to_vec(), "is a core WebAssembly module"),
-        (b"\0asm\x0d\0\x01\0".to_vec(), "is a component but no gate"),
+        (b"\0asm\x0d\0\x01\0".to_vec(), "is a component but not a gate"),
         (b"#!/bin/sh".to_vec(), "is not WebAssembly"),
         (echo()[..5000].to_vec(), "is not a valid component"),
     ] {
@@ -149,8 +148,8 @@ fn redirects_are_followed_as_far_as_they_are_safe() {
     says(&refuses(&fake, &fake.reference(), &[]), &["redirects more than 5 times"]);
     for elsewhere in ["http://192.0.2.1/blob", "http://localhost.evil.example/blob", "file:///etc/passwd"] {
         let fake = sends(elsewhere.into());
-        says(&refuses(&fake, &fake.reference(), &[]), &["where nothing is encrypted; that is not followed"]);
+        says(&refuses(&fake, &fake.reference(), &[]), &["without TLS; refusing to follow"]);
     }
     let fake = Fake::start(|_| Answer::new(302, ""));
-    says(&refuses(&fake, &fake.reference(), &[]), &["does not say where"]);
+    says(&refuses(&fake, &fake.reference(), &[]), &["redirects without a location"]);
 }

@@ -1,4 +1,4 @@
-//! Who gets the operator's password: the registry that it is for, and nobody else. No message shows it.
+//! Credentials of registries: only their own registry gets them, and no message shows them.
 
 use super::{
     PRESETS, Registry,
@@ -14,7 +14,7 @@ const ALI: [(&str, &str); 2] =
 const WRONG: [(&str, &str); 2] =
     [("GATEHOUSE_REGISTRY_USER", "ali"), ("GATEHOUSE_REGISTRY_PASSWORD", "open-sesame")];
 
-/// Serves the gate echo to whom `admits` lets in, and sends for the blob to another place, if there is one.
+/// Serves the gate `echo` to requests with the credentials `admits`, and redirects blobs to `store` if set.
 fn guarded(
     challenge: &'static str,
     admits: &'static str,
@@ -51,9 +51,9 @@ fn a_password_opens_what_asks_for_it_and_is_not_shown() {
         let place = Place::with(PRESETS, &[]);
         let add = ["gates", "add", &fake.reference()];
         let said = run(&place, 1, &add).stderr();
-        says(&said, &["wants credentials", "GATEHOUSE_REGISTRY_USER", "docker login"]);
+        says(&said, &["requires credentials", "GATEHOUSE_REGISTRY_USER", "docker login"]);
         let said = run_with(&place, 1, &add, &WRONG).stderr();
-        says(&said, &["refuses the credentials"]);
+        says(&said, &["rejected the credentials"]);
         assert!(!said.contains("sesame"), "{said}");
         let mut log = WRONG.to_vec();
         log.push(("GATEHOUSE_LOG", "trace"));
@@ -76,15 +76,15 @@ fn nobody_else_gets_it() {
     assert_eq!(store.seen().len(), 2);
     assert!(store.seen().iter().all(|request| !request.headers.contains_key("authorization")));
 
-    // A token service without encryption is not used, wherever the registry is.
+    // A token service without TLS is not used.
     let fake = Fake::start(guarded(r#"Bearer realm="http://192.0.2.1/token""#, "Bearer t0ken", None));
     let ran = run_with(&Place::with(PRESETS, &[]), 1, &["gates", "add", &fake.reference()], &ALI);
-    says(&ran.stderr(), &["192.0.2.1", "where nothing is encrypted"]);
+    says(&ran.stderr(), &["192.0.2.1", "without TLS"]);
 }
 
 #[test]
 fn a_token_service_on_another_port_does_not_get_it() {
-    // It gives a token to everybody: to one who says who he is, another one.
+    // The service returns different tokens with and without credentials.
     let service = Fake::start(|request| match request.headers.get("authorization") {
         Some(_) => Answer::new(200, r#"{"token": "t0ken"}"#),
         None => Answer::new(200, r#"{"token": "an0nymous"}"#),
@@ -93,12 +93,9 @@ fn a_token_service_on_another_port_does_not_get_it() {
     let challenge: &'static str = challenge.leak();
     let fake = Fake::start(guarded(challenge, "Bearer t0ken", None));
     let ran = run_with(&Place::with(PRESETS, &[]), 1, &["gates", "add", &fake.reference()], &ALI);
-    says(
-        &ran.stderr(),
-        &[&format!("wants credentials to be sent to http://{}", service.address), "were not sent"],
-    );
+    says(&ran.stderr(), &[&format!("asks for credentials at http://{}", service.address), "were not sent"]);
     assert!(!ran.stderr().contains("sesame"), "{}", ran.stderr());
-    // Whoever needs none there gets what is for everybody.
+    // An anonymous token suffices here, so no credentials are sent.
     let open = Fake::start(guarded(challenge, "Bearer an0nymous", None));
     run_with(&Place::with(PRESETS, &[]), 0, &["gates", "add", &open.reference()], &ALI);
     assert_eq!(service.seen().len(), 2);
@@ -113,7 +110,7 @@ fn a_file_from_somebody_else_does_not_choose_who_gets_the_variables() {
     let shared = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
     let before = fake.seen().len();
     let other = Place::with(&shared, &[]);
-    says(&run_with(&other, 1, &["gates", "add"], &ALI).stdout(), &["wants credentials"]);
+    says(&run_with(&other, 1, &["gates", "add"], &ALI).stdout(), &["requires credentials"]);
     let later = fake.seen().split_off(before);
     assert!(!later.is_empty() && later.iter().all(|request| !request.headers.contains_key("authorization")));
 
@@ -140,12 +137,12 @@ fn a_real_registry_with_passwords_is_pushed_to_and_pulled_from() {
     let reference = format!("oci://{}/echo:1", registry.address);
     let place = Place::with(PRESETS, &["echo"]);
     let push = ["gates", "push", "gates/echo.wasm", &reference];
-    says(&run(&place, 1, &push).stderr(), &["wants credentials"]);
-    says(&run_with(&place, 1, &push, &WRONG).stderr(), &["refuses the credentials"]);
+    says(&run(&place, 1, &push).stderr(), &["requires credentials"]);
+    says(&run_with(&place, 1, &push, &WRONG).stderr(), &["rejected the credentials"]);
     run_with(&place, 0, &push, &ALI);
     let login = format!("{{\"auths\": {{\"{}\": {{\"auth\": \"YWxpOnNlc2FtZQ==\"}}}}}}", registry.address);
     let place = Place::with(PRESETS, &[]);
-    says(&run(&place, 1, &["gates", "add", &reference]).stderr(), &["wants credentials"]);
+    says(&run(&place, 1, &["gates", "add", &reference]).stderr(), &["requires credentials"]);
     place.write(".docker/config.json", login);
     run(&place, 0, &["gates", "add", &reference]);
 }

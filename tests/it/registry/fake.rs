@@ -1,4 +1,4 @@
-//! A registry that answers what a test wants, to say what no honest one says.
+//! A fake registry with the answers that a test needs.
 
 use std::{
     collections::HashMap,
@@ -16,21 +16,21 @@ use crate::support::Place;
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const WASM: &str = "application/wasm";
 
-/// What came in.
+/// Received request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    /// With its query.
+    /// Path with its query.
     pub(super) path: String,
-    /// Names in lower case.
+    /// Headers, with names in lower case.
     pub(super) headers: HashMap<String, String>,
 }
 
-/// What goes out.
+/// Answer to send.
 pub(super) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
-    /// What is declared; none lets the connection's end be the body's.
+    /// Declared length of the body. `None` if the end of the connection ends it.
     length: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// A listening fake.
+/// Running fake registry.
 pub(super) struct Fake {
     /// `127.0.0.1:port`
     pub(super) address: String,
@@ -59,7 +59,7 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// Answers every request with what `answer` makes of it. Its thread ends with the test's process.
+    /// Starts a registry that answers every request with `answer`, until the process ends.
     pub(super) fn start(answer: impl Fn(&Request) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -103,7 +103,7 @@ fn write(mut stream: TcpStream, answer: Answer) {
     if let Some(length) = answer.length {
         write!(head, "content-length: {length}\r\n").expect("text");
     }
-    // Who stops reading has seen enough.
+    // Ignore a client that stopped reading.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(b"\r\n"));
     let _ = stream.write_all(&answer.body);
 }
@@ -113,12 +113,12 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{digits}")
 }
 
-/// The gate echo, as bytes.
+/// Returns the component of the gate `echo`.
 pub(super) fn echo() -> Vec<u8> {
     std::fs::read(Place::with("", &["echo"]).path("gates/echo.wasm")).expect("a gate")
 }
 
-/// A layer's entry in a manifest.
+/// Returns a manifest's entry for a layer.
 pub(super) fn layer(kind: &str, bytes: &[u8]) -> Value {
     json!({"mediaType": kind, "digest": digest(bytes), "size": bytes.len()})
 }
@@ -129,7 +129,7 @@ pub(super) fn manifest(layers: &[Value]) -> Value {
     json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
 }
 
-/// An honest registry with one gate.
+/// Answers as an honest registry with one gate.
 pub(super) fn honest(manifest: &Value, blob: Vec<u8>) -> impl Fn(&Request) -> Answer + Send + 'static {
     let manifest = manifest.to_string();
     move |request| match request.path.contains("/manifests/") {

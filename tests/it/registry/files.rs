@@ -1,4 +1,4 @@
-//! `gates add` on this side: names, files, and presets.toml itself.
+//! `gates add` locally: names, files, and edits of `presets.toml`.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::support::Place;
 
-/// A registry where every name is the gate echo.
+/// Starts a registry in which every name is the gate `echo`.
 fn registry() -> Fake {
     let wasm = echo();
     Fake::start(honest(&manifest(&[layer(WASM, &wasm)]), wasm))
@@ -24,9 +24,9 @@ fn a_stranger_does_not_choose_whose_grants_he_gets() {
     let fake = registry();
     let place = Place::with(PRESETS, &["code"]);
     let said = run(&place, 2, &["gates", "add", &reference(&fake, "idea")]).stderr();
-    says(&said, &["there is a gate 'idea' already, and it is granted knowledge:read", "--name idea"]);
+    says(&said, &["gate 'idea' already exists, and is granted knowledge:read", "--name idea"]);
     let said = run(&place, 2, &["gates", "add", &reference(&fake, "code")]).stderr();
-    says(&said, &["there is a gate 'code' already, and it is granted nothing"]);
+    says(&said, &["gate 'code' already exists, and is granted nothing"]);
     let said = run(&place, 2, &["gates", "add", &reference(&fake, "a.b")]).stderr();
     says(&said, &["'a.b' cannot be the name of a gate", "--name"]);
     assert!(fake.seen().is_empty(), "nothing is brought before the name is clear");
@@ -78,7 +78,7 @@ fn a_link_stays_a_link_and_a_mode_a_mode() {
     let folder = fs::metadata(place.path("state/components")).expect("meta").permissions().mode();
     assert_eq!(folder & 0o777, 0o700);
 
-    // A link where the component goes is replaced, and what it leads to is left alone.
+    // A link at the component's path is replaced; its target stays unchanged.
     let file = place.path("state/components").join(components(&place).pop().expect("a component"));
     let victim = place.write("victim", "precious");
     fs::remove_file(&file).expect("remove");
@@ -100,9 +100,9 @@ fn a_file_beside_the_configuration_is_pinned_where_it_is() {
     );
     assert!(components(&place).is_empty());
     assert!(tools(&place).contains(&"echo".to_owned()));
-    says(&run(&place, 0, &["gates", "add", "mine/echo.wasm"]).stdout(), &["is installed already"]);
+    says(&run(&place, 0, &["gates", "add", "mine/echo.wasm"]).stdout(), &["is already installed"]);
     let wrong = "0".repeat(64);
-    says(&run(&place, 1, &["gates", "add", "mine/echo.wasm", "--sha256", &wrong]).stderr(), &["is wanted"]);
+    says(&run(&place, 1, &["gates", "add", "mine/echo.wasm", "--sha256", &wrong]).stderr(), &[", expected "]);
     says(
         &run(&place, 1, &["gates", "add", "nowhere.wasm"]).stderr(),
         &["nowhere.wasm", "begins with oci://"],
@@ -120,24 +120,24 @@ fn a_file_from_elsewhere_is_copied_and_writes_over_nothing_of_others() {
     says(&presets(&place), &["component = \"gates/echo.wasm\""]);
     assert!(tools(&place).contains(&"echo".to_owned()));
 
-    // A new build of the same file follows; it is what we copied that is replaced.
+    // A new build of the same source updates the copy.
     fs::copy(from("idea"), from("echo")).expect("a new build");
     says(&run(&place, 0, &["gates", "add", &from("echo")]).stdout(), &["updated gate 'echo'", " -> "]);
     assert_eq!(tools(&place), ["wiki_idea_search"]);
 
     place.write("gates/echo.wasm", "my own work");
     let said = run(&place, 2, &["gates", "add", &from("echo")]).stderr();
-    says(&said, &["there is a gate 'echo' already"]);
+    says(&said, &["gate 'echo' already exists"]);
     let said = run(&place, 1, &["gates", "add", &from("echo"), "--name", "echo"]).stderr();
-    says(&said, &["gates/echo.wasm is there already and is another file"]);
+    says(&said, &["gates/echo.wasm already exists with other content"]);
     assert_eq!(fs::read_to_string(place.path("gates/echo.wasm")).expect("the file"), "my own work");
 }
 
 #[test]
 fn nothing_to_install_is_said() {
     let place = Place::with(PRESETS, &[]);
-    says(&run(&place, 0, &["gates", "add"]).stdout(), &["names no gate by a reference"]);
+    says(&run(&place, 0, &["gates", "add"]).stdout(), &["names no gate from a registry"]);
     let gone = Fake::start(|_| Answer::new(404, ""));
     let said = run(&place, 1, &["gates", "add", &gone.reference()]).stderr();
-    says(&said, &[&format!("{} is not there", gone.reference())]);
+    says(&said, &[&format!("{} not found", gone.reference())]);
 }

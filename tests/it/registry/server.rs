@@ -1,4 +1,4 @@
-//! A real registry for one test: Debian's `docker-registry`, on a port of its own, gone with the test.
+//! A real registry for one test: Debian's `docker-registry` on a free port.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A running registry.
+/// Running registry.
 pub(super) struct Registry {
     child: Child,
     /// `127.0.0.1:port`
@@ -18,7 +18,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Starts one with these further lines of configuration, or says loudly why there is none.
+    /// Starts a registry with additional configuration. `None`, with a message, if it is not installed.
     pub(super) fn start(more: &str) -> Option<Self> {
         let program = program()?;
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -47,7 +47,7 @@ impl Registry {
             }
             said.push_str(&line);
         };
-        // The pipe is read to its end, or the registry would block on it.
+        // Drain the pipe, or the registry would block on it.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
         Some(Self { child, address, _folder: folder })
     }
@@ -60,7 +60,7 @@ impl Drop for Registry {
     }
 }
 
-/// User `ali`, password `sesame`; bcrypt is what the registry reads.
+/// User `ali`, password `sesame`, as bcrypt, which the registry requires.
 const HTPASSWD: &str = "ali:$2b$04$qNLCzy0G3qIpyaHlZwy9V.VojoO6m968CptRfskRxJ.99p9rZwamW\n";
 
 fn program() -> Option<PathBuf> {

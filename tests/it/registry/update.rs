@@ -1,4 +1,4 @@
-//! `gates update` and `gates remove`: what came from a registry comes again, or goes.
+//! `gates update` and `gates remove`, for gates from a registry and local ones.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,16 @@ fn a_gate_is_brought_again_by_its_tag_and_more_than_before_is_asked_about() {
     let place = Place::with(PRESETS, &[]);
     let tagged = format!("oci://{}/echo:1", registry.address);
     run(&place, 0, &["gates", "add", &tagged]);
-    says(&run(&place, 0, &["gates", "update"]).stdout(), &["gate 'echo' is what the tag 1 means (0.1.0)"]);
+    says(
+        &run(&place, 0, &["gates", "update"]).stdout(),
+        &["gate 'echo' is up to date with the tag 1 (0.1.0)"],
+    );
     let before = presets(&place);
 
     publish(&registry, "vices", "echo:1");
     let asked = run(&place, 2, &["gates", "update", "echo"]);
     says(&asked.stdout(), &["gate 'echo': 0.1.0 -> ", "asks for     more: ", "not granted  "]);
-    says(&asked.stderr(), &["nobody is there to ask", "--yes"]);
+    says(&asked.stderr(), &["no terminal to ask", "--yes"]);
     assert_eq!(presets(&place), before, "nothing is changed without an answer");
     let refused = run(&place, 1, &["gates", "update", "--json"]);
     let told: Value = serde_json::from_str(&refused.stdout()).expect("JSON");
@@ -52,14 +55,14 @@ fn a_gate_is_removed_with_its_file_and_every_line_that_names_it() {
     let place = Place::with(PRESETS, &["vices"]);
     run(&place, 0, &["gates", "add", &reference]);
     let asked = run(&place, 2, &["gates", "remove", "echo"]);
-    says(&asked.stdout(), &["takes out    gates.echo of ", "presets.full.gates.echo", "deletes      "]);
-    says(&asked.stderr(), &["nobody is there to ask", "--yes"]);
+    says(&asked.stdout(), &["removes      gates.echo from ", "presets.full.gates.echo", "deletes      "]);
+    says(&asked.stderr(), &["no terminal to ask", "--yes"]);
     assert_eq!(components(&place).len(), 1);
     says(&run(&place, 0, &["gates", "remove", "echo", "--yes"]).stdout(), &["removed gate 'echo'"]);
     assert_eq!(presets(&place), PRESETS.replace("gates.echo = {}   # from a registry\n", ""));
     assert!(components(&place).is_empty());
 
-    // One that was dropped into the folder has no line.
+    // A gate without a line in `presets.toml`.
     let told = run(&place, 0, &["gates", "remove", "vices", "--yes", "--json"]).json();
     assert_eq!((&told["taken_out"], told["deleted"].is_string()), (&json!([]), true), "{told}");
     assert!(!place.path("gates/vices.wasm").exists());

@@ -1,4 +1,4 @@
-//! presets.toml while the host runs: what is right is in force at once, what is wrong changes nothing.
+//! Edits of `presets.toml` while the host runs: valid edits apply immediately, and invalid ones change nothing.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::support::{Client, Place};
 #[test]
 fn an_edit_is_in_force_at_once_and_loses_no_call() {
     let (place, mut client) = running_host();
-    // Sixteen calls are under way whenever the edit comes.
+    // Sixteen calls are in flight at any time.
     let ask = |client: &mut Client| {
         client.ask("tools/call", json!({"name": "echo", "arguments": {"text": "x".repeat(10_000)}}))
     };
@@ -35,10 +35,10 @@ fn an_edit_is_in_force_at_once_and_loses_no_call() {
 fn a_gate_that_no_preset_has_is_said() {
     let (place, client) = running_host();
     place.add_gate("shelf");
-    let log = client.log_with("no preset has it");
-    let said = "gates/shelf.wasm is there, and no preset has it; to serve it, write under a preset: gates.shelf = {}";
+    let log = client.log_with("is not in any preset");
+    let said = "gates/shelf.wasm is not in any preset; to serve it, add to a preset: gates.shelf = {}";
     assert!(log.contains(said), "{log}");
-    assert!(!log.contains("echo.wasm is there"), "{log}");
+    assert!(!log.contains("echo.wasm is not in"), "{log}");
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn a_broken_edit_keeps_the_last_good_configuration() {
         ("[presets.one\n", "presets.toml:1:"),
         ("[presets.one]\ngatez = 1\n", "unknown key 'gatez'"),
         ("[presets.one]\ngates.echo = { prefix = 5 }\n", "prefix"),
-        ("[presets.one]\nextends = [\"one\"]\n", "circle: one -> one"),
-        ("[presets.two]\ngates.echo = {}\n", "Unknown preset 'one'"),
+        ("[presets.one]\nextends = [\"one\"]\n", "cycle: one -> one"),
+        ("[presets.two]\ngates.echo = {}\n", "unknown preset 'one'"),
         ("[presets.one]\ngates.ecko = {}\n", "unknown gate 'ecko'"),
     ] {
         place.write("presets.toml", broken);
@@ -63,20 +63,20 @@ fn a_broken_edit_keeps_the_last_good_configuration() {
     assert_eq!(client.text("echo", json!({"text": "here"})), "here");
 
     place.write("presets.toml", "[presets.one]\nextends = [\"one\"]\n");
-    // `status` reads the same broken file, and still shows the host that runs on the last good one.
+    // `status` reads the broken file too, and still shows the host with the last valid one.
     loop {
         let ran = place.run(&["status", "--json"]);
         assert_eq!(ran.code(), 2);
         let told: serde_json::Value = serde_json::from_str(&ran.stdout()).expect("JSON");
         let why = told["hosts"][0]["health"]["configuration"].as_str().unwrap_or_default().to_owned();
-        if why.contains("circle") && why.contains("presets.toml") {
+        if why.contains("cycle") && why.contains("presets.toml") {
             break;
         }
     }
     place.write("presets.toml", format!("{good}deny = [\"big\"]\n"));
     client.told(1);
     assert_eq!(client.tools(), ["echo"]);
-    client.log_with("is in force");
+    client.log_with("is in use");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_gate_may_come_after_the_preset_that_names_it() {
 #[test]
 fn a_gate_and_its_preset_may_change_together() {
     let (place, mut client) = running_host();
-    // Neither fits the other's old state: the old gate does not know the alias' target, and the new gate
-    // refuses the old one's parameter.
+    // Neither change fits the other's old state: the old gate lacks the alias' target, and the new gate rejects the old
+    // one's parameter.
     place.write("presets.toml", "[presets.one]\ngates.echo = { prefix = \"a_\" }\n");
     client.told(1);
     assert_eq!(client.tools(), ["a_big", "a_echo"]);
@@ -113,7 +113,7 @@ fn grants_and_limits_follow_the_file() {
     let mut client = Client::start(&place, "one");
     assert!(client.fails("vice_ungranted", json!({})).contains("knowledge:read"));
     place.write("presets.toml", format!("[gates.vices]\ngrants = [\"knowledge:read\"]\n{presets}"));
-    client.log_with("is in force");
+    client.log_with("is in use");
     assert_eq!(client.text("vice_ungranted", json!({})), "0 hits");
 }
 
@@ -122,6 +122,6 @@ fn what_needs_a_new_start_is_said() {
     let (place, mut client) = running_host();
     place.write("presets.toml", format!("[knowledge]\nwiki_roots = [\"wiki\"]\n{PRESETS}deny = [\"big\"]\n"));
     client.told(1);
-    client.log_with("takes effect when the host is started again");
+    client.log_with("restart the host to apply the change");
     while status(&place)["hosts"][0]["health"]["restart"] != "knowledge" {}
 }

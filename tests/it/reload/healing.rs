@@ -1,4 +1,4 @@
-//! What a reload must not bring back, and what it must mend: grants, former versions, broken presets.
+//! A reload must not restore revoked grants or former versions, and must restore broken presets.
 
 use std::fs;
 
@@ -19,16 +19,16 @@ fn a_former_version_comes_back_with_what_is_granted_now() {
     assert_eq!(client.text("vice_ungranted", json!({})), "0 hits");
     place.replace_gate("echo", &crate::support::variant(&vices, 1));
     client.log_with("was reloaded");
-    // The grant is taken away while the new version is on trial; its trial goes on.
+    // The grant is revoked while the new version is on trial; the trial continues.
     place.write("presets.toml", KEPT);
-    client.log_with("is in force");
+    client.log_with("changed and is in use");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
     for _ in 0..3 {
         client.fails("vice_trap", json!({}));
     }
     client.log_with(" is served again");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
-    // Nor does an edit of something else bring the version back that trapped.
+    // An unrelated edit does not restore the version that trapped.
     place.write("presets.toml", format!("{KEPT}deny = [\"vice_loop\"]\n"));
     client.told(1);
     let log = client.log();
@@ -45,11 +45,11 @@ fn a_former_version_does_not_come_back_past_a_pin() {
     let inspected = place.run(&["gates", "inspect", "echo", "--json"]).json();
     let pin = inspected["sha256"].as_str().expect("a digest").to_owned();
     place.write("presets.toml", format!("[gates.echo]\nsha256 = \"{pin}\"\n{KEPT}"));
-    client.log_with("is in force");
+    client.log_with("changed and is in use");
     for _ in 0..3 {
         client.fails("vice_trap", json!({}));
     }
-    client.log_with("the version before it cannot come back");
+    client.log_with("the previous version cannot be restored");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -63,7 +63,7 @@ fn a_grant_can_be_taken_away_though_the_gates_file_is_broken() {
     put(&place.path("gates/echo.wasm"), b"broken");
     client.log_with("the new version is refused");
     place.write("presets.toml", KEPT);
-    client.log_with("is in force");
+    client.log_with("changed and is in use");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
 }
 
@@ -91,7 +91,7 @@ fn a_gates_folder_that_is_put_in_the_place_of_another_is_followed() {
     fs::write(place.path("next/echo.wasm"), place.gate_bytes("vices")).expect("a gate");
     fs::rename(place.path("gates"), place.path("former")).expect("rename");
     fs::rename(place.path("next"), place.path("gates")).expect("rename");
-    // The folder is not watched itself but for what lies in it: a change of presets.toml makes the host look.
+    // Only the folder's content is watched, so a change of `presets.toml` triggers the check.
     place.write("presets.toml", format!("{KEPT}aliases = {{}}\n"));
     client.told(1);
     assert!(client.tools().contains(&"well_behaved".to_owned()));
@@ -107,7 +107,7 @@ fn another_data_folder_waits_for_the_next_start() {
     client.tools();
     place.write("presets.toml", format!("[host]\nstate = \"elsewhere\"\n{KEPT}deny = [\"big\"]\n"));
     client.told(1);
-    client.log_with("host.state in presets.toml changed");
+    client.log_with("host.state changed in presets.toml");
     while status(&place)["hosts"][0]["health"]["restart"] != "host.state" {}
     assert!(!place.path("elsewhere").exists());
 }

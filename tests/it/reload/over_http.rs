@@ -1,4 +1,4 @@
-//! Hot reload over HTTP: sessions, subscriptions, presets that come and go.
+//! Hot reload over HTTP: sessions, subscriptions, added and removed presets.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn a_session_is_told_of_its_own_preset_only() {
     assert_eq!(heard.next()["method"], CHANGED);
     let listed = host.request("/mcp/p/one", &one, "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(1), "{listed}");
-    // The first thing that the other session hears is of its own change.
+    // The first notification of the other session is about its own change.
     place.write("presets.toml", PRESETS.replace("gates.vices = {}", "gates.vices = {}\ndeny = [\"vice_*\"]"));
     assert_eq!(quiet.next()["method"], CHANGED);
     assert_eq!(heard.next()["method"], CHANGED);
@@ -44,7 +44,7 @@ fn presets_come_and_go() {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let (status, _, body) = host.post("/mcp/p/two", &message, &[("mcp-session-id", &two)]);
     assert_eq!(status, 404, "{body}");
-    assert!(body.contains("Unknown preset 'two'") && body.contains("one, three"), "{body}");
+    assert!(body.contains("unknown preset 'two'") && body.contains("one, three"), "{body}");
     let three = host.session("/mcp/p/three", &[]);
     let listed = host.request("/mcp/p/three", &three, "tools/list", json!({}));
     assert!(listed.to_string().contains("well_behaved"), "{listed}");

@@ -1,5 +1,5 @@
-//! A version is its content: what a file that is touched, copied again or taken away for a while brings back
-//! is the version that it was, with its trial and its verdict.
+//! A version is identified by its content: a file that is touched, copied again or removed for a while is the same
+//! version, with the same trial and verdict.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{PRESETS, rolled_back, running_host};
 use crate::support::{Client, Place, put, variant};
 
-/// Makes the host look at its files, and waits until it has.
+/// Makes the host check its files, and waits until it has.
 fn look(place: &Place, client: &Client, times: usize) {
     place.write("presets.toml", format!("{PRESETS}# {times}\n"));
-    while client.log().matches("is in force").count() < times {
+    while client.log().matches("changed and is in use").count() < times {
         std::thread::yield_now();
     }
 }
@@ -43,10 +43,10 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
     client.told(2);
     assert_eq!(client.tools(), ["big", "echo"]);
     client.log_with(&rolled_back(&bad, &place.gate_bytes("echo")));
-    // Copied once more it is still the version that was rolled back.
+    // Copied again, it is still the version that was rolled back.
     put(&gate, &bad);
     look(&place, &client, 3);
-    client.log_with("trapped three times in a row before; build another one");
+    client.log_with("trapped three times in a row before; build another version");
     assert_eq!(client.tools(), ["big", "echo"]);
     assert_eq!(client.text("echo", json!({"text": "old"})), "old");
 }
@@ -56,7 +56,7 @@ fn the_log_names_the_version_that_is_served_again_though_it_is_not_the_one_befor
     let (place, mut client) = running_host();
     let (gate, echo, bad) =
         (place.path("gates/echo.wasm"), place.gate_bytes("echo"), place.gate_bytes("vices"));
-    // On trial itself when the bad one comes.
+    // This version is still on trial when the bad one arrives.
     put(&gate, &variant(&echo, 1));
     client.log_with("gate 'echo' was reloaded");
     put(&gate, &bad);
@@ -82,7 +82,7 @@ fn a_bad_version_is_rolled_back_though_its_file_goes_and_comes_back() {
     trap(&mut client, 1);
     client.told(4);
     assert_eq!(client.tools(), ["big", "echo"]);
-    // Gone and back again, it brings back the version that was served then.
+    // Removed and restored, the file brings back the version that was served then.
     fs::remove_file(&gate).expect("remove");
     client.told(5);
     assert_eq!(client.tools(), [""; 0]);

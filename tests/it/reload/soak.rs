@@ -1,4 +1,4 @@
-//! Five hundred reloads under load: no call is lost, nobody is told for nothing, and memory stays.
+//! Five hundred reloads under load: no lost calls, no needless notifications, and stable memory.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use super::running_host;
 use crate::support::variant;
 
 const RELOADS: usize = 500;
-/// How often the log is read, and how soon a new file follows a reload.
+/// Interval of log checks and of new files.
 const EVERY: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 8;
 

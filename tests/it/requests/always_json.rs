@@ -1,10 +1,10 @@
-//! The tool `request` answers with JSON whichever stage of the host finds the fault.
+//! The tool `request` answers with JSON, for failures in every stage of the host.
 
 use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
-/// The shipped presets with further lines, and a change of their text.
+/// The shipped presets with `from` replaced by `to`, and more lines.
 fn shipped(from: &str, to: &str, more: &str) -> Place {
     let presets = std::fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     assert!(presets.contains(from), "presets.toml has no {from}");
@@ -42,7 +42,7 @@ fn faults_before_the_gate_are_json() {
     let mut client = Client::start(&place, "asked");
     let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search"})));
     assert_eq!(told["error"]["type"], "PERMISSION", "{told}");
-    assert!(told["error"]["message"].to_string().contains("needs the approval of a person"), "{told}");
+    assert!(told["error"]["message"].to_string().contains("requires user approval"), "{told}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_gate_out_of_memory_is_json() {
     );
     assert_eq!((&told["ok"], &told["request"]["intent"]), (&json!(false), &json!("QUERY")), "{told}");
     assert!(told["error"]["message"].to_string().contains("memory"), "{told}");
-    // The next request has a gate of its own.
+    // The next request runs in a fresh sandbox.
     let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "nothing"})));
     assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
 }

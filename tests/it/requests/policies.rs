@@ -1,11 +1,11 @@
-//! What tools of servers do, as presets.toml, reviews and hints say it, with the shipped presets.
+//! Effects of server tools from `presets.toml`, reviews and annotations, with the shipped presets.
 
 use serde_json::{Value, json};
 
 use super::from_stdin;
 use crate::support::{Client, Place, place::SHIPPED, place::repository, text_of};
 
-/// The shipped presets with a server that has these tools besides its own.
+/// The shipped presets with a server that has these additional tools.
 fn place(tools: &Value, more: &str) -> Place {
     let place = Place::with("", &SHIPPED);
     let file = place.write("tools.json", tools.to_string());
@@ -45,7 +45,10 @@ fn the_file_says_what_a_tool_without_annotations_does() {
     let tools = json!([tool("rename", json!({})), tool("find", json!({}))]);
     let bare = place(&tools, "");
     let told = request(&bare, "MODIFY", "s/rename", json!({}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "without a line it counts as the strongest: {told}");
+    assert_eq!(
+        told["error"]["type"], "PERMISSION",
+        "without an annotation it counts as the strongest: {told}"
+    );
 
     let rules = "[servers.s.tools.rename]\neffect = \"mutating\"\ndry_run = \"preview\"\ntarget = \"symbol\"\nprecheck = \"find\"\n\
         [servers.s.tools.find]\neffect = \"read-only\"\n";
@@ -54,7 +57,7 @@ fn the_file_says_what_a_tool_without_annotations_does() {
     let told = request(&place, "QUERY", "s/find", reply.clone());
     assert_eq!((&told["ok"], &told["result"]["data"]["found"]), (&json!(true), &json!(true)), "{told}");
     let told = request(&place, "QUERY", "s/rename", json!({}));
-    assert!(told["error"]["message"].to_string().contains("needs the effect MUTATING"), "{told}");
+    assert!(told["error"]["message"].to_string().contains("requires effect MUTATING"), "{told}");
     let told = request(&place, "MODIFY", "s/rename", reply);
     assert_eq!(told["ok"], true, "{told}");
     let rehearsed = requested(
@@ -83,10 +86,10 @@ fn what_is_to_be_changed_is_looked_up_first() {
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
     place.write("presets.toml", presets.replace("precheck = \"fails\"", "precheck = \"gone\""));
     let told = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
-    let why = "'gone', which has to check 'rename' first, cannot be called: ";
+    let why = "cannot check 'rename' with 'gone': ";
     assert!(told["error"]["message"].as_str().is_some_and(|message| message.starts_with(why)), "{told}");
     assert_eq!(told["error"]["suggestion"], "Correct precheck under [servers.s.tools.rename].", "{told}");
-    assert_eq!(calls(&place).lines().count(), 1, "nor without its check");
+    assert_eq!(calls(&place).lines().count(), 1, "not called without its check either");
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn approvals_go_by_the_same_effect() {
     let done = client.call("call_tool", call("rename"));
     assert_ne!(done["isError"], true, "{done}");
     let asked = text_of(&client.call("call_tool", call("echo")));
-    assert!(asked.contains("needs the approval of a person"), "{asked}");
+    assert!(asked.contains("requires user approval"), "{asked}");
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn a_hint_makes_a_tool_stricter_at_once_and_weaker_after_a_review() {
     now_says(json!({}));
     assert!(!reads());
     now_says(json!({"readOnlyHint": true}));
-    assert!(!reads(), "its word alone changes nothing");
+    assert!(!reads(), "an annotation alone changes nothing");
     let waits = place.run(&["servers", "review", "s", "--json"]).json();
     assert_eq!(
         (&waits[0]["held_back"], &waits[0]["counts_as"]["effect"]),
@@ -133,9 +136,9 @@ fn a_hint_makes_a_tool_stricter_at_once_and_weaker_after_a_review() {
     assert!(reads());
     assert_eq!(place.run(&["servers", "review", "--json"]).json(), json!([]));
     now_says(json!({"destructiveHint": true}));
-    assert!(!reads(), "stricter holds at once");
+    assert!(!reads(), "a stricter effect applies immediately");
     now_says(json!({"readOnlyHint": true}));
-    assert!(reads(), "it says again what was accepted");
+    assert!(reads(), "the accepted annotation is back");
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn lines_that_cannot_hold_are_in_the_log() {
     let mut client = Client::start(&place, "gateway");
     let sent = json!({"intent": "EXECUTE", "action": "s/rename", "constraints": {"dry_run": true}});
     let told = super::requested(&mut client, sent);
-    assert!(told["error"]["message"].to_string().contains("has no rehearsal"), "{told}");
+    assert!(told["error"]["message"].to_string().contains("does not support constraints.dry_run"), "{told}");
     client.log_with("tool 'rename' has no boolean argument 'symbol', so dry_run is not used");
     client.log_with("the server lists no tool 'renam'. Did you mean 'rename'?");
     assert_eq!(calls(&place), "");

@@ -1,4 +1,4 @@
-//! Workflows over every way to a tool, with the shipped presets.
+//! Workflows apply on every path to a tool, with the shipped presets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::{from_stdin, requested};
 use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
-/// A project, and the shipped presets with a server and a workflow over them.
+/// A project, and the shipped presets with a server and a workflow.
 struct Work {
     place: Place,
     folder: TempDir,
@@ -39,7 +39,7 @@ impl Work {
     }
 }
 
-/// Every way to the server's tool `echo`, which declares nothing and so may do anything.
+/// Every way to call the server's tool `echo`, which declares no effect and therefore counts as the strongest.
 fn ways(root: Option<&Path>) -> Vec<(&'static str, Value)> {
     let context = json!({"project_root": root});
     vec![
@@ -71,8 +71,8 @@ fn no_way_to_a_tool_leads_around_a_step() {
         assert!(told.to_string().contains(".analysis-done"), "{tool} {arguments}: {told}");
         assert!(!done.exists(), "{tool} {arguments}");
     }
-    // What only reads is no step, and the step before is taken by a request that says so.
-    assert!(!client.call("list_mcp_servers", json!({})).to_string().contains("lacks the mark"));
+    // Reading is not a step; a request with the intent takes the first step.
+    assert!(!client.call("list_mcp_servers", json!({})).to_string().contains("requires the mark"));
     let told = requested(&mut client, json!({"intent": "ANALYZE", "action": "list_mcp_servers"}));
     assert_eq!((&told["ok"], &told["meta"]["marks"]), (&json!(true), &json!([".analysis-done"])), "{told}");
     assert!(analyzed.exists());
@@ -88,7 +88,7 @@ fn no_way_to_a_tool_leads_around_a_step() {
 fn the_project_is_the_only_root_of_the_client_or_where_it_works() {
     let work = Work::new("");
     let analyze = || json!({"intent": "ANALYZE", "action": "list_mcp_servers"});
-    // The folder of the place is not one of the workflow's roots.
+    // The place's folder is not a root of the workflow.
     let mut client = Client::start(&work.place, "work");
     let told = requested(&mut client, analyze());
     assert!(
@@ -113,7 +113,7 @@ fn the_project_is_the_only_root_of_the_client_or_where_it_works() {
     command.current_dir(work.root()).arg("--file").arg(work.place.write("r.json", analyze().to_string()));
     let ran = command.output().expect("run");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
-    assert!(mark.exists(), "somebody at a shell works where they are");
+    assert!(mark.exists(), "on the command line the working folder is the project");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn the_gate_that_takes_requests_may_have_any_name() {
         "{\"intent\": \"EXECUTE\", \"action\": \"echo\", \"params\": {\"text\": \"x\"}}",
         &[],
     );
-    assert!(told["error"]["message"].to_string().contains("lacks the mark 'plan'"), "{told}");
+    assert!(told["error"]["message"].to_string().contains("requires the mark 'plan'"), "{told}");
     let (_, told) = from_stdin(
         &place,
         "{\"intent\": \"QUERY\", \"action\": \"echo\", \"params\": {\"text\": \"x\"}}",

@@ -1,4 +1,4 @@
-//! The order that a language model gives the pages of a search, through the whole host.
+//! Search results reordered by a language model, end to end.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{
     structured, text_of,
 };
 
-/// A host with the sample wiki, whose model is this provider; a call of idea may take `time`.
+/// Starts a host with the sample wiki and this provider as model; `time` limits calls of `idea`.
 fn host(provider: &Provider, time: &str) -> (Place, Client) {
     let wire = Wire::OpenAi;
     let presets = format!(
@@ -39,7 +39,7 @@ fn ids(result: &Value) -> Vec<String> {
     hits.map(|hit| hit["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// The order of the engine, which no model has touched.
+/// Returns the engine's own order.
 fn engines(place: &Place) -> Vec<String> {
     ids(&search(&mut Client::start(place, "plain")))
 }
@@ -78,6 +78,6 @@ fn a_model_that_fails_or_hangs_leaves_the_engines_order() {
         assert_eq!(result["structuredContent"].get("reranked_by"), None, "{turn}");
     }
     provider.left();
-    client.log_with("the engine's order stands");
+    client.log_with("using the engine's order");
     assert!(!client.log().contains("when to retry a call"), "{}", client.log());
 }

@@ -1,4 +1,4 @@
-//! The official libraries list, read and prompt, over stdio and HTTP: the older ones in sessions, the newer ones without.
+//! The official SDKs list, read and prompt over stdio and HTTP: older ones with sessions, newer ones without.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     support::{Http, installed, place::binary},
 };
 
-/// What a client has to see, over both transports.
+/// Checks one client over both transports.
 fn lists_reads_and_prompts(variable: &'static str, program: Program) {
     let kind = Kind { variable, program };
     let Some(packages) = installed(variable) else { return };
@@ -40,7 +40,7 @@ fn lists_reads_and_prompts(variable: &'static str, program: Program) {
         assert_eq!(said["embedded"], "test://poetry/1");
         for (what, codes, why) in [
             ("missing", [-32002, -32602], "Book not found: '9'"),
-            ("cursor", [-32602, -32602], "Invalid cursor"),
+            ("cursor", [-32602, -32602], "invalid cursor"),
             ("argument", [-32602, -32602], "argument 'book' is missing"),
         ] {
             let [code, message] = [&said[what][0], &said[what][1]];

@@ -1,4 +1,4 @@
-//! What a person types into a prompt or a template is completed by the gate that has it, or by the server.
+//! Completion of prompt and template arguments, by gates and by servers.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn what_is_not_there_is_said_and_nobody_waits_for_a_gate_that_never_ends() {
         (fiction(), "bok", "", "prompt 'review_fiction' has no argument 'bok'. Did you mean 'book'?"),
         (json!({"type": "ref/resource", "uri": "test://prose/{id}"}), "id", "", "Unknown resource template"),
         (json!({"type": "ref/resource", "uri": "test://poetry/{id}"}), "di", "", "has no argument 'di'"),
-        (fiction(), "book", &"x".repeat(5_000), "may have 4096 bytes"),
+        (fiction(), "book", &"x".repeat(5_000), "the limits are 4096 bytes per value"),
     ] {
         let said = complete(&mut client, target, argument, typed);
         assert_eq!(said["error"]["code"], -32602, "{said}");

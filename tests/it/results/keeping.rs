@@ -1,4 +1,4 @@
-//! What is kept, for whom, and for how long.
+//! Stored results: lifetime, presets without the reading tools, and a broken store.
 
 use serde_json::json;
 
@@ -10,12 +10,12 @@ fn a_result_outlives_the_host_that_kept_it_even_if_that_is_killed() {
     let place = place();
     let mut client = Client::start(&place, "work");
     let (short, id) = shortened(&mut client, &log());
-    // A client that is dropped kills its host.
+    // Dropping a client kills its host.
     drop(client);
     let mut client = Client::start(&place, "work");
     let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));
     assert_eq!(read["result"]["contents"][0]["text"], log());
-    assert_eq!(shortened(&mut client, &log()).0, short, "and is told in the same bytes");
+    assert_eq!(shortened(&mut client, &log()).0, short, "the summary has the same bytes");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_store_that_is_broken_costs_no_result() {
     place.write("state/artifacts.db", vec![7; 8192]);
     let mut client = Client::start(&place, "work");
     let text = client.text("echo", json!({"text": log()}));
-    assert_eq!(text, log(), "the result as it is");
+    assert_eq!(text, log(), "the unchanged result");
     let fault = client.fails("search_workspace", json!({}));
     assert!(fault.contains("artifacts.db") && fault.contains("[UNAVAILABLE]"), "{fault}");
 }

@@ -1,4 +1,4 @@
-//! Summaries that a language model writes, through the whole host: gate, host and provider, of which only the last is not real.
+//! Summaries by a language model, with a real gate and host and a fake provider.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{
     },
 };
 
-/// A host whose summaries this provider writes.
+/// Starts a host that uses this provider for summaries.
 fn host(wire: Wire, provider: &Provider) -> (Place, Client) {
     let presets = format!("{}{PRESETS}", wire.configuration(provider.address));
     let place = Place::with(&presets, &["echo", "summarizer"]);
@@ -20,7 +20,7 @@ fn host(wire: Wire, provider: &Provider) -> (Place, Client) {
     (place, client)
 }
 
-/// What a model says of the log; two of the findings are made up.
+/// A model's summary of the log; two findings and one insight are invented.
 fn says() -> String {
     json!({
         "keyFindings": [

@@ -1,5 +1,5 @@
-//! One store, two callers: whoever has the token of an HTTP host, and whoever starts a host over stdio. Neither reaches what the
-//! other one keeps, by any way there is.
+//! Two principals with one store: a client of an HTTP host with a token, and a user of a host over stdio. Neither can
+//! access the other's results.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Bearer {
     }
 }
 
-/// Every way to a kept result, as answers of this caller.
+/// Returns the answers of one caller to every request that could reveal a stored result.
 fn ways(id: &str, mut request: impl FnMut(&str, Value) -> Value) -> Vec<(String, Value)> {
     let mut call = |tool: &str, arguments: Value| {
         let answer = request("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -67,7 +67,7 @@ fn ways(id: &str, mut request: impl FnMut(&str, Value) -> Value) -> Vec<(String,
     ways
 }
 
-/// What an answer says, without the id that was asked for.
+/// Returns the answer without the requested id.
 fn without(id: &str, answer: &Value) -> String {
     answer.to_string().replace(id, "ID")
 }
@@ -85,7 +85,7 @@ fn what_one_keeps_is_as_unknown_to_the_other_as_what_was_never_there() {
         assert_eq!(without(&id, answer), without(NEVER, unknown), "{what}");
         assert!(!answer.to_string().contains("nimbus-7"), "{what}: {answer}");
     }
-    // The owner has it in all these ways, but for those that need JSON.
+    // The owner gets the result from every request, except those for JSON.
     for (what, answer) in ways(&id, |method, params| local.request(method, params)) {
         let is_json = what.contains("pointer") || what.contains("jq");
         let reached = answer.to_string().contains(if what.starts_with("search") { &id } else { "http: GET" })

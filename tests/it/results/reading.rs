@@ -1,4 +1,4 @@
-//! What an agent can do with a result that was shortened.
+//! Reading, searching and passing on shortened results.
 
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ fn a_log_is_told_in_short_with_what_went_wrong_and_every_byte_can_be_read() {
     assert!(short.len() * 10 < log.len(), "{} of {} bytes: {short}", short.len(), log.len());
     assert!(short.contains("disk quota exceeded on volume nimbus-7"), "{short}");
     assert!(
-        short.contains(&format!("whole result kept: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
+        short.contains(&format!("full result stored: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
         "{short}"
     );
-    assert_eq!(shortened(&mut client, &log), (short, id.clone()), "the same bytes ever after");
+    assert_eq!(shortened(&mut client, &log), (short, id.clone()), "the same bytes again");
 
     let (mut whole, mut offset) = (String::new(), Some(0));
     while let Some(at) = offset {
@@ -63,7 +63,7 @@ fn rows_come_as_a_table_with_nothing_left_out_and_without_an_artifact() {
     assert_eq!(client.call("search_workspace", json!({}))["structuredContent"]["artifacts"], json!([]));
 }
 
-/// JSON that says so much in so many words that leaving nothing out saves little.
+/// JSON with so much content that a lossless encoding saves little.
 fn tree() -> Value {
     const WORDS: [&str; 12] = [
         "bark", "moss", "ring", "sap", "root", "crown", "gall", "acorn", "lichen", "beetle", "canopy",
@@ -109,7 +109,7 @@ fn parts_of_json_are_taken_by_pointer_and_jq_and_moved_without_a_model() {
     let moved = client.text("echo", json!({"text": {"$artifact": id, "pointer": "/name"}}));
     assert_eq!(moved, "oak");
     let wrong = client.fails("echo", json!({"text": {"$artifact": id, "pointer": "/branches/branch-17"}}));
-    assert!(wrong.contains("'text' must be a string"), "what is spliced is checked: {wrong}");
+    assert!(wrong.contains("'text' must be a string"), "inserted values are checked: {wrong}");
     let nowhere =
         client.fails("get_workspace_file", json!({"path": id, "json_pointer": "/branches/branch-999"}));
     assert!(nowhere.contains("/branches"), "{nowhere}");

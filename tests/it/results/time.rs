@@ -1,4 +1,4 @@
-//! Results whose time is up are gone from every reply, and a store that takes nothing more loses nothing.
+//! Expired results are absent from every reply, and a full store loses nothing.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{log, place, shortened};
 use crate::support::{Client, Place, text_of};
 
-/// A host that keeps what begins with "keep" for so long.
+/// A host that stores texts that begin with "keep" for this time.
 fn kept_for(milliseconds: u32) -> Place {
     let presets = format!(
         "[gates.shortener]\ngrants = [\"artifacts\"]\n\n[gates.summarizer]\ngrants = [\"artifacts\", \"kv\"]\n\n\
@@ -34,7 +34,7 @@ fn what_is_past_its_time_is_in_no_reply() {
         page["structuredContent"]["content"].as_str().is_some_and(|page| page.contains("quokka")),
         "{page}"
     );
-    // Whoever watches it is told.
+    // Subscribers are notified.
     let told = loop {
         let message = client.next_message();
         if message["method"] == "notifications/resources/updated" {
@@ -52,16 +52,16 @@ fn what_is_past_its_time_is_in_no_reply() {
         [json!({"path": id}), json!({"path": id, "lines": "1"}), json!({"path": id, "offset": 9})]
     {
         let why = client.fails("get_workspace_file", arguments);
-        assert!(why.contains(&format!("no artifact '{id}', or not any more")), "{why}");
+        assert!(why.contains(&format!("artifact '{id}' not found or expired")), "{why}");
     }
     let why = client.fails("echo", json!({"text": {"$artifact": id}}));
-    assert!(why.contains(&format!("no artifact '{id}', or not any more")), "{why}");
+    assert!(why.contains(&format!("artifact '{id}' not found or expired")), "{why}");
     let read = client.request("resources/read", json!({"uri": uri}));
     assert!(read["error"]["message"].is_string(), "{read}");
     assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
 }
 
-/// So many characters that no packing makes much shorter, in lines; other ones for another number.
+/// Incompressible text of about this length; each number gives another text.
 fn noise(characters: usize, number: u64) -> String {
     let mut seed = number;
     let mut line = |_| {
@@ -80,17 +80,17 @@ fn a_store_that_is_full_says_so_and_the_result_is_told_all_the_same() {
     let (_, kept) = shortened(&mut client, &log());
     let reply = client.call("echo", json!({"text": noise(4 << 20, 1)}));
     let text = text_of(&reply);
-    assert!(text.contains("the whole result is not saved: the store of results is full"), "{text}");
+    assert!(text.contains("the full result is not stored: the store of results is full"), "{text}");
     assert!(text.len() < 20_000 && !text.contains("get_workspace_file"), "{} bytes: {text}", text.len());
     assert_ne!(reply["isError"], true, "{reply}");
-    // What a reply may be comes whole where it cannot be kept.
+    // A text below the size limit of replies is returned whole if it cannot be stored.
     client.call("echo", json!({"text": noise(1_400_000, 2)}));
     let mut number = 3;
     let whole = loop {
         let text = noise(9_900, number);
         number += 1;
         let told = client.text("echo", json!({"text": text}));
-        if !told.contains("whole result kept") {
+        if !told.contains("full result stored") {
             break told == text;
         }
     };
@@ -137,15 +137,15 @@ fn a_disk_that_is_full_costs_no_result() {
     client.initialize("2025-11-25");
     let (_, kept) = shortened(&mut client, &log());
     let text = client.text("echo", json!({"text": noise(4 << 20, 1)}));
-    assert!(text.contains("the whole result is not saved: the store of results is full"), "{text}");
+    assert!(text.contains("the full result is not stored: the store of results is full"), "{text}");
     assert!(text.len() < 20_000, "{} bytes", text.len());
     let line = client.call("get_workspace_file", json!({"path": kept, "lines": "1"}));
     assert!(
         line["structuredContent"]["content"].as_str().is_some_and(|line| line.contains("INFO http")),
         "{line}"
     );
-    // What fits is kept again.
-    assert!(client.text("echo", json!({"text": noise(20_000, 2)})).contains("whole result kept"));
+    // Results that fit are stored again.
+    assert!(client.text("echo", json!({"text": noise(20_000, 2)})).contains("full result stored"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_host_that_is_killed_while_it_keeps_loses_nothing_that_it_told() {
         let mut client = Client::start(&place, "work");
         let text = format!("{round}\n{}", noise(600_000, round));
         told.push((shortened(&mut client, &text).1, text));
-        // Killed with several on their way to the disk.
+        // Killed while several results are being written.
         for other in 0..4 {
             let arguments = json!({"text": format!("{round} {other}\n{}", noise(400_000, other))});
             client.ask("tools/call", json!({"name": "echo", "arguments": arguments}));
@@ -168,5 +168,5 @@ fn a_host_that_is_killed_while_it_keeps_loses_nothing_that_it_told() {
         let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));
         assert_eq!(read["result"]["contents"][0]["text"], *text);
     }
-    assert!(client.text("echo", json!({"text": log()})).contains("whole result kept"));
+    assert!(client.text("echo", json!({"text": log()})).contains("full result stored"));
 }

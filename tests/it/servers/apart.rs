@@ -1,4 +1,4 @@
-//! A request that has a server to itself: started for it, ended with it, whatever becomes of either.
+//! Isolation per request: a server that is started for one request and ends with it.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::support::{
     processes::{below, end_all},
 };
 
-/// A host whose gate proxy takes requests, before a server that records what it gets.
+/// A host whose gate `proxy` has the tool `request`, with a server that records requests.
 fn place(options: &[&str]) -> Place {
     let place = Place::with("[presets.p]\ngates.proxy = {}\n", &["proxy"]);
     let record = format!("record={}", place.path("record").display());
@@ -44,7 +44,7 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
         (&json!(true), &json!("hi"), &json!("subprocess")),
         "{told}"
     );
-    // Once to say what it lists, for nobody knew, and once for the call.
+    // Once for the first listing, and once for the call.
     assert_eq!(recorded(&place, "start"), 2);
     end_all(&below(client.pid()));
     let told = requested(&mut client, sent("spawn", "subprocess"));
@@ -52,9 +52,9 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
     assert_eq!(recorded(&place, "start"), 3);
     end_all(&below(client.pid()));
     let told = requested(&mut client, sent("die", "subprocess"));
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("gave no answer")), "{told}");
+    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("did not answer: ")), "{told}");
     end_all(&below(client.pid()));
-    // What is denied is unknown however it is asked for.
+    // A denied tool is unknown with any isolation.
     let told = requested(&mut client, sent("fails", "subprocess"));
     assert_eq!((&told["ok"], recorded(&place, "start")), (&json!(false), 4), "{told}");
 
@@ -87,7 +87,7 @@ fn what_is_seldom_called_is_started_for_the_request() {
     end_all(&below(client.pid()));
 }
 
-/// A client whose request waits for an answer to what the server asks, with what runs meanwhile.
+/// Sends a request whose server asks a question. Returns the call's id and the running processes.
 fn in_the_middle(client: &mut Client) -> (u64, std::collections::BTreeMap<u32, String>) {
     client.initialize_with("2025-11-25", json!({"elicitation": {}}));
     let arguments = sent("ask", "subprocess");

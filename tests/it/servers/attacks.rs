@@ -1,4 +1,4 @@
-//! Servers that are against their host: whatever one sends, its neighbours are served, and the host does not grow.
+//! Hostile servers: other servers are still served, and the host's memory stays bounded.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Listening, child, showing};
 use crate::support::{Client, Place, fault_of, host::PATIENCE, text_of};
 
-/// How much one server may make the host grow, in bytes: its share of memory, and what it takes to work on it.
+/// Maximum growth of the host by one server, in bytes: its memory share and the work on it.
 const MOST: u64 = 200 << 20;
 
 fn hostile() -> Place {
@@ -16,7 +16,7 @@ fn hostile() -> Place {
     showing(&["good", "bad"], &format!("{good}{bad}"))
 }
 
-/// The same server over each transport.
+/// Runs a test with the hostile server over each transport.
 fn everywhere(each: impl Fn(&Place)) {
     each(&hostile());
     for transport in ["http", "sse"] {
@@ -35,7 +35,7 @@ fn memory(client: &Client, line: &str) -> u64 {
     kib * 1024
 }
 
-/// Calls a tool of the bad server, and checks that the good one is served and that the host has not grown.
+/// Calls a tool of the bad server, and checks that the good one is served and the host has not grown.
 fn attack(client: &mut Client, tool: &str, arguments: Value) -> Value {
     let before = memory(client, "VmRSS:");
     let result = client.call(&format!("bad__{tool}"), arguments.clone());
@@ -67,10 +67,10 @@ fn a_server_that_notifies_without_end_is_disconnected_and_left_alone() {
     let fault = fault_of(&result);
     let why = "it sent more than 1000 unrequested messages a second for 10 s";
     assert!(fault["message"].as_str().is_some_and(|message| message.contains(why)), "{fault}");
-    let log = client.log_with("the server is disconnected");
+    let log = client.log_with("disconnecting the server");
     assert!(log.contains(why), "{log}");
     let said = client.fails("bad__echo", json!({"text": "again"}));
-    assert!(said.contains("Circuit breaker open for 'bad'") && said.contains(why), "{said}");
+    assert!(said.contains("circuit breaker open for 'bad'") && said.contains(why), "{said}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_server_that_asks_and_takes_no_answers_is_not_read_on() {
         client.send(
             &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}),
         );
-        // The deaf server is ended by its first call that runs out of time.
+        // The first timeout disconnects this server, so start again.
         client = Client::start(&place, "all");
     }
 }
@@ -100,11 +100,8 @@ fn a_reply_with_too_many_values_fails_its_call_with_the_figure() {
         let mut client = Client::start(place, "all");
         let result = attack(&mut client, "values", json!({"count": 6_000_000}));
         let message = fault_of(&result)["message"].as_str().expect("a message").to_owned();
-        assert!(message.contains("and at most 500000 are read"), "{message}");
-        assert!(
-            message.starts_with("Server 'bad' answered, and the answer is not read: it has 6000"),
-            "{message}"
-        );
+        assert!(message.contains("; the limit is 500000"), "{message}");
+        assert!(message.starts_with("cannot read the answer of server 'bad': it has 6000"), "{message}");
         assert_eq!(client.text("bad__echo", json!({"text": "still there"})), "still there");
         let result = attack(&mut client, "values", json!({"count": 200_000}));
         assert!(!result["isError"].as_bool().unwrap_or_default(), "within its limits");
@@ -119,7 +116,7 @@ fn an_answer_that_does_not_parse_fails_its_call_at_once() {
         for text in ["[".repeat(100_000), "{\"content\": NaN}".into(), "{\"content\": [1e999]}".into()] {
             let result = attack(&mut client, "raw", json!({"text": text}));
             let message = fault_of(&result)["message"].as_str().expect("a message").to_owned();
-            assert!(message.contains("it is not a message of the protocol"), "{message}");
+            assert!(message.contains("it is not an MCP message"), "{message}");
         }
         assert!(start.elapsed() < PATIENCE);
         assert_eq!(client.text("bad__echo", json!({"text": "still there"})), "still there");
@@ -138,11 +135,11 @@ fn a_listing_that_grows_fat_is_not_read_to_its_end() {
     let known = client.tools();
     attack(&mut client, "fat", json!({"bytes": 15 << 20}));
     attack(&mut client, "notify", json!({"count": 1}));
-    let log = client.log_with("the tools cannot be listed again");
+    let log = client.log_with("cannot list the tools again");
     assert!(
-        log.contains("tools/list takes what it lists to 15") && log.contains("at most 4194304 are read"),
+        log.contains("its listing has 15") && log.contains("with tools/list; the limit is 4194304"),
         "{log}"
     );
     assert!(memory(&client, "VmHWM:") < 350 << 20);
-    assert_eq!(client.tools(), known, "what was listed last");
+    assert_eq!(client.tools(), known, "the last valid list");
 }

@@ -1,4 +1,4 @@
-//! What passes between a client and a server arrives as it was sent.
+//! Content between clients and servers arrives unchanged.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Nothing runs before it is needed, and nothing that a host started outlives it, however it ends.
+//! Servers start on demand, and no process outlives its host, however the host ends.
 
 use std::{process::Command, time::Instant};
 
@@ -11,11 +11,11 @@ use crate::support::{
     processes::{below, end_all},
 };
 
-/// A host with a server that has left processes behind.
+/// Starts a host with a server that left processes behind.
 fn with_leavings(place: &Place) -> Client {
     let mut client = Client::start(place, "all");
     assert_eq!(client.text("s__spawn", json!({})), "left behind");
-    // The shells that it leaves behind may not have started theirs when it answers.
+    // The shells may start their processes only after the answer.
     let start = Instant::now();
     for left in ["sleep 611", "sleep 612", "sleep 613", "server-of-vices"] {
         while !below(client.pid()).values().any(|line| line.contains(left)) {
@@ -70,5 +70,5 @@ fn a_server_gets_nothing_of_the_environment_but_what_is_named() {
     assert_eq!(client.text("t__echo", json!({"text": "well"})), "well");
     let log = client.log_with("server 's'");
     assert!(!log.contains("kept-for-the-host"), "{log}");
-    assert!(!log.contains("given-5ecret"), "what is filled in comes back nowhere: {log}");
+    assert!(!log.contains("given-5ecret"), "values of variables are not logged: {log}");
 }

@@ -1,11 +1,11 @@
-//! Each hop speaks the version that its two sides know: an old server answers a new client, and the reverse.
+//! Protocol versions per connection: old servers work with new clients, and new ones with old clients.
 
 use serde_json::{Value, json};
 
 use super::{Listening, child, showing};
 use crate::support::{Client, Place};
 
-/// A server of each era over each transport that the era has.
+/// Servers of both eras over each of their transports.
 fn both() -> (Place, [Listening; 3]) {
     let old = Listening::start("http", &["version=2025-03-26"]);
     let new = Listening::start("http", &["era=new"]);
@@ -62,13 +62,13 @@ fn a_client_that_cannot_be_asked_is_not_in_both_eras() {
     let said = client.fails("new__ask", json!({}));
     assert!(
         said.contains(
-            "Server 'new' wants an answer first. The client 'test' cannot show a form to the user."
+            "server 'new' needs input from the client: the client 'test' cannot show a form to the user"
         ),
         "{said}"
     );
-    // A server of the older era is told so itself, and says what it likes.
+    // A server of the old era gets the refusal itself, and chooses its answer.
     let said = client.text("old__ask", json!({}));
-    assert!(said.starts_with("The client 'test' cannot show a form to the user."), "{said}");
+    assert!(said.starts_with("the client 'test' cannot show a form to the user"), "{said}");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn servers_of_both_eras_ask_an_old_client() {
         client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
         let said = client.answer(call)["result"]["content"][0]["text"].to_string();
         assert!(said.contains("Ada"), "{server}: {said}");
-        // What the server gave along comes back to it.
+        // The server's state token is returned to it.
         assert_eq!(said.contains("asked"), server.starts_with("new"), "{server}: {said}");
     }
 }

@@ -1,4 +1,4 @@
-//! The index of servers' tools can be learned again: a file that cannot be used takes no server down, and approves nothing.
+//! The index of server tools is a cache: an unusable file neither disables servers nor approves tools.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::child;
 use crate::support::{Client, Place};
 
-/// A server that is quarantined beside one that is not, both listed before.
+/// A quarantined server and another one, both listed before.
 fn used() -> Place {
     let blocks = child("s", &[], "") + &child("strict", &[], "on_change = \"quarantine\"");
     let place = Place::with(&format!("{blocks}[presets.all]\nservers = [\"s\", \"strict\"]\n"), &[]);
@@ -36,10 +36,7 @@ fn a_damaged_index_is_set_aside_and_nothing_counts_as_reviewed() {
     let refreshed = place.run(&["servers", "refresh"]);
     let said = refreshed.stderr();
     assert_eq!((refreshed.code(), said.matches("tools.db.set-aside").count()), (0, 1), "{said}");
-    assert!(
-        said.contains("is not an intact database") && said.contains("What was reviewed is lost"),
-        "{said}"
-    );
+    assert!(said.contains("is not an intact database") && said.contains("Reviews are lost"), "{said}");
     serves(&place);
     let shown = place.run(&["servers", "review", "strict"]).stdout();
     let all = shown.split_once("--approve '*@").and_then(|(_, all)| all.split_once('\''));
@@ -58,5 +55,5 @@ fn an_index_that_cannot_be_written_is_kept_in_memory() {
     serves(&place);
     let refused = place.run(&["servers", "review", "strict", "--approve", "echo@00"]);
     assert_eq!(refused.code(), 1);
-    assert!(refused.stderr().contains("The approval cannot be stored"), "{}", refused.stderr());
+    assert!(refused.stderr().contains("cannot store the approval"), "{}", refused.stderr());
 }

@@ -1,4 +1,4 @@
-//! What servers list: in pages, changing, and with tools among them that nobody should be shown.
+//! Tool lists of servers: paged, changing, and with tools that must be left out.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
     let mut client = Client::start(&place, "all");
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
     assert!(!client.tools().iter().any(|tool| tool.starts_with("s__")));
-    client.log_with("what it answers to tools/list has no end after 64 pages");
+    client.log_with("its answer to tools/list has no end after 64 pages");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn twenty_thousand_tools_are_cut_and_said() {
     assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 512);
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
     assert_eq!(client.text("s__echo", json!({"text": "and here"})), "and here");
-    client.log_with("there are too many");
+    client.log_with("lists too many tools");
 }
 
 #[test]
@@ -97,5 +97,5 @@ fn a_bad_tool_is_left_out_alone_and_what_is_said_of_tools_is_cleaned() {
     assert_eq!(tools.len(), 13, "{listed}");
     assert_eq!(client.text("s__echo", json!({"text": "the first of the two"})), "the first of the two");
     let log = client.log_with("'echo' is listed twice");
-    assert!(log.contains("is left out"), "{log}");
+    assert!(log.contains("leaving out"), "{log}");
 }

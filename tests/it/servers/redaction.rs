@@ -1,4 +1,4 @@
-//! Credentials of a server do not come back in what it says; everything else does, to the byte.
+//! A server's credentials are redacted from its replies; all other bytes stay unchanged.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! Schemas of servers that are made to keep the host busy, and data that are: as with gates, but one bad tool takes no other
-//! with it.
+//! Expensive schemas and data from servers: as with gates, except that only the bad tool is left out.
 
 use serde_json::{Value, json};
 
@@ -9,7 +8,7 @@ use crate::{
     support::{Client, Place, fault_of, text_of},
 };
 
-/// A place whose preset `all` shows a server that lists these tools besides its own, and the gate `echo`.
+/// A place whose preset `all` exposes the gate `echo` and a server with these additional tools.
 fn listing(tools: &[Value], more: &str) -> Place {
     let place = Place::with("", &["echo"]);
     let file = place.write("tools.json", serde_json::to_vec(tools).expect("JSON"));

@@ -1,5 +1,5 @@
-//! Servers that start slowly, hang or die while they start: what the others and the client notice, what a failed start
-//! reports, and how it ends.
+//! Servers that start slowly, hang or exit during startup: effects on other servers and the client, error reports, and
+//! cleanup.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::support::{
     text_of,
 };
 
-/// The shipped presets and gates, with these blocks in addition.
+/// The shipped presets and gates with more blocks.
 fn shipped_with(blocks: &str) -> Place {
     let place = Place::shipped();
     add(&place, blocks);
@@ -31,26 +31,26 @@ fn add(place: &Place, blocks: &str) {
     place.write("presets.toml", format!("{presets}\n{blocks}"));
 }
 
-/// A server that runs a script of the shell.
+/// A server that runs a shell script.
 fn shell(name: &str, script: &str, more: &str) -> String {
     format!("[servers.{name}]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n{more}\n")
 }
 
-/// A named pipe in a place.
+/// Creates a named pipe in a place.
 fn pipe(place: &Place) -> PathBuf {
     let pipe = place.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     pipe
 }
 
-/// Lets the server behind a pipe go on; waits until it is there.
+/// Opens the pipe for a server that waits for it; waits for the server.
 fn release(pipe: PathBuf) {
     let (opened, is_open) = channel();
     std::thread::spawn(move || opened.send(fs::File::options().write(true).open(pipe)));
     is_open.recv_timeout(PATIENCE).expect("a server that waits").expect("open the pipe");
 }
 
-/// Waits for a file that a process makes.
+/// Waits until a process has written a file.
 fn file(place: &Place, name: &str) -> String {
     let start = Instant::now();
     loop {
@@ -62,7 +62,7 @@ fn file(place: &Place, name: &str) -> String {
     }
 }
 
-/// A server that waits for a pipe and records what it gets, with one that hangs, one that dies and one that does well.
+/// A server that waits for a pipe and records requests, and three others: one hangs, one exits, one works.
 fn slow_and_others(place: &Place, pipe: &Path) -> String {
     let slow = [format!("after={}", pipe.display()), format!("record={}", place.path("record").display())];
     let slow: Vec<_> = slow.iter().map(String::as_str).collect();
@@ -70,7 +70,7 @@ fn slow_and_others(place: &Place, pipe: &Path) -> String {
     child("slow", &slow, "") + &others.map(|(name, options)| child(name, options, "")).concat()
 }
 
-/// A call through the gate proxy.
+/// Calls a tool through the gate `proxy`.
 fn called(client: &mut Client, server: &str, text: &str) -> Value {
     let call = json!({"server": server, "tool": "echo", "arguments": {"text": text}});
     client.call("call_tool", call)
@@ -94,10 +94,7 @@ fn a_failed_start_names_the_error_and_the_variables_that_it_did_not_get() {
         ("UV_DEFAULT_INDEX", "https://pypi.example/simple"),
     ];
     let (why, environment) = refresh(&passed);
-    assert!(
-        why.contains("it ended while it was starting (exit status: 5); it said: Error: no way out."),
-        "{why}"
-    );
+    assert!(why.contains("it exited during startup (exit status: 5); stderr: Error: no way out."), "{why}");
     for (name, value) in passed {
         assert!(environment.contains(&format!("{name}={value}\n")), "{name}: {environment}");
     }
@@ -149,7 +146,7 @@ fn one_that_does_not_answer_in_time_is_quoted_and_ended_gently() {
     let mut client = Client::start(&place, "proxy");
     let reply = called(&mut client, "s", "hello").to_string();
     assert!(
-        reply.contains("it did not answer within 2 s; it said: error: no route to the registry"),
+        reply.contains("it did not answer within 2 s; stderr: error: no route to the registry"),
         "{reply}"
     );
     assert_eq!(file(&place, "tidied"), "tidied\n");
@@ -169,7 +166,7 @@ fn a_call_waits_for_a_slow_server_and_other_servers_hang_and_die_by_themselves()
     let slow = client.ask("tools/call", call("slow"));
     let hanging = client.ask("tools/call", call("hanging"));
     let died = called(&mut client, "dying", "hello").to_string();
-    let error = "it ended while it was starting (exit status: 1); it said: Error [ERR_MODULE_NOT_FOUND]: Cannot find \
+    let error = "it exited during startup (exit status: 1); stderr: Error [ERR_MODULE_NOT_FOUND]: Cannot find \
         package 'left-pad'";
     assert!(died.contains(error), "{died}");
     assert_eq!(text_of(&called(&mut client, "well", "at once")), "at once");
@@ -192,15 +189,15 @@ fn a_server_that_is_shown_directly_appears_when_it_is_ready() {
     add(&place, &format!("{blocks}{preset}"));
     let begin = Instant::now();
     let mut client = Client::start(&place, "all");
-    // Longer than the wait for servers that were never listed: the attempt must go on without a waiting client.
+    // Longer than the wait for servers without a listing, so the attempt must continue without a waiting client.
     client.wait_for_tools(PATIENCE, |tools| tools.contains(&"well__echo".into()));
     assert!(client.tools().iter().all(|tool| !tool.starts_with("slow__")));
     let listed = client.times_told();
     release(pipe);
     client.wait_for_tools(PATIENCE, |tools| tools.contains(&"slow__echo".into()));
-    assert!(client.times_told() > listed, "the client is told");
+    assert!(client.times_told() > listed, "the client is notified");
     assert_eq!(client.text("slow__echo", json!({"text": "ready"})), "ready");
-    assert_eq!(recorded(&place, "start"), 1, "one attempt, which went on");
+    assert_eq!(recorded(&place, "start"), 1, "a single attempt, which continued");
     assert!(client.tools().iter().all(|tool| !tool.starts_with("hanging__") && !tool.starts_with("dying__")));
     assert!(begin.elapsed() < Duration::from_secs(50), "the servers that hang and die delay nothing");
 }
@@ -210,7 +207,7 @@ fn a_server_that_no_served_preset_reaches_is_not_started() {
     let place = Place::with("", &[]);
     let record = format!("record={}", place.path("record").display());
     let blocks = [child("unreached", &[&record], ""), child("shown", &[], "")].concat();
-    // The file has no preset with the gate proxy. The shipped one lies under it, and nobody chose that.
+    // The file has no preset with the gate `proxy`. The shipped one has, but is not served.
     place.write(
         "presets.toml",
         format!(

@@ -1,4 +1,4 @@
-//! A running host over stdio and its client. Both end with the test that started them.
+//! A host over stdio and its client. Both end with the test.
 
 use std::{
     collections::HashMap,
@@ -18,38 +18,38 @@ use super::{
     results::{fault_of, text_of},
 };
 
-/// Longer than anything a test waits for; what takes longer has failed.
+/// Maximum wait for any event; a longer wait fails the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A host over stdio, and the client that started it.
+/// A host over stdio and its client.
 pub(crate) struct Client {
     pub(super) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// Answers that came while another one was waited for.
+    /// Answers that arrived while the test waited for another.
     early: HashMap<u64, Value>,
-    /// Everything that was no answer, in order.
+    /// Messages that are not answers, in order.
     pub(crate) notifications: Vec<Value>,
     next: u64,
     stderr: Arc<Mutex<String>>,
 }
 
 impl Client {
-    /// Starts a host with a preset and shakes hands.
+    /// Starts a host with a preset and initializes a session.
     pub(crate) fn start(place: &Place, preset: &str) -> Self {
         let mut client = Self::raw(place, &["serve", "--preset", preset], &[]);
         client.initialize("2025-11-25");
         client
     }
 
-    /// Starts a host and says nothing yet.
+    /// Starts a host without sending anything.
     pub(crate) fn raw(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = place.command(arguments);
         command.envs(environment.iter().copied());
         Self::spawn(command)
     }
 
-    /// Starts what a client's configuration says, and says nothing yet.
+    /// Starts a command as host without sending anything.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -84,7 +84,7 @@ impl Client {
         self.initialize_with(version, json!({}))
     }
 
-    /// As a client that can do this.
+    /// Initializes a session with these capabilities.
     pub(crate) fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
@@ -98,13 +98,13 @@ impl Client {
         self.send_line(message.to_string());
     }
 
-    /// Sends a line as it is.
+    /// Sends raw bytes and a line end.
     pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().expect("the host listens");
         stdin.write_all(line.as_ref()).and_then(|()| stdin.write_all(b"\n")).expect("write to the host");
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -126,7 +126,7 @@ impl Client {
         }
     }
 
-    /// Keeps a message that is not waited for.
+    /// Stores a message that the caller does not wait for.
     pub(crate) fn keep(&mut self, message: Value) {
         match message["id"].as_u64() {
             Some(id) => drop(self.early.insert(id, message)),
@@ -134,15 +134,15 @@ impl Client {
         }
     }
 
-    /// The next thing the host says.
+    /// Returns the next message of the host.
     pub(crate) fn next_message(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(message) => message,
-            Err(error) => panic!("the host says nothing ({error}); its log:\n{}", self.log()),
+            Err(error) => panic!("no message from the host ({error}); its log:\n{}", self.log()),
         }
     }
 
-    /// The next message of the host. `None` if none comes in time.
+    /// Returns the next message of the host. `None` if none arrives before `end`.
     pub(super) fn next_message_until(&mut self, end: Instant) -> Option<Value> {
         self.lines.recv_timeout(end.saturating_duration_since(Instant::now())).ok()
     }
@@ -152,39 +152,39 @@ impl Client {
         self.answer(id)
     }
 
-    /// Calls a tool and gives its result, or the protocol's error.
+    /// Calls a tool and returns its result, or the protocol error.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         answer.get("result").or_else(|| answer.get("error")).cloned().expect("a result or an error")
     }
 
-    /// Calls a tool that must work, and gives its text.
+    /// Calls a tool that must succeed, and returns its text.
     pub(crate) fn text(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_ne!(result["isError"], true, "{result}");
         text_of(&result)
     }
 
-    /// Calls a tool that must fail, and gives its text.
+    /// Calls a tool that must fail, and returns its text.
     pub(crate) fn fails(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         fault_of(&result);
         text_of(&result)
     }
 
-    /// Names of the tools, as listed.
+    /// Returns the names of listed tools.
     pub(crate) fn tools(&mut self) -> Vec<String> {
         let listed = self.request("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().expect("tools");
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// What the host wrote to standard error so far.
+    /// Returns the host's standard error so far.
     pub(crate) fn log(&self) -> String {
         self.stderr.lock().expect("stderr").clone()
     }
 
-    /// What the host wrote to standard error, once that holds `needle`.
+    /// Waits until standard error contains `needle`, and returns it.
     pub(crate) fn log_with(&self, needle: &str) -> String {
         let start = Instant::now();
         loop {
@@ -201,13 +201,13 @@ impl Client {
         self.child.id()
     }
 
-    /// Closes standard input, and waits for the answer to a request that was sent before.
+    /// Closes standard input, and waits for the answer to an earlier request.
     pub(crate) fn leave(mut self, id: u64) -> Value {
         self.stdin.take();
         self.answer(id)
     }
 
-    /// Closes standard input and waits for the host to end by itself.
+    /// Closes standard input, waits for the host to exit, and returns the exit code.
     pub(crate) fn close(mut self) -> Option<i32> {
         self.stdin.take();
         self.child.wait().expect("wait for the host").code()

@@ -1,4 +1,4 @@
-//! A running host over HTTP, and clients for it: one that speaks the protocol, and bare connections.
+//! A host over HTTP, an MCP client for it, and raw connections.
 
 use std::{
     collections::HashMap,
@@ -21,29 +21,29 @@ pub(crate) struct Http {
     stderr: Arc<Mutex<String>>,
 }
 
-/// What came back on a bare connection, as far as it came.
+/// Response on a raw connection, possibly incomplete.
 #[derive(Debug)]
 pub(crate) struct Came {
     pub(crate) status: u16,
-    /// The headers as they came, in lower case.
+    /// Status line and headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
 impl Http {
-    /// Starts a host on a free port and waits until it says where it listens.
+    /// Starts a host on a free port and waits until it listens.
     pub(crate) fn start(place: &Place, preset: &str, environment: &[(&str, &str)]) -> Self {
         Self::with(place, &["--preset", preset], environment)
     }
 
-    /// The same with these arguments of `serve`.
+    /// Starts a host with these arguments of `serve`.
     pub(crate) fn with(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = place.command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat());
         command.envs(environment.iter().copied());
         Self::spawn(command)
     }
 
-    /// Starts what serves, and waits until it says where.
+    /// Starts a command as host, and waits until it listens.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
         let mut pipe = BufReader::new(child.stderr.take().expect("stderr"));
@@ -60,7 +60,7 @@ impl Http {
         };
         let stderr = Arc::new(Mutex::new(said));
         let kept = Arc::clone(&stderr);
-        // The pipe is read to its end, or the host would lose lines of its log.
+        // Drain the pipe, or the host would lose lines of its log.
         std::thread::spawn(move || {
             for line in pipe.lines().map_while(Result::ok) {
                 let mut kept = kept.lock().expect("stderr");
@@ -80,12 +80,12 @@ impl Http {
         self.child.id()
     }
 
-    /// What the host wrote to standard error so far.
+    /// Returns the host's standard error so far.
     pub(crate) fn log(&self) -> String {
         self.stderr.lock().expect("stderr").clone()
     }
 
-    /// What the host wrote to standard error, once that holds `needle`.
+    /// Waits until standard error contains `needle`, and returns it.
     pub(crate) fn log_with(&self, needle: &str) -> String {
         let start = Instant::now();
         loop {
@@ -98,27 +98,27 @@ impl Http {
         }
     }
 
-    /// Waits for the host to end by itself.
+    /// Waits for the host to exit, and returns the exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("wait for the host").code()
     }
 
-    /// A connection on which nothing was said.
+    /// Opens a connection.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream
     }
 
-    /// Sends this on a connection of its own, and gives what came until the host closed it.
+    /// Sends bytes on a new connection, and returns the response once the host closes it.
     pub(crate) fn say(&self, text: impl AsRef<[u8]>) -> Came {
         let mut stream = self.connect();
-        // A host that has heard enough may close before the end.
+        // The host may close before it has read everything.
         let _ = stream.write_all(text.as_ref());
         came(stream)
     }
 
-    /// Posts one message, and gives status, headers and body.
+    /// Posts one message, and returns status, headers and body.
     pub(crate) fn post(
         &self,
         path: &str,
@@ -145,7 +145,7 @@ impl Http {
         (response.status().as_u16(), headers, response.body_mut().read_to_string().expect("a body"))
     }
 
-    /// Opens a session of the 2025 protocol, and gives its id.
+    /// Opens a session of MCP 2025-11-25, and returns its id.
     pub(crate) fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -161,7 +161,7 @@ impl Http {
         session
     }
 
-    /// Sends a request in a session, and gives the answer out of the event stream.
+    /// Sends a request in a session, and returns the answer from the event stream.
     pub(crate) fn request(&self, path: &str, session: &str, method: &str, params: Value) -> Value {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
@@ -172,10 +172,10 @@ impl Http {
     }
 }
 
-/// What comes until the other side closes.
+/// Reads until the other side closes.
 pub(crate) fn came(mut stream: TcpStream) -> Came {
     let mut bytes = Vec::new();
-    // A reset is an end too; what came before counts.
+    // A reset counts as the end.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "the host neither answers nor closes");
     }

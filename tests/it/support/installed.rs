@@ -1,8 +1,8 @@
-//! What `cargo xtask test` installs for tests, and tells them by a variable.
+//! Programs and packages that `cargo xtask test` installs for tests, each named by a variable.
 
 use std::{env, path::PathBuf};
 
-/// Where it is, or none and a loud word about how to get it.
+/// Returns the path in a variable. `None`, with a message on standard error, if it is not set.
 pub(crate) fn installed(variable: &str) -> Option<PathBuf> {
     let found = env::var_os(variable).map(PathBuf::from);
     if found.is_none() {

@@ -1,4 +1,4 @@
-//! What tests of a running host need: other versions of a gate, and waiting to be told of a change.
+//! Helpers for tests of reloads: other versions of a gate, and waiting for notifications.
 
 use std::{
     fs,
@@ -12,34 +12,34 @@ use serde_json::Value;
 
 use super::{Client, Http, Place};
 
-/// The component with a custom section more: it behaves as before, and its digest is another one.
+/// Adds a custom section to a component, which changes its digest but not its behavior.
 pub(crate) fn variant(component: &[u8], number: u8) -> Vec<u8> {
-    // Section 0, seven bytes long, a name of four bytes and two bytes of content.
+    // Section 0 with seven bytes: the length of the name, four bytes of name and two bytes of content.
     let section = [0, 7, 4, b't', b'e', b's', b't', number, 0];
     [component, &section].concat()
 }
 
-/// Puts the bytes there in one step, as build tools do.
+/// Replaces a file atomically, as build tools do.
 pub(crate) fn put(path: &Path, bytes: &[u8]) {
     let beside = path.with_extension("new");
     fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).expect("put a file");
 }
 
 impl Place {
-    /// Bytes of a built gate.
+    /// Returns the bytes of a built gate.
     pub(crate) fn gate_bytes(&self, name: &str) -> Vec<u8> {
         let known = Place::with("", &[name]);
         fs::read(known.path("gates").join(format!("{name}.wasm"))).expect("a built gate")
     }
 
-    /// Puts bytes in the place of a gate.
+    /// Replaces a gate's file atomically.
     pub(crate) fn replace_gate(&self, name: &str, bytes: &[u8]) {
         put(&self.path("gates").join(format!("{name}.wasm")), bytes);
     }
 }
 
 impl Client {
-    /// Waits until the host has said `count` times that the tools changed.
+    /// Waits for the `count`th notification of changed tools.
     pub(crate) fn told(&mut self, count: usize) {
         while self.times_told() < count {
             let message = self.next_message();
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Lists the tools until they are as wanted: at first, and whenever the host says that they changed.
+    /// Lists the tools until `wanted` accepts them: at first, and after each notification.
     pub(crate) fn wait_for_tools(&mut self, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
         let end = Instant::now() + limit;
         loop {
@@ -76,19 +76,23 @@ impl Client {
         }
     }
 
-    /// Waits for the host to end though its standard input stays open.
+    /// Waits for the host to exit while its standard input stays open.
     pub(crate) fn ended(mut self) -> std::process::ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("wait for the host") {
                 return status;
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "the host goes on; its log:\n{}", self.log());
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the host still runs; its log:\n{}",
+                self.log()
+            );
             std::thread::yield_now();
         }
     }
 
-    /// How often the host has said so as far as its messages were read.
+    /// Number of notifications of changed tools among the messages read so far.
     pub(crate) fn times_told(&self) -> usize {
         let changed = |m: &&Value| m["method"] == "notifications/tools/list_changed";
         self.notifications.iter().filter(changed).count()
@@ -99,14 +103,14 @@ impl Client {
 pub(crate) struct Events(Receiver<Value>);
 
 impl Events {
-    /// The next message of the server.
+    /// Returns the next message of the host.
     pub(crate) fn next(&self) -> Value {
         self.0.recv_timeout(Duration::from_secs(60)).expect("an event")
     }
 }
 
 impl Http {
-    /// Follows a response that does not end.
+    /// Reads a streamed response on a thread.
     pub(crate) fn follow(response: ureq::http::Response<ureq::Body>) -> Events {
         let (sender, events) = channel();
         std::thread::spawn(move || {
@@ -121,7 +125,7 @@ impl Http {
         Events(events)
     }
 
-    /// Opens the stream on which a session hears of changes.
+    /// Opens a session's stream of notifications.
     pub(crate) fn events(&self, path: &str, session: &str) -> Events {
         let request = ureq::get(format!("{}{path}", self.base)).header("accept", "text/event-stream");
         Self::follow(request.header("mcp-session-id", session).call().expect("an event stream"))

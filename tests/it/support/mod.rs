@@ -1,4 +1,4 @@
-//! What every test needs: a host in a folder of its own, and a client that speaks to it line by line.
+//! Shared helpers: a host in its own folder, and a client that exchanges lines with it.
 
 pub(crate) mod host;
 pub(crate) mod http;

@@ -1,4 +1,4 @@
-//! A folder for one test: configuration, state, and the environment that a host in it gets.
+//! A folder for one test: configuration, state, and the environment of hosts in it.
 
 use std::{
     env, fs,
@@ -8,12 +8,12 @@ use std::{
 
 use tempfile::TempDir;
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_path_buf()
 }
 
-/// The built binary, which stands beside the tests.
+/// Returns the path of the built binary, next to the tests.
 pub(crate) fn binary() -> PathBuf {
     let test = env::current_exe().expect("a test has a path");
     let folder = test.parent().and_then(Path::parent).expect("target/<profile>/deps");
@@ -22,7 +22,7 @@ pub(crate) fn binary() -> PathBuf {
     binary
 }
 
-/// The bytes of a built gate, shipped or fixture.
+/// Returns the bytes of a built gate, shipped or fixture.
 pub(crate) fn built(gate: &str) -> Vec<u8> {
     let file = format!("{gate}.wasm");
     let built = ["gates", "target/fixture-gates"].map(|folder| repository().join(folder).join(&file));
@@ -32,11 +32,11 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
     fs::read(found).expect("read a gate")
 }
 
-/// The gates that ship.
+/// Names of the shipped gates.
 pub(crate) const SHIPPED: [&str; 8] =
     ["kg", "idea", "code", "research", "document-retrieval", "proxy", "script", "summarizer"];
 
-/// A fresh folder with gates, configuration and state; gone when the test ends.
+/// A temporary folder with gates, configuration and state.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
 }
@@ -48,13 +48,13 @@ impl Place {
         Self::with(&presets, &SHIPPED)
     }
 
-    /// The same, where clients get data beside text.
+    /// With the shipped presets and gates, and structured results.
     pub(crate) fn structured() -> Self {
         let presets = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
         Self::with(&super::structured(&presets), &SHIPPED)
     }
 
-    /// With these presets, and these gates in its `gates` folder.
+    /// With these presets, and these gates in the folder `gates`.
     pub(crate) fn with(presets: &str, gates: &[&str]) -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         fs::create_dir(place.path("gates")).expect("gates folder");
@@ -67,8 +67,8 @@ impl Place {
         place
     }
 
-    /// To compile a gate takes seconds, so all tests keep machine code in one folder. Files in it are named
-    /// by content, so no test finds what it would not have made itself.
+    /// All tests share machine code, because compiling a gate takes seconds. Files are named by content, so a test
+    /// finds only what it would have compiled itself.
     #[cfg(unix)]
     fn share_machine_code(&self) {
         use std::os::unix::fs::{DirBuilderExt, symlink};
@@ -79,13 +79,13 @@ impl Place {
         symlink(shared, self.path(".cache/gatehouse/machine-code")).expect("link the shared folder");
     }
 
-    /// From now on with machine code of its own, for tests of what is kept of it.
+    /// Removes the shared cache, for tests of the cache itself.
     pub(crate) fn with_own_cache(self) -> Self {
         fs::remove_dir_all(self.path(".cache")).expect("remove the cache folder");
         self
     }
 
-    /// Copies a built gate, shipped or fixture, into the gates folder.
+    /// Copies a built gate, shipped or fixture, into the folder `gates`.
     pub(crate) fn add_gate(&self, name: &str) {
         fs::write(self.path("gates").join(format!("{name}.wasm")), built(name)).expect("copy a gate");
     }
@@ -101,15 +101,14 @@ impl Place {
         path
     }
 
-    /// A copy of the sample wiki, to be indexed and edited.
+    /// Copies the sample wiki into the place, where tests can index and edit it.
     pub(crate) fn sample_wiki(&self) -> PathBuf {
         let target = self.path("wiki");
         copy_folder(&repository().join("docs/sample-wiki"), &target);
         target
     }
 
-    /// A command of the binary in this place, whose presets.toml is named. Nothing of the caller's environment
-    /// gets in.
+    /// A command of the binary in this place, with the place's `presets.toml` and no other environment of the caller.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.nameless(arguments);
         let presets = self.path("presets.toml");
@@ -119,7 +118,7 @@ impl Place {
         command
     }
 
-    /// The same, but nobody names the presets.toml that lies in the working folder.
+    /// Like `command`, but without naming the `presets.toml` in the working folder.
     pub(crate) fn nameless(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
@@ -139,7 +138,7 @@ impl Place {
     }
 }
 
-/// What a command printed, and how it ended.
+/// Output and exit code of a command.
 pub(crate) struct Ran(pub(crate) Output);
 
 impl Ran {
@@ -155,7 +154,7 @@ impl Ran {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
 
-    /// Standard output as JSON, of a command that worked.
+    /// Parses standard output as JSON; the command must have succeeded.
     pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!(self.code(), 0, "{}", self.stderr());
         serde_json::from_str(&self.stdout()).expect("JSON on standard output")

@@ -1,4 +1,4 @@
-//! Processes that a host starts: which there are, and that they end.
+//! Processes that a host starts.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +11,13 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
-/// The processes below this one, children and theirs, by number with their command lines.
+/// Returns all descendants of a process, with their command lines.
 pub(crate) fn below(pid: u32) -> BTreeMap<u32, String> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").expect("/proc").flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         let Some(child) = number else { continue };
-        // The name of a program may have spaces and brackets, so fields count from the last bracket.
+        // A program's name may contain spaces and brackets, so count fields from the last bracket.
         let Ok(stat) = fs::read_to_string(format!("/proc/{child}/stat")) else { continue };
         let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
         parents.extend(parent.map(|parent: u32| (child, parent)));
@@ -34,7 +34,7 @@ pub(crate) fn below(pid: u32) -> BTreeMap<u32, String> {
     found
 }
 
-/// Waits until each of these has ended, and says which has not.
+/// Waits until all of these processes have ended.
 pub(crate) fn end_all(processes: &BTreeMap<u32, String>) {
     let end = Instant::now() + Duration::from_secs(20);
     for (pid, line) in processes {

@@ -1,4 +1,4 @@
-//! A provider of language models on loopback, which answers as a test says, and remembers what it was asked.
+//! A fake provider of language models on loopback, which sends scripted answers and records requests.
 
 pub(crate) mod wire;
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::server::{Seen, read};
 
-/// What it does with one request.
+/// Answer to one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Status, header lines that each end in CRLF, and body.
@@ -29,11 +29,11 @@ pub(crate) enum Answer {
 /// How a stream ends.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// As it should.
+    /// Normally.
     Done,
     /// The connection breaks.
     Cut,
-    /// Not at all, until the client is gone.
+    /// Not before the client disconnects.
     Stuck,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Says one thing after the other, and the last one to whoever asks again.
+    /// Starts a provider with these answers; the last one repeats.
     pub(crate) fn saying(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -62,12 +62,12 @@ impl Provider {
         Self { address, seen, gone }
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("memory").clone()
     }
 
-    /// The one request there was, and its body.
+    /// Returns the only request, and its body.
     pub(crate) fn only(&self) -> (Seen, Value) {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
@@ -76,14 +76,14 @@ impl Provider {
         (request, body)
     }
 
-    /// Waits until somebody has asked.
+    /// Waits for the first request.
     pub(crate) fn asked(&self) {
         while self.seen.lock().expect("memory").is_empty() {
             std::thread::yield_now();
         }
     }
 
-    /// Waits until a client has left in the middle of an answer.
+    /// Waits until a client disconnects during an answer.
     pub(crate) fn left(&self) {
         self.gone.recv_timeout(Duration::from_secs(60)).expect("the client stays on the line");
     }
@@ -113,7 +113,7 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Answer>>, seen: &Mutex<Vec<S
                 return;
             }
             End::Stuck => {
-                // Nothing comes from a client that waits; so this ends when it is gone.
+                // A waiting client sends nothing, so this read ends when it disconnects.
                 let _ = reader.read(&mut [0]);
                 let _ = gone.send(());
                 return;

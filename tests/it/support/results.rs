@@ -1,14 +1,14 @@
-//! What a call gave: its text, the fault it ended in, and presets whose replies carry data too.
+//! Results of calls: text, faults, and presets with structured replies.
 
 use serde_json::Value;
 
-/// The text of a result.
+/// Returns the text of a result.
 pub(crate) fn text_of(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}")).to_owned()
 }
 
-/// The fault that a result must be, in parts: type, message, recoverable, suggestion. Its text says the same,
-/// and it is no structured content, which some clients would throw away.
+/// Returns the fault of a result: type, message, recoverable, suggestion. Checks that the text has the same content,
+/// and that the fault is not structured content, which some clients would drop.
 pub(crate) fn fault_of(result: &Value) -> &Value {
     assert_eq!(result["isError"], true, "{result}");
     assert!(result.get("structuredContent").is_none(), "{result}");
@@ -20,7 +20,7 @@ pub(crate) fn fault_of(result: &Value) -> &Value {
     fault
 }
 
-/// The same presets, with `structured = true` in each.
+/// Adds `structured = true` to each preset.
 pub(crate) fn structured(presets: &str) -> String {
     let line = |line: &str| {
         let preset = line.starts_with("[presets.") && line.ends_with(']');

@@ -1,5 +1,4 @@
-//! A web server of one test, on loopback. It remembers every request, and its paths are what a server may
-//! do to a client.
+//! A web server on loopback for one test. It records requests, and its paths cover what a server may do to a client.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -7,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// One request as it came in.
+/// One received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -23,7 +22,7 @@ impl Seen {
         self.headers.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// The value of a parameter; everything after its name.
+    /// Returns everything after the parameter's name.
     fn parameter(&self, name: &str) -> &str {
         self.target.split_once(&format!("{name}=")).map_or("", |(_, value)| value)
     }
@@ -57,7 +56,7 @@ impl Server {
         Self { address, memory }
     }
 
-    /// The host as a rule of presets.toml names it.
+    /// Returns the host in the form that rules in `presets.toml` use.
     pub(crate) fn host(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -66,12 +65,12 @@ impl Server {
         format!("http://{}{target}", self.address)
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.memory.lock().expect("memory").seen.clone()
     }
 
-    /// The one request there was.
+    /// Returns the only request.
     pub(crate) fn only(&self) -> Seen {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
@@ -82,14 +81,14 @@ impl Server {
         self.memory.lock().expect("memory").connections
     }
 
-    /// Fails if anybody so much as knocked.
+    /// Checks that nothing has connected.
     pub(crate) fn saw_nothing(&self) {
         assert_eq!(self.connections(), 0, "{:?}", self.seen());
     }
 }
 
 fn serve(stream: TcpStream, memory: &Mutex<Memory>) {
-    // Head and body go out in two pieces.
+    // Head and body are sent separately.
     stream.set_nodelay(true).expect("no delay");
     let mut writer = stream.try_clone().expect("a second handle");
     let mut reader = BufReader::new(stream);
@@ -101,7 +100,7 @@ fn serve(stream: TcpStream, memory: &Mutex<Memory>) {
     }
 }
 
-/// The next request, or none where the client is gone.
+/// Reads the next request. `None` if the client disconnected.
 pub(crate) fn read(reader: &mut impl BufRead) -> Option<Seen> {
     let mut line = || {
         let mut line = String::new();
@@ -124,7 +123,7 @@ pub(crate) fn read(reader: &mut impl BufRead) -> Option<Seen> {
     Some(seen)
 }
 
-/// A short text as gzip has it, in one block that is stored as it is (RFC 1951 section 3.2.4, RFC 1952).
+/// Encodes a short text as gzip, in one stored block (RFC 1951 section 3.2.4, RFC 1952).
 fn gzip(text: &[u8]) -> Vec<u8> {
     let crc = !text.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
@@ -144,7 +143,7 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
         writer.write_all(body)
     };
     match request.target.split(['?', '#']).next().unwrap_or_default() {
-        // Tells everything it was told, in a header too.
+        // Returns the request's headers and body, and the credential in a header.
         "/echo" => {
             let said = request.header("authorization").unwrap_or("nothing");
             let body = format!("{}\n{}", request.headers.join("\n"), String::from_utf8_lossy(&request.body));
@@ -154,12 +153,12 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
             let (status, to) = request.parameter("status").split_once("&to=").unwrap_or_default();
             whole(&format!("{status} Elsewhere"), &format!("location: {to}\r\n"), b"")
         }
-        // Sends the credential that it got along, for everybody to read.
+        // Puts the credential into a redirect.
         "/tell" => {
             let token = request.header("authorization").unwrap_or_default().replace("Bearer ", "");
             whole("302 Found", &format!("location: /ok?token={token}\r\n"), b"")
         }
-        // Tells it where no redaction of plain text would see it.
+        // Returns the credential in encodings that a redaction of plain text would miss.
         "/disguised" => {
             let token = request.header("authorization").unwrap_or_default().replace("Bearer ", "");
             let escaped = |escape: fn(char) -> String| {
@@ -174,7 +173,7 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
             let headers = format!("x-{token}: 1\r\nx-kept: 1\r\n");
             whole("200 OK", &headers, format!("<p>{html}</p> {json} {url}").as_bytes())
         }
-        // Compresses what it was told, though nobody asked for that.
+        // Compresses although the request does not accept it.
         "/gzip" => {
             let said = format!(
                 "{} said {}",
@@ -191,7 +190,7 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
             whole("200 OK", &line.repeat(request.parameter("lines").parse().unwrap_or(0)), b"")
         }
         "/status" => whole(&format!("{} Said", request.parameter("code")), "", b"as asked"),
-        // Begins, and waits for the client to give up.
+        // Starts an answer and waits for the client to disconnect.
         "/stuck" => {
             write!(writer, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx")?;
             writer.flush()?;

@@ -1,5 +1,4 @@
-//! What tests of sessions over HTTP need: bare requests, the events of a stream as they come, and a client
-//! that breaks off.
+//! Helpers for sessions over HTTP: raw requests, events of a stream, and a client that disconnects.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -11,7 +10,7 @@ use super::http::{Came, Http};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
-    /// As it was sent; empty for an event that only names the stream.
+    /// Data as sent; empty for an event that only names the stream.
     pub(crate) data: String,
 }
 
@@ -21,7 +20,7 @@ impl Event {
     }
 }
 
-/// The events of a body.
+/// Parses the events of a body.
 pub(crate) fn events(body: &str) -> Vec<Event> {
     let mut events = Vec::new();
     let mut event = Event::default();
@@ -41,13 +40,13 @@ pub(crate) fn events(body: &str) -> Vec<Event> {
     events
 }
 
-/// A request of a client that speaks sessions.
+/// Returns a request message.
 pub(crate) fn message(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
 impl Http {
-    /// The bytes of a request with this body; the connection is closed after the answer.
+    /// Returns the bytes of a request that closes its connection.
     pub(crate) fn bare(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         format!(
@@ -58,12 +57,12 @@ impl Http {
         )
     }
 
-    /// Sends any request, and gives what came.
+    /// Sends any request and returns the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Came {
         self.say(self.bare(method, path, headers, body))
     }
 
-    /// Opens a session of this version and says nothing more; gives its id and the events of the answer.
+    /// Opens a session without the `initialized` notification. Returns its id and the events of the answer.
     pub(crate) fn initialize(&self, path: &str, version: &str) -> (String, Vec<Event>) {
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
@@ -72,7 +71,7 @@ impl Http {
         (headers.get("mcp-session-id").expect("a session").clone(), events(&body))
     }
 
-    /// Posts to a session, and breaks off once the first event is there, which is given.
+    /// Posts to a session and disconnects after the first event, which it returns.
     pub(crate) fn break_off(&self, path: &str, session: &str, message: &Value) -> Event {
         let mut stream = self.connect();
         let request = self.bare("POST", path, &[("mcp-session-id", session)], &message.to_string());
@@ -88,7 +87,7 @@ impl Http {
         panic!("no event: {came}")
     }
 
-    /// The events of a session's stream after this one, until the host ends the stream.
+    /// Returns the events after this one, until the host ends the stream.
     pub(crate) fn resume(&self, path: &str, session: &str, after: &Event) -> Vec<Event> {
         let id = after.id.as_deref().expect("an id");
         let request = ureq::get(format!("{}{path}", self.base)).header("accept", "text/event-stream");

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Opens a terminal: the end at which the user types, and the one for the standard input of a command.
+/// Opens a terminal. Returns the user's end, and the end for a command's standard input.
 pub(crate) fn terminal() -> (File, File) {
     let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&user).and_then(|()| unlockpt(&user)).expect("unlocked");

@@ -1,7 +1,9 @@
-//! The language guide as a test: phrases that readers stumble over stay rare, and names of types are nouns.
+//! The language guide as a test: odd phrases stay rare, and types are named by nouns.
 //!
-//! Prose is the comments and string literals of Rust and WIT files outside of tests, and Markdown. Code does not count,
-//! in blocks or in backticks. A phrase may occur once in 10,000 words, since a quotation or an idiom can need it.
+//! Prose is Markdown, and comments and string literals of Rust and WIT files outside of tests. Code in blocks or
+//! backticks does not count. Each phrase may occur once in 10,000 words, for quotations and idioms.
+//!
+//! Longer than 300 lines because the tables of phrases and nouns are the rule.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +11,12 @@ use regex::Regex;
 
 use super::{files, none, read, rust};
 
-/// Occurrences of one phrase that are allowed per 10,000 words.
+/// Allowed occurrences of each phrase per 10,000 words.
 const ALLOWED: usize = 1;
 
 struct Phrase {
     pattern: &'static str,
-    /// Idioms that the pattern also finds.
+    /// Idioms that the pattern also matches.
     except: &'static str,
     instead: &'static str,
 }
@@ -74,7 +76,7 @@ const PHRASES: &[Phrase] = &[
     Phrase { pattern: r"\bkept\b", except: "^$", instead: "stored, retained, cached" },
 ];
 
-/// Words in -ed and -ing that are nouns, or adjectives of the field.
+/// Words in -ed and -ing that are nouns, or established adjectives.
 const NOUNS: &[&str] = &[
     "Binding",
     "Embedding",
@@ -146,19 +148,19 @@ fn is_test(path: &str) -> bool {
     }) || path.ends_with("/tests.rs")
 }
 
-/// A file without the tests at its end.
+/// Removes the tests at a file's end.
 fn shipped(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
-/// A paragraph, with the file and line where it begins.
+/// A paragraph, with the file and line of its start.
 struct Paragraph {
     file: String,
     line: usize,
     text: String,
 }
 
-/// Paragraphs of a run of Markdown lines; code blocks are left out.
+/// Adds the paragraphs of Markdown lines, without code blocks.
 fn markdown<'a>(file: &str, lines: impl Iterator<Item = (usize, &'a str)>, out: &mut Vec<Paragraph>) {
     let mut open: Option<Paragraph> = None;
     let mut fenced = false;
@@ -180,7 +182,7 @@ fn markdown<'a>(file: &str, lines: impl Iterator<Item = (usize, &'a str)>, out: 
     out.extend(open);
 }
 
-/// Prose of a Rust or WIT file: comments as Markdown, and string literals that are sentences.
+/// Adds the prose of a Rust or WIT file: comments as Markdown, and string literals that are sentences.
 fn source(file: &str, text: &str, out: &mut Vec<Paragraph>) {
     let text = shipped(text);
     let token =
@@ -199,7 +201,7 @@ fn source(file: &str, text: &str, out: &mut Vec<Paragraph>) {
             comment.push((line, words.trim_start_matches(['/', '!'])));
         } else if let Some(words) = found.get(1).or(found.get(2)) {
             let words = words.as_str();
-            // A list, a table, SQL or code has few words of letters alone.
+            // Lists, tables, SQL and code have few words of letters alone.
             let all = words.split_whitespace().count();
             let plain = words
                 .split_whitespace()
@@ -261,7 +263,7 @@ fn phrases_of_the_guide_are_rare() {
     }
 }
 
-/// Types that a file declares, and functions with the two names that say nothing.
+/// Returns the names of types that a file declares.
 fn declared(text: &str) -> Vec<&str> {
     let declaration =
         Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|trait|union)\s+([A-Z]\w*)")
@@ -286,7 +288,7 @@ fn types_are_named_by_nouns() {
 
 #[test]
 fn few_types_share_a_name() {
-    // Names that are clear in their module.
+    // Names that are clear within their module.
     const COMMON: &[&str] = &[
         "Args",
         "Arguments",

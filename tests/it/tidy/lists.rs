@@ -1,8 +1,8 @@
-//! One composition list per axis: what lies in a folder stands in its list, and the other way round.
+//! Each composition list matches its folder, in both directions.
 
 use super::{between, modules, none, read, snake};
 
-/// Members of `wanted` that `given` lacks, and the other way round.
+/// Returns names that are only in `wanted` or only in `given`.
 fn differences(list: &str, given: &[String], folder: &str, wanted: &[String]) -> Vec<String> {
     let missing = wanted.iter().filter(|name| !given.contains(name));
     let missing = missing.map(|name| format!("'{name}' is in {folder} and not in {list}"));
@@ -10,7 +10,7 @@ fn differences(list: &str, given: &[String], folder: &str, wanted: &[String]) ->
     missing.chain(orphans.map(|name| format!("'{name}' is in {list} and not in {folder}"))).collect()
 }
 
-/// Words after `prefix`, as far as letters go.
+/// Returns the word after each `prefix`.
 fn words_after(text: &str, prefix: &str) -> Vec<String> {
     let words = text.split(prefix).skip(1);
     let words = words.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next());
@@ -19,10 +19,10 @@ fn words_after(text: &str, prefix: &str) -> Vec<String> {
 
 #[test]
 fn every_capability_has_a_file_and_an_interface() {
-    let path = "host/core/src/capability.rs";
+    let path = "host/core/src/policy/capability.rs";
     let all = words_after(between(path, &read(path), "pub const ALL", ";\n"), "Self::");
     let folder = "host/sandbox/src/abi/v0_1";
-    // What gates export, and nobody is granted.
+    // Exports of gates, which are not capabilities.
     let exports = ["exports", "optional", "tools"];
     let files =
         modules(folder).into_iter().filter(|name| !exports.contains(&name.as_str())).collect::<Vec<_>>();

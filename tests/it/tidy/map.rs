@@ -1,17 +1,17 @@
-//! docs/architecture.md says what is there, and the code uses its words.
+//! docs/architecture.md matches the folders, and code uses its terms.
 
 use super::{between, files, modules, none, read, snake};
 use crate::support::repository;
 
 const MAP: &str = "docs/architecture.md";
 
-/// Everything in backticks.
+/// Returns everything in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     spans.collect()
 }
 
-/// The paths that the map names; a bare `x.rs` means one beside the path that its line begins with.
+/// Returns the paths in the map; a bare `x.rs` is next to the path at the start of its line.
 fn shown(map: &str) -> Vec<String> {
     let lines = map.lines().flat_map(|line| {
         let spans = quoted(line);
@@ -29,7 +29,7 @@ fn shown(map: &str) -> Vec<String> {
 fn the_map_shows_every_room() {
     let shown = shown(&read(MAP));
     let crates: Vec<String> = modules("host").into_iter().map(|name| format!("host/{name}")).collect();
-    // Folders directly below a crate's sources; what stands in them is told by their files.
+    // Folders directly below a crate's sources; their files describe the rest.
     let folders = files("host", ".rs").into_iter().filter_map(|(path, _)| {
         let (source, rest) = path.split_once("/src/")?;
         let (folder, file) = rest.split_once('/')?;
@@ -51,7 +51,7 @@ fn the_map_shows_no_room_that_is_gone() {
     let paths = quoted(&map)
         .into_iter()
         .filter(|span| span.split_once('/').is_some_and(|(top, _)| rooms.contains(&top)));
-    // A path with a placeholder is a pattern, not a place.
+    // A path with a placeholder is a pattern.
     let paths = paths.filter(|span| !span.contains(['<', '*', '{', '…', ' ']));
     let gone = paths.filter(|path| !repository().join(path).exists());
     none("paths in docs/architecture.md exist (a placeholder is written <so>)", gone.map(str::to_owned));
@@ -77,7 +77,7 @@ fn one_idea_has_one_word() {
     none("no type is named with a word that the glossary replaces", used);
 }
 
-/// Names of the types that a text declares.
+/// Returns the names of types that a text declares.
 fn types(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();

@@ -1,20 +1,20 @@
-//! What stands three times becomes a function: blocks of lines that are the same to the letter.
+//! Code that occurs three times belongs in a function: finds identical blocks of lines.
 
 use std::collections::HashMap;
 
 use super::{none, rust};
 
-/// Lines of code that make a block.
+/// Length of a block in lines of code.
 const BLOCK: usize = 6;
 
-/// Places that are too many.
+/// Occurrences of a block that are too many.
 const TOO_MANY: usize = 3;
 
-/// A line that counts: where it stands, and its text.
+/// Line number and text.
 type Line<'a> = (usize, &'a str);
 
-/// The lines that say something. Imports, comments, lone brackets and the parameters and fields of a declaration
-/// (`name: Type,`) do not: a trait's functions stand in the trait and in everything that implements it.
+/// Returns the lines that count. Imports, comments, lone brackets, and parameters and fields of a declaration (`name:
+/// Type,`) do not: a trait's functions are repeated in every implementation.
 fn code(text: &str) -> Vec<Line<'_>> {
     let mut importing = false;
     let mut lines = Vec::new();
@@ -52,7 +52,7 @@ fn no_six_lines_stand_three_times() {
     }
     let mut repeated: Vec<_> = places.into_values().filter(|places| places.len() >= TOO_MANY).collect();
     repeated.sort();
-    none("a block of six lines that stands three times is a function", {
+    none("a block of six lines that occurs three times belongs in a function", {
         repeated.into_iter().map(|places| {
             let places = places.into_iter().map(|(path, line)| format!("{path}:{line}"));
             places.collect::<Vec<_>>().join(" = ")

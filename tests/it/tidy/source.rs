@@ -1,15 +1,14 @@
-//! What every source file must have, and what none may have.
+//! Rules that every source file must follow.
 
 use super::{between, files, none, read, rust};
 
-/// Words that must not stand in some files, why, and where they may. Written in two parts each, so that
-/// this file does not find itself.
+/// Words that are banned in some files, and the reason. Each is written in two parts, so that this file does not match.
 struct Ban {
     words: &'static [&'static str],
     rule: &'static str,
-    /// Files that the rule is about.
+    /// True for files that the rule applies to.
     among: fn(&str) -> bool,
-    /// Files, or folders that end in `/`, that are exempt; each for the reason behind it.
+    /// Exempt files, and folders, which end in `/`; each has a comment with the reason.
     except: &'static [&'static str],
 }
 
@@ -41,7 +40,7 @@ const BANS: [Ban; 5] = [
     },
     Ban {
         words: &[concat!("todo", "!("), concat!("unimplemented", "!(")],
-        rule: "what is merged is finished",
+        rule: "merged code is complete",
         among: |_| true,
         except: &[],
     },
@@ -84,7 +83,7 @@ fn every_exemption_is_needed() {
         files.any(|(_, text)| ban.words.iter().any(|word| text.contains(word)))
     };
     let idle = BANS.iter().flat_map(|ban| ban.except.iter().filter(move |exempt| !needed(ban, exempt)));
-    none("an exemption that nothing needs is taken back", idle.map(|exempt| (*exempt).to_owned()));
+    none("remove exemptions that no file needs", idle.map(|exempt| (*exempt).to_owned()));
 }
 
 #[test]
@@ -115,7 +114,7 @@ fn every_variable_is_documented() {
     let mut pages = files("docs", ".md");
     pages.push(("README.md".into(), read("README.md")));
     let told = |name: &str| pages.iter().any(|(_, page)| page.contains(&format!("`{name}`")));
-    none("a variable of config/env.rs stands in backticks in docs/ or README.md", {
+    none("docs/ or README.md names every variable of config/env.rs in backticks", {
         names.iter().filter(|name| !told(name)).map(|name| (*name).to_owned())
     });
 }
@@ -133,5 +132,5 @@ fn the_workplace_is_not_named() {
         let named = words.iter().filter(|word| text.contains(**word));
         named.map(|word| format!("{path}: '{word}'")).collect::<Vec<_>>()
     });
-    none("the repository stands for itself", found);
+    none("the repository does not name its author's tools", found);
 }

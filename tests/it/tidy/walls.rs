@@ -1,4 +1,4 @@
-//! The walls between the crates, read from `cargo metadata`.
+//! Dependencies between crates, read from `cargo metadata`.
 
 use std::process::Command;
 
@@ -7,14 +7,13 @@ use serde_json::Value;
 use super::none;
 use crate::support::repository;
 
-/// Which of our crates the crates of a folder may know; the first line that fits counts.
+/// Our crates that the crates of a folder may use; the first matching line applies.
 const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("host/core", &[]),
     ("host/files", &[]),
     ("host/net", &["gatehouse-core"]),
     ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
     ("host/wire", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
-    // Its own tests use it with the engine in memory.
     ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
     ("host/text", &["gatehouse-core"]),
     // Text is pure: counting tokens needs neither network nor model.
@@ -42,7 +41,7 @@ const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("xtask", &[]),
 ];
 
-/// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
+/// Crates that alone may use a dependency, or one whose name starts with it and `-` or `_`.
 const ONLY: [(&str, &[&str]); 14] = [
     ("wasmtime", &["host/sandbox", "xtask/snapshot"]),
     ("rmcp", &["host/wire", "tests/floor"]),
@@ -72,7 +71,7 @@ const ONLY: [(&str, &[&str]); 14] = [
 
 struct Crate {
     name: String,
-    /// From the root of the repository.
+    /// Path from the root of the repository.
     folder: String,
     dependencies: Vec<String>,
 }
@@ -112,13 +111,15 @@ fn crates_know_only_whom_they_may() {
     let broken = crates.iter().flat_map(|one| {
         let line = MAY_KNOW.iter().find(|(folder, _)| is_in(&one.folder, folder));
         let (_, allowed) = line.unwrap_or_else(|| panic!("{}: MAY_KNOW has no line for it", one.folder));
-        // What damages input is for tests alone, and knows nobody.
+        // `gatehouse-mutate` is for tests only, and depends on no other crate.
         let known = one
             .dependencies
             .iter()
             .filter(|name| ours.contains(&name.as_str()) && *name != "gatehouse-mutate");
         let wrong = known.filter(|name| !allowed.contains(&name.as_str()));
-        wrong.map(|name| format!("{}/Cargo.toml: '{name}' is behind a wall", one.folder)).collect::<Vec<_>>()
+        wrong
+            .map(|name| format!("{}/Cargo.toml: must not depend on '{name}'", one.folder))
+            .collect::<Vec<_>>()
     });
     none(
         "core ← net, core ← {sandbox, wire, stores, text, models} ← gatehouse, and gates know only the SDK",
@@ -140,13 +141,13 @@ fn every_field_has_one_crate_that_knows_it() {
         });
         wrong.collect::<Vec<_>>()
     });
-    none("a dependency is known to the crate whose secret it is, and to no other", broken);
+    none("each external library has one owner", broken);
 }
 
 #[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     let manifests = super::files("", "Cargo.toml");
-    // One is a workspace of its own, which has none to take.
+    // `fuzz` is a separate workspace and cannot inherit lints.
     let members =
         manifests.iter().filter(|(path, _)| !["Cargo.toml", "fuzz/Cargo.toml"].contains(&path.as_str()));
     let without = members.filter(|(_, text)| {

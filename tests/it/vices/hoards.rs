@@ -1,13 +1,13 @@
-//! Memory outside the guest: whatever a gate makes the host hold, of whatever kind, is on one budget.
+//! Memory outside the guest: everything that the host holds for a gate counts toward one budget.
 
 use serde_json::{Value, json};
 
 use crate::support::{Client, Place};
 
-/// More than the host may hold for one call, with what it takes to work on it; a fraction of what the vices ask for.
+/// Above the memory budget of one call plus the work on it, and far below the demand of these tools.
 const MOST: u64 = 150 << 20;
 
-/// The most memory that the process ever had, in bytes.
+/// Returns the peak memory of the process, in bytes.
 fn peak(client: &Client) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", client.pid())).expect("a running process");
@@ -16,12 +16,11 @@ fn peak(client: &Client) -> u64 {
     kib * 1024
 }
 
-/// Calls a tool and says by how much that raised the peak, and what came back.
+/// Calls a tool. Returns the growth of the peak, and the result.
 fn growth(client: &mut Client, tool: &str, arguments: Value) -> (u64, Value) {
     let before = peak(client);
     let result = client.call(tool, arguments.clone());
     let growth = peak(client) - before;
-    // For the reader of the log.
     eprintln!("{tool} {arguments}: the host grew by {} MiB", growth >> 20);
     (growth, result)
 }
@@ -36,7 +35,7 @@ fn requests_that_are_never_sent_are_on_the_budget() {
         assert!(growth < MOST, "{what}: {growth} bytes");
         let told = result["content"][0]["text"].as_str().unwrap_or_default();
         match what {
-            "headers" => assert!(told.contains("made the host hold more than 64 MiB"), "{result}"),
+            "headers" => assert!(told.contains("used more than 64 MiB of host memory"), "{result}"),
             "methods" => assert!(told.contains("wasi:http says"), "{result}"),
             _ => assert_eq!(told, "1000 kept"),
         }
@@ -85,6 +84,6 @@ fn folder_listings_are_on_the_budget() {
     assert_eq!(client.text("open_listings", json!({"name": "/data", "times": 3})), "3 open");
     let (growth, result) = growth(&mut client, "open_listings", json!({"name": "/data", "times": 900}));
     assert!(growth < MOST, "{growth} bytes");
-    assert!(result.to_string().contains("made the host hold more than 64 MiB"), "{result}");
+    assert!(result.to_string().contains("used more than 64 MiB of host memory"), "{result}");
     assert_eq!(client.text("open_listings", json!({"name": "/data", "times": 3})), "3 open");
 }

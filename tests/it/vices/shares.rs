@@ -1,4 +1,4 @@
-//! What gates share, no gate has for itself: whoever asks most waits longest.
+//! Shared resources: a greedy gate cannot delay others for long.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn a_greedy_gate_does_not_keep_another_from_the_extractor() {
     assert!(client.text("shorten", shorten["arguments"].clone()).contains("needle"));
     let greedy = json!({"name": "vice_long_text", "arguments": {}});
     let asked: Vec<u64> = (0..60).map(|_| client.ask("tools/call", greedy.clone())).collect();
-    // With the first answer the others wait for their turns.
+    // After the first answer, the other calls wait in the queue.
     let first = client.next_message();
     assert!(asked.iter().any(|id| first["id"] == *id), "{first}");
     client.keep(first);
@@ -29,8 +29,9 @@ fn a_greedy_gate_does_not_keep_another_from_the_extractor() {
         client.keep(message);
     };
     assert!(answer.to_string().contains("needle"), "{answer}");
-    // For the reader of the log.
-    eprintln!("{before} of 59 long texts of the greedy gate were done before the short one of another");
+    eprintln!(
+        "{before} of 59 long texts of the greedy gate were finished before the short text of another gate"
+    );
     assert!(before < 30, "{before} of 59 came first");
 }
 
@@ -44,7 +45,7 @@ fn nested_calls_of_one_gate_leave_places_to_others() {
     for _ in 0..40 {
         client.ask("tools/call", nested("vice_sleep"));
     }
-    // More than the forty need to get their places; each would wait until its deadline if they had them all.
+    // Forty calls exceed the number of slots, so each would wait until its deadline if nested calls held them all.
     for n in 0..40 {
         let arguments = json!({"tool": "echo", "arguments": {"text": format!("hello {n}")}});
         assert!(client.text("run", arguments).contains(&format!("hello {n}")));

@@ -1,4 +1,4 @@
-//! How the tools describe themselves, and which arguments they take.
+//! Tool descriptions and argument schemas.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What of a model's text stands in the document, and what does not.
+//! Tests of the check of a model's text against the document.
 
 use crate::facts::{check_text, keep_supported};
 

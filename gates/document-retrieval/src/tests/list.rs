@@ -1,4 +1,4 @@
-//! What the list of repositories shows, within its budget.
+//! Tests of the repository list and its budget.
 
 use super::*;
 
@@ -45,5 +45,5 @@ fn one_repository_is_listed_by_its_name() {
     let fault = call(host(""), TOOL, json!({"repository": "none"})).unwrap_err();
     assert_eq!(fault.hint.as_deref(), Some("There are: manual, other."));
     let none = call(host("").repositories(|_| Ok(vec![])), TOOL, json!({})).unwrap();
-    assert!(none.text().starts_with("There is no repository yet."));
+    assert!(none.text().starts_with("There are no repositories yet."));
 }

@@ -1,4 +1,4 @@
-//! What the gate promises.
+//! Tests of the gate, with a fake host.
 
 mod describe;
 mod facts;
@@ -15,7 +15,6 @@ use gatehouse_sdk::{
 };
 use serde_json::{Value, json};
 
-/// Calls a tool, after checking that the host would let the arguments through.
 #[track_caller]
 fn call_with(host: Fake, tool: &str, arguments: Value, params: &str) -> Result<Reply, Fault> {
     let arguments = arguments.to_string();
@@ -28,7 +27,6 @@ fn call(host: Fake, tool: &str, arguments: Value) -> Result<Reply, Fault> {
     call_with(host, tool, arguments, "{\"budget_tokens\":300}")
 }
 
-/// The reply's data, which matches the declared schema.
 #[track_caller]
 fn data(tool: &str, reply: &Reply) -> Value {
     conformance::structured(&crate::gate(), tool, reply)
@@ -60,7 +58,7 @@ fn found(hits: Vec<DocumentHit>) -> SearchResult {
     SearchResult { hits, unmatched_terms: vec![], note: None }
 }
 
-/// A host with one document, where a word is a token and an extract is the beginning.
+/// Returns a host with one document. A word is a token, and an extract is a prefix.
 fn host(text: &str) -> Fake {
     let whole = text.to_owned();
     Fake::new()

@@ -1,4 +1,4 @@
-//! What becomes of what a language model writes.
+//! Tests of the handling of model output.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ fn manual() -> String {
     )
 }
 
-/// What comes of a document of 3,000 words where the model answers so; an answer is used up by each question.
+/// Retrieves a document of 3,000 words; model requests take `answers` in turn.
 fn retrieved(answers: Vec<Result<Completion, Fault>>) -> (Value, String) {
     let next = Cell::new(0);
     let host =
@@ -45,7 +45,7 @@ fn what_the_model_wrote_is_checked_and_the_rest_is_the_documents_own_text() {
     assert!(content.contains("\n---\nFrom the document itself:\n\n"), "{content}");
     assert_eq!(data["method"], "test/model");
     assert!((285..=300).contains(&data["token_count"].as_u64().unwrap()), "{data}");
-    assert!(reply.contains("Left out of what the model wrote: 3 statements"), "{reply}");
+    assert!(reply.contains("Removed from the model's text: 3 statements"), "{reply}");
 }
 
 #[test]
@@ -56,7 +56,6 @@ fn a_text_that_is_too_long_is_asked_for_again_and_then_cut_at_a_sentence() {
     let (data, _) = retrieved(vec![said(long.clone()), said(long.clone())]);
     assert_eq!(data["token_count"], 300);
     assert!(data["content"].as_str().unwrap().ends_with("models."));
-    // The second question may fail; the first answer is still of use.
     let (data, _) = retrieved(vec![said(long), Err(Fault::unavailable("429"))]);
     assert_eq!((data["token_count"].as_u64(), data["method"].as_str()), (Some(300), Some("test/model")));
 }
@@ -68,7 +67,7 @@ fn where_the_model_fails_the_extractor_serves_and_says_so() {
         (Err(Fault::unavailable("secret words of the provider")), "Unavailable"),
         (Ok(cut), "its answer was cut short"),
         (said("  "), "its answer is empty"),
-        (said("In 1999 everything was 77 % better."), "nothing of its answer stands in the document"),
+        (said("In 1999 everything was 77 % better."), "the document supports nothing in its answer"),
     ] {
         let (data, reply) = retrieved(vec![answer]);
         assert_eq!(data["method"], "extractive");

@@ -1,4 +1,4 @@
-//! Which lines a call brings, and where the next one goes on.
+//! Tests of the returned lines and the position to continue from.
 
 use super::*;
 
@@ -14,7 +14,6 @@ fn lines(count: usize) -> String {
     (1..=count).map(|n| format!("line {n} of the text\n")).collect()
 }
 
-/// The text of a read, without its first line.
 fn read(text: &str, more: &[(&str, Value)]) -> (String, Value) {
     let reply = call(host(text), TOOL, arguments(more)).unwrap();
     (reply.text(), data(TOOL, &reply))

@@ -1,4 +1,4 @@
-//! Which document comes back, in which form, and what is said of it.
+//! Tests of the returned document, its form and its notes.
 
 use gatehouse_sdk::{Content, FaultKind, documents::SearchMode};
 
@@ -46,7 +46,7 @@ fn a_large_one_is_shortened_to_the_budget_and_says_how_to_read_the_rest() {
     assert!((285..=300).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     let head = reply.text();
     assert!(head.contains("\nNothing in the document answers the query"), "{head}");
-    assert!(head.starts_with("`manual/docs/a.md`: 5000 tokens shortened to 291 (o200k; extractive). Fit: good.\nWhat […] marks, `read_repository_file` brings: repository `manual`, path `docs/a.md`, start_line, end_line.\n"), "{head}");
+    assert!(head.starts_with("`manual/docs/a.md`: 5000 tokens shortened to 291 (o200k; extractive). Fit: good.\nRead the gaps marked […] with `read_repository_file`: repository `manual`, path `docs/a.md`, start_line, end_line.\n"), "{head}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the gate says about itself.
+//! Tests of the gate's manifest.
 
 use gatehouse_sdk::{Effect, FaultKind, conformance};
 
@@ -35,8 +35,8 @@ fn unknown_parameters_are_refused() {
     assert!(gate().describe("{\"include_content\":1}").is_err());
 }
 
-/// Every agent pays for these in every conversation. Four bytes a token is a safe guess for such text. Clients are not
-/// shown the keywords of checks.
+/// Every conversation pays for these descriptions. Four bytes per token is a safe estimate. `x-` keywords are not sent
+/// to clients.
 #[test]
 fn the_tools_are_cheap_to_list() {
     let manifest = conformance::describe(&gate(), "{}");

@@ -1,4 +1,4 @@
-//! `kg_edit`
+//! Tests of `kg_edit`.
 
 use gatehouse_sdk::{
     Fault, FaultKind,
@@ -64,7 +64,7 @@ No such page yet:
 
 ## Unknown edges (1)
 
-Kept as related:
+Stored as related:
 
 - needs: 1 link in Principle/A
 ";
@@ -80,7 +80,7 @@ fn an_edit_without_effect_says_so_and_the_stamp_can_be_left_out() {
     });
     let arguments = json!({"page_id": "Principle/A", "updates": {"content": "c"}, "auto_timestamp": false});
     let reply = host.run(|| call(TOOL, arguments)).unwrap();
-    assert_eq!(reply.text(), "# Nothing to change in Principle/A\n\nThe page already says this.\n");
+    assert_eq!(reply.text(), "# Nothing to change in Principle/A\n\nThe page already has this content.\n");
     data(TOOL, &reply);
 }
 

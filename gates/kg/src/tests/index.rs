@@ -1,4 +1,4 @@
-//! `kg_index`
+//! Tests of `kg_index`.
 
 use gatehouse_sdk::{
     FaultKind,
@@ -133,7 +133,7 @@ fn a_page_without_a_file_says_so() {
     let host = Fake::new().upsert(move |_| Ok(IndexReport { written: written(), ..report(1, 0) }));
     let page = json!({"page_title": "A", "page_type": "principle", "overview": "", "content": ""});
     let reply = host.run(|| call(TOOL, json!({ "page_data": page }))).unwrap();
-    assert!(reply.text().contains("**File:** none; the page lives in the store alone"), "{}", reply.text());
+    assert!(reply.text().contains("**File:** none; the page is only in the store"), "{}", reply.text());
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn pages_of_other_folders_and_edges_that_nobody_knows_are_told() {
     let expected = "
 ## Taken over (2)
 
-Pages with these ids came from elsewhere before; whichever is indexed last counts:
+Pages with these ids came from elsewhere before; the last one indexed wins:
 
 - `/srv/old`: Principle/P0, Principle/P1, Principle/P2, Principle/P3, Principle/P4 and 2 more
 - written by a caller: Heuristic/H
 
 ## Unknown edges (1)
 
-Kept as related:
+Stored as related:
 
 - depends_on: 4 links, the first in Principle/A
 ";
@@ -188,17 +188,17 @@ fn what_contradicts_itself_is_refused_before_anything_is_written() {
         (json!({"page_data": page, "wiki_dir": "w"}), "wiki_dir and page_data exclude each other"),
         (
             json!({"page_data": page, "clear_existing": true}),
-            "clear_existing, confirm and persist_path do not go with page_data",
+            "clear_existing, confirm and persist_path cannot be used with page_data",
         ),
         (
             json!({"page_data": page, "persist_path": "p"}),
-            "clear_existing, confirm and persist_path do not go with page_data",
+            "clear_existing, confirm and persist_path cannot be used with page_data",
         ),
-        (json!({"wiki_dir": "w", "confirm": "all"}), "confirm goes with clear_existing"),
+        (json!({"wiki_dir": "w", "confirm": "all"}), "confirm requires clear_existing"),
         (json!({"page_data": bad_link}), "target 'nowhere' is not an id of the form Type/Name"),
         (json!({"page_data": blank}), "page_title is blank"),
     ] {
-        // A host that would fail otherwise: nothing may reach it.
+        // This fake host fails every request, so the faults come from the gate.
         let fault = Fake::new().run(|| call(TOOL, arguments)).unwrap_err();
         assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::InvalidArguments, message));
         assert!(fault.hint.is_some());

@@ -1,4 +1,4 @@
-//! What the gate promises, a file per tool.
+//! Tests of the gate, one file per tool.
 
 mod describe;
 mod edit;
@@ -10,7 +10,6 @@ mod structure;
 use gatehouse_sdk::{Fault, Reply, conformance, testing};
 use serde_json::Value;
 
-/// Calls a tool with default parameters, after checking that the host would let the arguments through.
 #[track_caller]
 fn call(tool: &str, arguments: Value) -> Result<Reply, Fault> {
     let arguments = arguments.to_string();
@@ -18,13 +17,11 @@ fn call(tool: &str, arguments: Value) -> Result<Reply, Fault> {
     testing::call(&crate::gate(), tool, &arguments, "{}")
 }
 
-/// The reply's data, which matches the declared schema.
 #[track_caller]
 fn data(tool: &str, reply: &Reply) -> Value {
     conformance::structured(&crate::gate(), tool, reply)
 }
 
-/// Whether the schema refuses these arguments.
 fn refuses(tool: &str, arguments: Value) -> bool {
     !conformance::accepts(&crate::gate(), tool, &arguments.to_string())
 }

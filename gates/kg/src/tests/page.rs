@@ -1,4 +1,4 @@
-//! `get_wiki_page`
+//! Tests of `get_wiki_page`.
 
 use gatehouse_sdk::{
     Fault, FaultKind, Reply,
@@ -28,16 +28,16 @@ fn a_page_is_shown_whole() {
 
 ## Overview
 
-> Deciding when a kept answer may no longer be given.
+> Deciding when a cached answer may no longer be given.
 
 ## Content
 
 ```
 == Overview ==
-Deciding when a kept answer may no longer be given.
+Deciding when a cached answer may no longer be given.
 
 === Description ===
-An answer is kept with what it depends on.
+An answer is stored with what it depends on.
 ```
 
 ## Sources
@@ -72,7 +72,6 @@ fn a_bare_page_is_a_page() {
     assert!(data(TOOL, &reply).get("last_updated").is_none());
 }
 
-/// Reads a page from an offset on.
 fn read(page: &Page, offset: usize) -> Result<Reply, Fault> {
     let page = page.clone();
     let host = fixture::reader().exposes([TOOL]).read(move |_| Ok(fixture::lookup(page.clone())));
@@ -111,7 +110,7 @@ fn a_long_page_comes_in_pieces_that_are_the_page() {
     assert!(pieces > 3, "{pieces}");
     let fault = read(&page, page.content.chars().count()).unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
-    assert!(fault.message.contains("is behind the end of"), "{}", fault.message);
+    assert!(fault.message.contains("is beyond the end of"), "{}", fault.message);
 }
 
 #[test]
@@ -138,7 +137,7 @@ fn a_missing_page_names_the_nearest_titles() {
     let host = Fake::new().read(move |_| Ok(Lookup::Missing(near()))).exposes(["search_knowledge"]);
     let fault = host.run(|| call(TOOL, json!({"page_title": "Lora\n"}))).unwrap_err();
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::NotFound, "Page not found: 'Lora'"));
-    let hint = "Nearest titles: 'LoRA', 'QLoRA', 'DoRA'. search_knowledge finds pages by what they say.";
+    let hint = "Nearest titles: 'LoRA', 'QLoRA', 'DoRA'. Use search_knowledge to find pages by content.";
     assert_eq!(fault.hint.as_deref(), Some(hint));
 
     let host = Fake::new().read(|_| Ok(Lookup::Missing(vec![])));

@@ -1,4 +1,4 @@
-//! `search_knowledge`
+//! Tests of `search_knowledge`.
 
 use gatehouse_sdk::{
     Fault, FaultKind,
@@ -31,13 +31,13 @@ Found **2** relevant pages:
 
 ### Overview
 
-> Deciding when a kept answer may no longer be given.
+> Deciding when a cached answer may no longer be given.
 
 ### Content
 
 ```
 === Description ===
-An answer is kept with what it depends on.
+An answer is stored with what it depends on.
 ```
 
 Id: `Principle/Acme_Cache_Invalidation`
@@ -101,7 +101,6 @@ fn arguments_out_of_range_are_refused_by_the_schema() {
     }
 }
 
-/// A page that is too long for a preview.
 fn long() -> Hit {
     Hit { content: "lorem ipsum\n".repeat(1000), ..fixture::hit(1.0) }
 }
@@ -171,7 +170,7 @@ fn what_fits_how_well_and_what_no_page_has_come_first() {
     }
     let reply = ask(&[Fit::Nothing, Fit::Nothing]);
     let head = format!(
-        "No pages found for: \"q\"\n\n{missed}Nothing fits. Nearest, about something else: \
+        "No pages found for: \"q\"\n\n{missed}No good match. Nearest, but unrelated: \
          `Principle/Acme_Cache_Invalidation`, `Principle/Acme_Cache_Invalidation`\n\nTry:\n"
     );
     assert!(reply.text().starts_with(&head), "{}", reply.text());
@@ -253,11 +252,11 @@ fn an_empty_graph_says_so() {
     };
     let text = host(&["kg_index"]).run(|| call(TOOL, json!({"query": "q"}))).unwrap().text();
     assert!(
-        text.contains("The knowledge graph holds no pages yet. `kg_index` indexes a wiki folder."),
+        text.contains("The knowledge graph has no pages yet. `kg_index` indexes a wiki directory."),
         "{text}"
     );
     let text = host(&[]).run(|| call(TOOL, json!({"query": "q"}))).unwrap().text();
-    assert!(text.contains("holds no pages yet.\n") && !text.contains("kg_index"), "{text}");
+    assert!(text.contains("has no pages yet.\n") && !text.contains("kg_index"), "{text}");
 }
 
 #[test]

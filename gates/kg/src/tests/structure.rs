@@ -1,4 +1,4 @@
-//! What `get_page_structure` promises, for all five types.
+//! Tests of `get_page_structure` for all five types.
 
 use gatehouse_sdk::{conformance, testing};
 

@@ -1,4 +1,4 @@
-//! What a request is answered with: one JSON object, whatever happened.
+//! The answer to a request: always one JSON object.
 
 use gatehouse_sdk::{Effect, Fault, FaultKind, Reply};
 use serde_json::{Map, Value, json};
@@ -10,55 +10,52 @@ use super::{
 };
 use crate::reply_format;
 
-/// The most characters of a word that is told back though it was wrong.
+/// Maximum characters of an invalid word in the answer.
 const MAX_ECHOED_CHARS: usize = 64;
 
-/// Why there is no result.
 pub(super) struct RequestError {
     kind: &'static str,
     message: String,
     recoverable: bool,
     suggestion: Option<String>,
-    /// What came all the same, so that nothing of it is lost.
+    /// A result that is included although it is not the requested type.
     pub(super) result: Option<Box<RequestArtifact>>,
 }
 
 impl RequestError {
-    /// The request, or what came of it, is not what it has to be.
     pub(super) fn invalid(message: String, suggestion: String) -> Self {
         Self { kind: "VALIDATION", message, recoverable: false, suggestion: Some(suggestion), result: None }
     }
 
-    /// The tool may do more than the request allows.
     pub(super) fn effect_too_strong(envelope: &RequestEnvelope, needed: Effect) -> Self {
         let (action, given) = (&envelope.action, effect_name(envelope.effect));
         let (needed_name, intent) = (effect_name(needed), intent_for(needed));
         Self {
             kind: "PERMISSION",
-            message: format!("'{action}' needs the effect {needed_name}; the request allows {given}."),
+            message: format!("'{action}' requires effect {needed_name}; the request allows {given}"),
             recoverable: false,
-            suggestion: Some(format!("If that is meant, say intent {intent}, or effect {needed_name}.")),
+            suggestion: Some(format!("If you intend this, set intent {intent} or effect {needed_name}.")),
             result: None,
         }
     }
 
-    /// Nothing is left of the time of the request, or of the call that it came in.
+    /// Creates the error for a request or call that is out of time.
     pub(super) fn deadline_exceeded(asked: u64) -> Self {
         Self {
             kind: "TIMEOUT",
-            message: format!("The request took longer than its {asked} ms, or than the gate's limit."),
+            message: format!("the request exceeded its {asked} ms, or the gate's time limit"),
             recoverable: true,
             suggestion: Some(
-                "Ask for less, or raise constraints.timeout_ms or limits.time of the gate proxy.".into(),
+                "Request less, or raise constraints.timeout_ms or limits.time of the gate proxy.".into(),
             ),
             result: None,
         }
     }
 
-    /// The tool that has to check a call cannot be called. `next` is what to do, unless the fault says that.
+    /// Adds that the tool which checks a call is unavailable. `next` is the default suggestion.
     pub(super) fn for_check(self, tool: &str, check: &str, next: Option<String>) -> Self {
         let message =
-            format!("'{check}', which has to check '{tool}' first, cannot be called: {}", self.message);
+            format!("cannot check '{tool}' with '{check}': {}", self.message);
         Self { message, suggestion: self.suggestion.or(next), ..self }
     }
 
@@ -79,13 +76,11 @@ impl RequestError {
         }
     }
 
-    /// An error in the tool's own words.
     pub(super) fn from_tool_error(message: String) -> Self {
         Self { kind: "MCP_ERROR", message, recoverable: false, suggestion: None, result: None }
     }
 }
 
-/// The object, but for how it came about.
 pub(super) struct RequestAnswer(Map<String, Value>);
 
 impl RequestAnswer {
@@ -97,7 +92,7 @@ impl RequestAnswer {
         })))
     }
 
-    /// What was sent is told back as far as it can be read.
+    /// Creates the answer for a failure, and repeats the readable parts of the request.
     pub(super) fn failure(
         sent: &Map<String, Value>,
         envelope: Option<&RequestEnvelope>,
@@ -124,7 +119,7 @@ impl RequestAnswer {
         Self(answer)
     }
 
-    /// As the reply to the call. One that says that it failed is an error for whoever does not read it.
+    /// Builds the reply. A failure also sets `is_error`, for clients that do not read the JSON.
     pub(super) fn reply(mut self, way: &RequestRoute, duration_ms: u64) -> Reply {
         let isolation = if way.isolated { "subprocess" } else { "agent" };
         let mut meta = json!({"isolation_used": isolation, "duration_ms": duration_ms});

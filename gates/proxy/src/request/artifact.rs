@@ -1,4 +1,4 @@
-//! What a reply becomes: the kind that the request wants, checked as far as a gate can.
+//! Converts a reply to the artifact type that the request wants, and checks it as far as a gate can.
 
 use gatehouse_sdk::{
     Content, Fault, Reply, ResourceBody,
@@ -14,23 +14,18 @@ use super::{
 };
 use crate::reply_format;
 
-/// Bytes of a result above which it is kept as an artifact.
 const MAX_INLINE_BYTES: usize = 32 << 10;
 
-/// Files and symbols that are told as affected, and characters of each.
 const MAX_AFFECTED: usize = 500;
 const MAX_NAME_CHARS: usize = 300;
 
-/// Characters that are told of such a result.
 const MAX_EXCERPT_CHARS: usize = 1_000;
 
-/// A result.
 pub(super) struct RequestArtifact {
     kind: Kind,
     data: Value,
     affected_files: Vec<String>,
     affected_symbols: Vec<String>,
-    /// What was not checked, and why.
     note: Option<String>,
 }
 
@@ -49,12 +44,12 @@ impl RequestArtifact {
     }
 }
 
-/// What a reply is for this request. A reply that is not what was wanted comes with the refusal, as text.
+/// Converts a reply to the result of this request. If it is not the requested type, the error includes it as text.
 pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<RequestArtifact, RequestError> {
     let data: Option<Value> = reply.structured.as_deref().and_then(|data| serde_json::from_str(data).ok());
     let text = reply.text();
     if reply.is_error {
-        let said = if text.trim().is_empty() { "The tool says that it failed.".to_owned() } else { text };
+        let said = if text.trim().is_empty() { "the tool reported a failure without a message".to_owned() } else { text };
         return Err(RequestError::from_tool_error(said));
     }
     let bytes = reply.content.iter().find_map(bytes);
@@ -64,7 +59,7 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
         _ => Kind::Text,
     });
     let listed = |key: &str| strings(data.as_ref().and_then(|data| data.get(key)));
-    // A tool names its own files by their whole paths, too; one that goes up from somewhere names nothing.
+    // Tools name their own files with full paths. Drop paths with `..`.
     let files: Vec<String> =
         listed("affected_files").into_iter().filter(|path| !patch::goes_up(path)).collect();
     let mut artifact = RequestArtifact {
@@ -76,8 +71,8 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
     };
     let refuse = |why: &str| {
         let mut refusal = RequestError::invalid(
-            format!("The tool has run; its result is no {}: {why}.", kind.as_str()),
-            "The result is there as TEXT. Ask for another artifact, or for none.".into(),
+            format!("the tool ran, but its result is not valid {}: {why}", kind.as_str()),
+            "The result is included as TEXT. Set another artifact, or omit it.".into(),
         );
         refusal.result = Some(Box::new(RequestArtifact {
             kind: Kind::Text,
@@ -103,7 +98,7 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
             artifact.affected_files.sort();
             artifact.affected_files.dedup();
             artifact.data = unfenced(&text).into();
-            artifact.note = Some("Well formed; whether it applies is for whoever has the files.".into());
+            artifact.note = Some("Well-formed; not checked against the files.".into());
         }
         Kind::CodePy | Kind::CodeTs => {
             let code = unfenced(&text);
@@ -111,11 +106,11 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
                 return Err(refuse("it is empty"));
             }
             artifact.data = code.into();
-            artifact.note = Some("Not parsed: check it where it is to run.".into());
+            artifact.note = Some("Not parsed; check it before you run it.".into());
         }
         Kind::Binary => {
             let Some((mime_type, bytes)) = bytes else {
-                return Err(refuse("it has no picture, sound or file"));
+                return Err(refuse("it has no image, audio or file"));
             };
             artifact.data = binary(envelope, &mime_type, bytes)?;
         }
@@ -123,8 +118,9 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
     Ok(store_if_large(artifact, envelope))
 }
 
-/// Keeps what is large whole and tells its beginning; where it cannot be kept it comes whole. A preset with the summarizer
-/// has better: its filter digests the result within the answer, and knows which tools are wanted to the letter.
+/// Stores a large result as an artifact and returns its beginning, or the full result if storing fails. With the
+/// summarizer in the preset, results stay inline, because its filter shortens them and knows which tools need exact
+/// text.
 fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> RequestArtifact {
     let (text, mime_type) = match &artifact.data {
         Value::String(text) => (text.clone(), "text/plain"),
@@ -138,12 +134,11 @@ fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> 
     if let Ok(id) = store_text(envelope, text, mime_type, None) {
         artifact.data =
             json!({"artifact_id": id, "mime_type": mime_type, "bytes": bytes, "beginning": beginning});
-        artifact.note = Some("Kept whole as an artifact; get_workspace_file reads any part of it.".into());
+        artifact.note = Some("Stored in full as an artifact; get_workspace_file reads any part of it.".into());
     }
     artifact
 }
 
-/// Keeps bytes as base64 text.
 fn binary(envelope: &RequestEnvelope, mime_type: &str, bytes: &[u8]) -> Result<Value, RequestError> {
     let count = bytes.len();
     let summary = format!("{count} bytes of {mime_type} in base64");
@@ -152,7 +147,6 @@ fn binary(envelope: &RequestEnvelope, mime_type: &str, bytes: &[u8]) -> Result<V
     Ok(json!({"artifact_id": id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
 }
 
-/// Keeps a text as an artifact, and gives its id.
 fn store_text(
     envelope: &RequestEnvelope,
     text: String,
@@ -185,7 +179,7 @@ fn bytes(block: &Content) -> Option<(String, &[u8])> {
     }
 }
 
-/// The names that a tool says it affected, as many and as long as anybody reads.
+/// Reads a list of names, limited in number and length.
 fn strings(list: Option<&Value>) -> Vec<String> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str)
@@ -194,14 +188,13 @@ fn strings(list: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// The inside of a text that is one fenced block of Markdown, as models send code; else the text.
+/// Returns the inside of a text that is a single Markdown code block, as models often send code.
 fn unfenced(text: &str) -> &str {
     let inside = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inside = inside.filter(|inside| !inside.contains("```"));
     inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_, code)| code)
 }
 
-/// RFC 4648.
 fn base64(bytes: &[u8]) -> String {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     STANDARD.encode(bytes)

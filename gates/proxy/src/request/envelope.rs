@@ -1,15 +1,12 @@
-//! The request as it is sent: read strictly, so that a word that means nothing is told and not passed over.
+//! Parses requests strictly: unknown keys and values are errors.
 
 use gatehouse_sdk::Effect;
 use serde_json::{Map, Value};
 
-/// The longest that any request may take.
 const MAX_TIMEOUT_MS: u64 = 300_000;
 
-/// The most retries that one may ask for.
 const MAX_RETRIES: u64 = 5;
 
-/// What an intent allows where the request does not say otherwise.
 struct IntentPolicy {
     intent: &'static str,
     effect: Effect,
@@ -31,7 +28,6 @@ const EFFECTS: [(&str, Effect); 3] = [
     ("EXTERNAL_EXEC", Effect::ExternalExec),
 ];
 
-/// What a result has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -51,14 +47,14 @@ const KINDS: [(&str, Kind); 6] = [
     ("BINARY", Kind::Binary),
 ];
 
-/// Whose connection to a server it is.
+/// Connection to a server for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isolation {
-    /// The one that all share, which stays.
+    /// The shared connection.
     Agent,
-    /// One of its own: the server is started for it, and ended.
+    /// A separate server process, started for the request and then stopped.
     Subprocess,
-    /// Whichever is better for this server.
+    /// The better choice for this server.
     Auto,
 }
 
@@ -71,14 +67,13 @@ impl Kind {
     }
 }
 
-/// A request that can be served.
 #[derive(Debug, Clone)]
 pub(super) struct RequestEnvelope {
     pub(super) intent: &'static str,
     pub(super) action: String,
-    /// The most that may happen.
+    /// Strongest allowed effect.
     pub(super) effect: Effect,
-    /// None where the reply says what it is.
+    /// Requested type. `None` if the reply determines it.
     pub(super) artifact: Option<Kind>,
     pub(super) params: Map<String, Value>,
     pub(super) timeout_ms: u64,
@@ -87,7 +82,6 @@ pub(super) struct RequestEnvelope {
     pub(super) isolation: Isolation,
 }
 
-/// How a request looks.
 pub(super) fn example() -> String {
     r#"For example {"intent": "QUERY", "action": "search_tools", "params": {"query": "read a file"}}."#.into()
 }
@@ -96,13 +90,13 @@ pub(super) fn effect_name(effect: Effect) -> &'static str {
     EFFECTS.iter().find(|(_, known)| *known == effect).map_or("EXTERNAL_EXEC", |(name, _)| name)
 }
 
-/// The weakest intent that allows an effect.
+/// Returns the weakest intent that allows an effect.
 pub(super) fn intent_for(effect: Effect) -> &'static str {
     POLICIES.iter().find(|policy| policy.effect >= effect).map_or("EXECUTE", |policy| policy.intent)
 }
 
 impl RequestEnvelope {
-    /// Reads a request; the error is a sentence about it.
+    /// Parses a request. The error is a message about it.
     pub(super) fn read(sent: &Map<String, Value>) -> Result<Self, String> {
         check_keys(
             sent,
@@ -112,7 +106,7 @@ impl RequestEnvelope {
         let intent = word(sent, "intent")?.ok_or("intent is missing")?;
         let names = POLICIES.map(|policy| policy.intent);
         let policy = POLICIES.iter().find(|policy| policy.intent == intent);
-        let policy = policy.ok_or_else(|| format!("intent has to be one of {}", names.join(", ")))?;
+        let policy = policy.ok_or_else(|| format!("intent must be one of {}", names.join(", ")))?;
         let action = word(sent, "action")?.filter(|action| !action.is_empty()).ok_or("action is missing")?;
         let effect =
             word(sent, "effect")?.map(|given| parse_choice("effect", given, &EFFECTS)).transpose()?;
@@ -130,7 +124,7 @@ impl RequestEnvelope {
         let dry_run = match constraints.get("dry_run") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(given)) => *given,
-            Some(_) => return Err("constraints.dry_run has to be true or false".into()),
+            Some(_) => return Err("constraints.dry_run must be true or false".into()),
         };
         Ok(Self {
             intent: policy.intent,
@@ -149,7 +143,7 @@ impl RequestEnvelope {
 fn check_keys(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), String> {
     match of.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => {
-            Err(format!("{what} has no '{}'; it has {}", crate::reply_format::line(key, 64), keys.join(", ")))
+            Err(format!("{what} has no key '{}'; its keys are {}", crate::reply_format::line(key, 64), keys.join(", ")))
         }
         None => Ok(()),
     }
@@ -159,7 +153,7 @@ fn word<'a>(of: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, St
     match of.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(word)) => Ok(Some(word)),
-        Some(_) => Err(format!("{key} has to be a text")),
+        Some(_) => Err(format!("{key} must be a string")),
     }
 }
 
@@ -167,12 +161,12 @@ fn object(of: &Map<String, Value>, key: &str) -> Result<Map<String, Value>, Stri
     match of.get(key) {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(object)) => Ok(object.clone()),
-        Some(_) => Err(format!("{key} has to be an object")),
+        Some(_) => Err(format!("{key} must be an object")),
     }
 }
 
 fn number(of: &Map<String, Value>, key: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
-    let wrong = || format!("constraints.{key} has to be a whole number from {least} to {most}");
+    let wrong = || format!("constraints.{key} must be an integer from {least} to {most}");
     match of.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(given) => given.as_u64().filter(|n| (least..=most).contains(n)).map(Some).ok_or_else(wrong),
@@ -182,5 +176,5 @@ fn number(of: &Map<String, Value>, key: &str, least: u64, most: u64) -> Result<O
 fn parse_choice<T: Copy>(key: &str, given: &str, among: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
     let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
-    found.ok_or_else(|| format!("{key} has to be one of {}", names.join(", ")))
+    found.ok_or_else(|| format!("{key} must be one of {}", names.join(", ")))
 }

@@ -1,9 +1,8 @@
-//! Unified diffs, as `diff -u` and git write them: whether one is well formed, and which files it is about.
+//! Parses unified diffs as `diff -u` and git write them: checks their form and lists their files.
 
-/// What git writes before the name of a file that it moves or copies.
 const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
-/// The files that a patch changes, sorted; the error is the rest of a sentence about the patch.
+/// Returns the files that a patch changes, sorted. The error is the end of a sentence about the patch.
 pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
     let mut files = Vec::new();
     let mut lines = text.lines().enumerate().peekable();
@@ -15,25 +14,25 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
             files.extend(path(name)?);
         } else if let Some(rest) = line.strip_prefix("@@ -") {
             let (mut old, mut new) =
-                counts(rest).ok_or_else(|| format!("line {} is no head of a hunk", number + 1))?;
+                counts(rest).ok_or_else(|| format!("line {} is not a hunk header", number + 1))?;
             hunks += 1;
             while old > 0 || new > 0 {
-                let (_, line) = lines.next().ok_or("its last hunk ends too soon")?;
+                let (_, line) = lines.next().ok_or("its last hunk ends too early")?;
                 match line.as_bytes().first() {
                     Some(b'-') => old = decrement(old, number)?,
                     Some(b'+') => new = decrement(new, number)?,
                     Some(b'\\') => {}
                     Some(b' ') | None => (old, new) = (decrement(old, number)?, decrement(new, number)?),
-                    Some(_) => return Err(format!("the hunk at line {} ends too soon", number + 1)),
+                    Some(_) => return Err(format!("the hunk at line {} ends too early", number + 1)),
                 }
             }
         } else if hunks > 0 && line.starts_with(['+', '-', ' ']) && line != "-- " {
-            // The last is how git parts a patch from its own version.
-            return Err(format!("line {} belongs to no hunk", number + 1));
+            // git writes `-- ` between a patch and its version.
+            return Err(format!("line {} is outside all hunks", number + 1));
         }
     }
     if hunks == 0 || files.is_empty() {
-        return Err("it has no hunk with the file that it is for".into());
+        return Err("it has no hunk with a file name".into());
     }
     files.sort();
     files.dedup();
@@ -41,10 +40,10 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn decrement(count: u64, hunk: usize) -> Result<u64, String> {
-    count.checked_sub(1).ok_or_else(|| format!("the hunk at line {} has more lines than it says", hunk + 1))
+    count.checked_sub(1).ok_or_else(|| format!("the hunk at line {} has more lines than its header declares", hunk + 1))
 }
 
-/// `1,2 +3,4 @@ …` are 2 lines before and 4 after.
+/// Parses a hunk header: `1,2 +3,4 @@ …` has 2 old and 4 new lines.
 fn counts(head: &str) -> Option<(u64, u64)> {
     let (ranges, _) = head.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;
@@ -55,8 +54,8 @@ fn counts(head: &str) -> Option<(u64, u64)> {
     Some((count(old)?, count(new)?))
 }
 
-/// The name without git's `a/` and `b/` and without a time; none for a file that is not there. A file outside of the folder
-/// that the patch is for makes the patch invalid.
+/// Parses a file name, without `a/` or `b/` and the time. `None` for `/dev/null`. A file outside the target folder is
+/// an error.
 fn path(name: &str) -> Result<Option<String>, String> {
     let name = name.split('\t').next().unwrap_or(name).trim();
     let name = if name.starts_with('"') { unquoted(name) } else { name.to_owned() };
@@ -66,25 +65,24 @@ fn path(name: &str) -> Result<Option<String>, String> {
     }
     if is_outside(name) {
         return Err(format!(
-            "'{}' is outside of the folder that it is for",
+            "'{}' is outside the target folder",
             crate::reply_format::line(name, 200)
         ));
     }
     Ok(Some(name.to_owned()))
 }
 
-/// Whether a path is absolute, here or on Windows, or leaves its folder.
+/// Returns whether a path is absolute, on Unix or Windows, or leaves its folder.
 fn is_outside(path: &str) -> bool {
     let drive = path.as_bytes().get(1) == Some(&b':');
     drive || path.starts_with(['/', '\\', '~']) || goes_up(path)
 }
 
-/// Whether a path goes up from one of its folders.
 pub(super) fn goes_up(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// A name that git put into quotation marks, with its octal escapes read.
+/// Decodes a name that git quoted, including octal escapes.
 fn unquoted(name: &str) -> String {
     let inside = name.trim_matches('"').as_bytes();
     let mut bytes = Vec::with_capacity(inside.len());
@@ -114,11 +112,11 @@ mod tests {
     fn files_of_a_patch_are_told_and_counts_are_kept_to() {
         assert_eq!(files(PATCH), Ok(vec!["new.rs".into(), "x.rs".into()]));
         for (broken, why) in [
-            (PATCH.replace("+1,3", "+1,9"), "the hunk at line 4 has more lines than it says"),
-            (PATCH.replace("-1,2 +1,3", "-1,2"), "line 4 is no head of a hunk"),
-            (PATCH.replace("-1,2 +1,3", "-1,2 +1,2"), "line 8 belongs to no hunk"),
-            (PATCH.replace("+one\n\\ No newline at end of file\n", ""), "its last hunk ends too soon"),
-            ("no patch".into(), "it has no hunk with the file that it is for"),
+            (PATCH.replace("+1,3", "+1,9"), "the hunk at line 4 has more lines than its header declares"),
+            (PATCH.replace("-1,2 +1,3", "-1,2"), "line 4 is not a hunk header"),
+            (PATCH.replace("-1,2 +1,3", "-1,2 +1,2"), "line 8 is outside all hunks"),
+            (PATCH.replace("+one\n\\ No newline at end of file\n", ""), "its last hunk ends too early"),
+            ("no patch".into(), "it has no hunk with a file name"),
         ] {
             assert_eq!(files(&broken), Err(why.to_owned()));
         }
@@ -138,7 +136,7 @@ mod tests {
             "\"b/\\056\\056/x\"",
         ] {
             let why = named(outside).expect_err(outside);
-            assert!(why.ends_with("is outside of the folder that it is for"), "{outside}: {why}");
+            assert!(why.ends_with("is outside the target folder"), "{outside}: {why}");
         }
         assert_eq!(named("b/x..y.rs"), Ok(vec!["new.rs".into(), "x..y.rs".into(), "x.rs".into()]));
         let moved = PATCH.replace("--- a/x.rs", "rename to ../x.rs\n--- a/x.rs");

@@ -1,4 +1,4 @@
-//! What a request is about: a tool of the preset, or of a server behind the host.
+//! The tool that a request names: a tool of the preset, or of a server behind the host.
 
 use gatehouse_sdk::{
     Effect, Fault, FaultKind, Reply,
@@ -9,36 +9,32 @@ use serde_json::{Map, Value};
 
 use super::{NAME, RequestDeadline, RequestRoute, answer::RequestError, envelope::Isolation};
 
-/// Names that a refusal lists; more of them nobody reads.
 const MAX_LISTED: usize = 60;
 
-/// A tool that was found.
 pub(super) struct RequestTarget {
-    /// The gate or server.
     source: String,
-    /// As it is called: the name that the client would use, or the server's own.
+    /// The name to call it by: the client's name for it, or the server's own.
     tool: String,
     pub(super) effect: Effect,
     idempotent: bool,
     dry_run: Option<String>,
-    /// Whether it is a server's, by that server's name for it.
+    /// True for a tool of a server, which is called by the server's name for it.
     of_server: bool,
     isolation: Isolation,
-    /// Whether the server is started for this call alone.
     isolated: bool,
-    /// Why, where the request did not say how it is to be, or it cannot be as it says.
+    /// Reason for the isolation, if it is not as requested.
     reason: Option<String>,
 }
 
 impl RequestTarget {
-    /// Finds it by its name in the preset, or as `server/tool`.
+    /// Finds a tool by its name in the preset, or as `server/tool`.
     pub(super) fn find(action: &str, isolation: Isolation) -> Result<Self, RequestError> {
         let entries = catalog::tools().map_err(RequestError::from_fault)?;
         if let Some(entry) = entries.iter().find(|entry| entry.name == action) {
             if is_request(entry)? {
                 return Err(RequestError::invalid(
-                    "A request cannot be about itself.".into(),
-                    "Name the tool that is to run.".into(),
+                    "'request' cannot run itself".into(),
+                    "Set action to the tool to run.".into(),
                 ));
             }
             return Ok(Self {
@@ -51,7 +47,7 @@ impl RequestTarget {
                 isolation,
                 isolated: false,
                 reason: (isolation != Isolation::Agent)
-                    .then(|| "a gate has an instance of its own for each call anyway".into()),
+                    .then(|| "a gate has its own instance for each call anyway".into()),
             });
         }
         let Some((server, tool)) = action.split_once('/') else { return Err(unknown(action, &entries)) };
@@ -80,7 +76,6 @@ impl RequestTarget {
         })
     }
 
-    /// How a call of it goes.
     pub(super) fn route(&self) -> RequestRoute {
         RequestRoute {
             source: Some(self.source.clone()),
@@ -89,25 +84,24 @@ impl RequestTarget {
         }
     }
 
-    /// Whether doing it twice does no more than doing it once.
+    /// Returns whether a repeated call has no further effect.
     pub(super) fn may_repeat(&self) -> bool {
         self.effect == Effect::ReadOnly || self.idempotent
     }
 
-    /// Makes a rehearsal of the call.
     pub(super) fn set_dry_run(&self, params: &mut Map<String, Value>) -> Result<(), RequestError> {
         let Some(argument) = &self.dry_run else {
-            let why = format!("'{}' has no rehearsal, so constraints.dry_run cannot be kept.", self.tool);
-            let next = "Leave dry_run out, or use a tool that has one. For a server's tool, presets.toml names the argument: \
-                        dry_run under [servers.SERVER.tools.TOOL].";
+            let why = format!("'{}' does not support constraints.dry_run", self.tool);
+            let next = "Omit dry_run, or use a tool that supports it. For a server's tool, presets.toml names the \
+            argument: dry_run under [servers.SERVER.tools.TOOL].";
             return Err(RequestError::invalid(why, next.into()));
         };
         params.insert(argument.clone(), true.into());
         Ok(())
     }
 
-    /// Checks a call before anything is changed, as the tool's schema asks for it: `x-precheck` names a tool that reads
-    /// and that has to find the value of the parameter `x-target`, or the tool itself, which then makes a dry run.
+    /// Runs the check that the tool's schema declares. `x-precheck` names a read-only tool that must find the value of
+    /// the parameter `x-target`, or the tool itself, which then makes a dry run.
     pub(super) fn precheck(
         &self,
         params: &Map<String, Value>,
@@ -117,7 +111,7 @@ impl RequestTarget {
         let Some(check) = schema["x-precheck"].as_str() else { return Ok(()) };
         let entries =
             if self.of_server { Vec::new() } else { catalog::tools().map_err(RequestError::from_fault)? };
-        // Of the same gate or server, which alone knows its own things.
+        // Only the same gate or server knows its own data.
         let name = if self.of_server {
             Some(check)
         } else {
@@ -125,7 +119,7 @@ impl RequestTarget {
             own.map(|entry| &*entry.name)
         };
         let Some(name) = name else {
-            let why = format!("'{}' is checked by '{check}', which this preset does not have.", self.tool);
+            let why = format!("'{}' is checked by '{check}', which is not in this preset", self.tool);
             return Err(RequestError::invalid(why, format!("Allow '{check}' in the preset.")));
         };
         if name == self.tool {
@@ -133,7 +127,7 @@ impl RequestTarget {
             self.set_dry_run(&mut params)?;
             return check_passed(
                 self.call(&Value::Object(params).to_string(), time.remaining_ms()?),
-                "The dry run failed",
+                "the dry run failed",
             );
         }
         let Some((target, value)) = schema["x-target"].as_str().and_then(|key| params.get_key_value(key))
@@ -146,23 +140,24 @@ impl RequestTarget {
             refusal.for_check(&self.tool, check, self.of_server.then(line))
         })?;
         if checker.effect != Effect::ReadOnly {
-            let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
+            let why = format!("'{check}' cannot check '{}': it is not read-only", self.tool);
             let next = if self.of_server {
                 format!(
                     "Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.",
                     self.source
                 )
             } else {
-                "This is a mistake of the tool's author.".into()
+                "The tool's author has to fix this.".into()
             };
             return Err(RequestError::invalid(why, next));
         }
         let Some(argument) = argument_for(&checker.schema()?, target) else {
             let why = format!(
-                "'{check}' has neither a parameter '{target}' nor exactly one required parameter, so it cannot check '{}'.",
+                "'{check}' has neither a parameter '{target}' nor exactly one required parameter, so it cannot check \
+                '{}'",
                 self.tool
             );
-            return Err(RequestError::invalid(why, "This is a mistake of the tool's author.".into()));
+            return Err(RequestError::invalid(why, "The tool's author has to fix this.".into()));
         };
         let arguments = Value::Object(Map::from_iter([(argument, value.clone())])).to_string();
         check_passed(
@@ -194,7 +189,7 @@ impl RequestTarget {
     }
 }
 
-/// True for the tool `request`, whatever its gate and the tool are called in this preset.
+/// Returns whether this is the tool `request`, even if the preset renames it or its gate.
 fn is_request(entry: &Entry) -> Result<bool, RequestError> {
     if entry.tool != NAME {
         return Ok(false);
@@ -207,10 +202,10 @@ fn schema(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// The parameter of a checking tool that takes the target: the one with the same name, or its only required one.
+/// Finds the checker's parameter for the target: the one with the same name, or its only required one.
 fn argument_for(schema: &Value, target: &str) -> Option<String> {
     let properties = schema["properties"].as_object();
-    // A schema without properties takes any.
+    // A schema without properties accepts any name.
     if properties.is_none_or(|properties| properties.contains_key(target)) {
         return Some(target.to_owned());
     }
@@ -220,7 +215,7 @@ fn argument_for(schema: &Value, target: &str) -> Option<String> {
     }
 }
 
-/// Success if the check succeeded; otherwise a refusal that begins with `failed`.
+/// Succeeds if the check succeeded; otherwise returns an error that begins with `failed`.
 fn check_passed(done: Result<Reply, Fault>, failed: &str) -> Result<(), RequestError> {
     let (why, hint) = match done {
         Ok(reply) if !reply.is_error => return Ok(()),
@@ -245,7 +240,7 @@ fn unknown(action: &str, entries: &[Entry]) -> RequestError {
         listed.push_str(", …");
     }
     RequestError::invalid(
-        format!("There is no action '{}'.", crate::reply_format::line(action, 64)),
+        format!("unknown action '{}'", crate::reply_format::line(action, 64)),
         format!("Actions: {listed}; or server/tool for a tool of an MCP server."),
     )
 }

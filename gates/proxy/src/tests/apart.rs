@@ -1,4 +1,4 @@
-//! Requests that have a server to themselves.
+//! Tests of requests with their own server process.
 
 use gatehouse_sdk::{Reply, servers};
 use serde_json::{Value, json};

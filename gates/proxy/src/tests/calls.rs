@@ -1,11 +1,10 @@
-//! Calls: what goes on as it came, what is told of a failure, and parts of results.
+//! Tests of `call_tool`: results, failures, and `select`.
 
 use gatehouse_sdk::{Content, Fault, FaultKind, Media, Reply, conformance, servers::Circuit, testing::Fake};
 use serde_json::{Value, json};
 
 use super::{alternative, call, found, hit, host, server};
 
-/// Calls `git.status`; whatever the arguments, they are ones that the schema lets through.
 fn called(host: Fake, more: Value) -> Reply {
     let mut arguments = json!({"server": "git", "tool": "status"});
     let all = arguments.as_object_mut().unwrap();
@@ -21,7 +20,7 @@ fn failure(reply: &Reply) -> Value {
 }
 
 fn failing(kind: FaultKind) -> Fake {
-    host().server_call(move |_, _, _| Err(Fault::new(kind, "It broke.").hint("Mend it.")))
+    host().server_call(move |_, _, _| Err(Fault::new(kind, "It broke.").hint("Fix it.")))
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn every_failure_has_a_code_and_the_next_step() {
     ] {
         let told = failure(&called(suggesting(kind), json!({})));
         assert_eq!((&told["success"], &told["error_code"]), (&json!(false), &json!(code)));
-        assert_eq!((&told["error"], &told["hint"]), (&json!("It broke."), &json!("Mend it.")));
+        assert_eq!((&told["error"], &told["hint"]), (&json!("It broke."), &json!("Fix it.")));
         assert_eq!((&told["server"], &told["tool"]), (&json!("git"), &json!("status")));
         assert_eq!(told["fallback_suggestions"].as_array().unwrap().len(), suggestions, "{code}");
         assert_eq!(told.get("schema").is_some(), code == "INVALID_ARGUMENTS", "{code}");
@@ -73,7 +72,7 @@ fn every_failure_has_a_code_and_the_next_step() {
     assert_eq!(
         told["fallback_suggestions"][0],
         json!({"server": "web", "tool": "look", "signature": "look() Does it too.", "score": 0.12,
-               "similarity": 0.5, "success_rate": 0.5, "recency": 0.49, "reason": "Fits to 50 %; never called yet."})
+               "similarity": 0.5, "success_rate": 0.5, "recency": 0.49, "reason": "50 % match; not called yet."})
     );
     let told = failure(&called(suggesting(FaultKind::TimedOut), json!({"include_fallbacks": false})));
     assert_eq!(told["fallback_suggestions"], json!([]));
@@ -101,8 +100,8 @@ fn what_is_not_there_is_the_server_or_the_tool() {
         (&server["error_code"], &tool["error_code"]),
         (&json!("SERVER_NOT_FOUND"), &json!("TOOL_NOT_FOUND"))
     );
-    assert_eq!(server["hint"], "list_mcp_servers says which servers there are.");
-    assert_eq!(tool["hint"], "list_tools says which tools the server has.");
+    assert_eq!(server["hint"], "list_mcp_servers lists the servers.");
+    assert_eq!(tool["hint"], "list_tools lists the server's tools.");
 }
 
 #[test]
@@ -141,7 +140,7 @@ fn an_empty_reply_is_told_with_other_tools() {
         let reply = replies(empty);
         assert!(!reply.is_error);
         assert!(reply.text().ends_with(
-            "The reply is empty.\nOther tools that fit:\nweb: look() Does it too. [0.12: Fits to 50 %; never called yet.]"
+            "The reply is empty.\nOther tools that fit:\nweb: look() Does it too. [0.12: 50 % match; not called yet.]"
         ));
     }
     assert_eq!(replies(Reply::markdown("[]")).text(), "[]", "an empty list is an answer");
@@ -173,13 +172,13 @@ fn a_part_of_a_result_comes_with_the_way_to_the_whole() {
     let Content::Text(said) = &reply.content[1] else { panic!("{reply:?}") };
     assert_eq!(reply.content[0], Content::Text("1\n2".into()));
     assert!(
-        said.starts_with("select: 2 values of a result of 28 characters. The whole is kept as art-"),
+        said.starts_with("select: 2 values of a result of 28 characters. The full result is stored as art-"),
         "{said}"
     );
-    assert!(said.ends_with("; get_workspace_file brings any part."), "{said}");
+    assert!(said.ends_with("; get_workspace_file reads any part."), "{said}");
     let denied = large().keeps_artifacts().fails("artifacts.put", Fault::denied("not granted"));
     let text = called(denied, json!({"select": ".rows[].id"})).text();
-    assert!(text.ends_with("The rest is not kept."), "{text}");
+    assert!(text.ends_with("The rest is not stored."), "{text}");
 }
 
 #[test]
@@ -194,5 +193,5 @@ fn a_filter_that_does_not_parse_is_refused_before_the_call() {
 fn a_filter_that_fails_on_the_result_leaves_it_whole() {
     let text =
         called(host().server_call(|_, _, _| Ok(Reply::markdown("no JSON"))), json!({"select": ".a"})).text();
-    assert!(text.starts_with("no JSON\nselect failed, this is the whole result: jq needs JSON"), "{text}");
+    assert!(text.starts_with("no JSON\nselect failed; this is the full result: jq needs JSON"), "{text}");
 }

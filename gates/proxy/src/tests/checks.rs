@@ -1,4 +1,4 @@
-//! Checks before a call that changes something: how the checking tool is called, and what a faulty declaration does.
+//! Tests of checks before a call that changes something.
 
 use gatehouse_sdk::Reply;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the gate says about itself, and what that costs.
+//! Tests of the gate's manifest and its cost.
 
 use gatehouse_sdk::{Effect, conformance, testing};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn the_tools_that_find_and_call_ask_to_be_loaded_at_once() {
         tools.filter_map(|tool| Some((tool.name, tool.meta?))).collect::<Vec<_>>()
     };
     let asked = r#"{"anthropic/alwaysLoad":true}"#.to_owned();
-    // The host takes its own key out; the keys of an object are in order.
+    // The host removes its own key. Keys are sorted.
     let forwards = |more: &str| format!(r#"{{{more}"gatehouse/forwards":true}}"#);
     let both = forwards(r#""anthropic/alwaysLoad":true,"#);
     assert_eq!(with_meta("{}"), [("search_tools".to_owned(), asked), ("call_tool".to_owned(), both)]);
@@ -57,7 +57,7 @@ fn every_conversation_pays_for_few_words() {
             json!({"name": tool.name, "description": tool.description, "inputSchema": shown(&tool.input_schema)})
         })
         .collect();
-    // About four bytes make a token; `gatehouse presets cost` counts them.
+    // About four bytes per token.
     let bytes = Value::from(whole).to_string().len();
     assert!(bytes < 2_900, "{bytes} bytes");
 }

@@ -1,4 +1,4 @@
-//! Requests of a stranger, as any bytes.
+//! Property test of arbitrary requests.
 
 use gatehouse_mutate::Target;
 use gatehouse_sdk::{Content, Media, Reply, testing};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::requests::host;
 
-/// What a tool answers is a stranger's, too: the text, the data and the kind are parts of the input.
+/// The tool's reply is also untrusted: its text, data and kind come from the input.
 fn request(input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     let Ok(Value::Object(sent)) = serde_json::from_str::<Value>(&text) else { return };

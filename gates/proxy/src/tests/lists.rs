@@ -1,4 +1,4 @@
-//! Servers, tools, schemas and searches.
+//! Tests of servers, tools, schemas and searches.
 
 use gatehouse_sdk::{
     Fault,
@@ -28,7 +28,7 @@ fn servers_are_told_in_a_line_each() {
     let (text, data) = answer(servers(), "list_mcp_servers", json!({"name_filter": "GI"}));
     assert_eq!((text.lines().count(), &data["servers"][0]["name"]), (2, &json!("git")));
     let (text, _) = answer(servers(), "list_mcp_servers", json!({"name_filter": "x"}));
-    assert_eq!(text, "None of the 2 servers has that in its name.");
+    assert_eq!(text, "None of the 2 servers matches the name filter.");
     let (text, _) = answer(host().server_list(|| Ok(vec![])), "list_mcp_servers", json!({}));
     assert_eq!(text, "There are no servers.");
 }
@@ -63,7 +63,7 @@ fn tools_are_told_in_brief_with_how_their_calls_went_where_that_is_asked() {
 fn a_server_that_is_not_there_is_answered_with_the_way_to_those_that_are() {
     let none = |_: &str| Err(Fault::not_found("There is no server 'gti'. Did you mean 'git'?"));
     let fault = call(host().server_tools(none), "list_tools", json!({"server": "gti"}), "{}").unwrap_err();
-    assert_eq!(fault.hint.as_deref(), Some("list_mcp_servers says which servers there are."));
+    assert_eq!(fault.hint.as_deref(), Some("list_mcp_servers lists the servers."));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
     });
     let arguments = json!({"query": "x", "top_k": 1000, "min_similarity": 0.5, "server": "git"});
     let (text, _) = answer(nothing, "search_tools", arguments);
-    assert_eq!(text, "No tool fits.\nlist_mcp_servers says which servers there are.");
+    assert_eq!(text, "No tool fits.\nlist_mcp_servers lists the servers.");
     let weak = host().server_search(|_| {
         let mut hit = hit("git", "status", 0.9);
         hit.fit = Fit::Weak;

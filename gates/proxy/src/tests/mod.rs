@@ -1,4 +1,4 @@
-//! The tools with a host that the tests make up.
+//! Tests of the tools, with a fake host.
 
 mod apart;
 mod calls;
@@ -18,7 +18,6 @@ use gatehouse_sdk::{
 };
 use serde_json::Value;
 
-/// Every tool of this gate, as the caller has them.
 const TOOLS: [&str; 12] = [
     "search_tools",
     "call_tool",
@@ -34,7 +33,6 @@ const TOOLS: [&str; 12] = [
     "remove_mcp_server",
 ];
 
-/// A host with the servers `git` and `web`.
 fn host() -> Fake {
     Fake::new().exposes(TOOLS).server_list(|| Ok(vec![server("git"), server("web")])).server_tool(
         |server, name| match (server, name) {
@@ -45,13 +43,11 @@ fn host() -> Fake {
     )
 }
 
-/// Calls a tool with arguments that its schema lets through.
 fn call(host: Fake, name: &str, arguments: Value, params: &str) -> Result<Reply, Fault> {
     let arguments = arguments.to_string();
     host.run(|| testing::call(&crate::gate(), name, &arguments, params))
 }
 
-/// The text of a reply, and its data where it promises some.
 fn answer(host: Fake, name: &str, arguments: Value) -> (String, Value) {
     assert!(conformance::accepts(&crate::gate(), name, &arguments.to_string()), "{name} {arguments}");
     let reply = call(host, name, arguments, "{}").unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
@@ -136,6 +132,6 @@ fn alternative(server: &str, tool: &str) -> Alternative {
         similarity: 0.5,
         success_rate: 0.5,
         recency: 0.492,
-        reason: "Fits to 50 %; never called yet.".into(),
+        reason: "50 % match; not called yet.".into(),
     }
 }

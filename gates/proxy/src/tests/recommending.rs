@@ -1,4 +1,4 @@
-//! Recommendations in each mode.
+//! Tests of recommendations in each mode.
 
 use gatehouse_sdk::{Fault, models::Completion, servers::RelatedTool, testing::Fake};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn a_record_counts_in_hybrid_mode_and_not_in_semantic_mode() {
     assert_eq!((tools(&data), &data["search_mode"]), (vec!["log", "look", "status"], &json!("hybrid")));
     assert_eq!(
         data["recommendations"][0],
-        json!({"server": "git", "tool": "log", "reason": "fits to 80 %; 100 % of 10 calls succeeded",
+        json!({"server": "git", "tool": "log", "reason": "80 % match; 100 % of 10 calls succeeded",
                "similarity": 0.8, "success_rate": 1.0})
     );
     assert!(
@@ -92,5 +92,5 @@ fn books_that_cannot_be_read_cost_the_record_only() {
         .server_related(|_, _, _| Err(Fault::unavailable("no ledger")));
     let (text, data) = recommended(closed, "hybrid");
     assert_eq!(tools(&data), ["status", "log", "look"]);
-    assert!(text.starts_with("git: status(path: string) Shows the state. [fits to 90 %]"), "{text}");
+    assert!(text.starts_with("git: status(path: string) Shows the state. [90 % match]"), "{text}");
 }

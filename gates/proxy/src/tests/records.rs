@@ -1,4 +1,4 @@
-//! How calls went, what may stand in for a tool, and changes for all presets.
+//! Tests of metrics, alternatives and the admin tools.
 
 use gatehouse_sdk::{FaultKind, conformance, servers_admin::Added};
 use serde_json::json;
@@ -48,8 +48,8 @@ fn the_order_is_by_calls_failures_or_latency_and_tools_with_few_calls_are_left_o
 fn everything_is_forgotten_only_where_that_is_said() {
     let forgets = || host().server_reset_metrics(|filter| Ok(if filter.server.is_some() { 3 } else { 9 }));
     let reset = |arguments| call(forgets(), "reset_tool_metrics", arguments, ADMIN);
-    assert_eq!(reset(json!({"server": "git", "confirm": "yes"})).unwrap().text(), "3 records are gone.");
-    assert_eq!(reset(json!({"confirm": "all"})).unwrap().text(), "9 records are gone.");
+    assert_eq!(reset(json!({"server": "git", "confirm": "yes"})).unwrap().text(), "Deleted 3 records.");
+    assert_eq!(reset(json!({"confirm": "all"})).unwrap().text(), "Deleted 9 records.");
     assert_eq!(reset(json!({"confirm": "yes"})).unwrap_err().kind, FaultKind::InvalidArguments);
     assert!(reset(json!({"server": "git"})).is_err());
 }
@@ -64,7 +64,7 @@ fn alternatives_come_with_their_factors_and_what_is_called_with_the_tool() {
         .server_related(|_, _, _| Ok(vec![]));
     let arguments = json!({"server": "git", "tool": "status", "error": "TIMEOUT"});
     let (text, data) = answer(known, "get_tool_alternatives", arguments.clone());
-    assert_eq!(text, "web: look() Does it too. [0.12: Fits to 50 %; never called yet.]");
+    assert_eq!(text, "web: look() Does it too. [0.12: 50 % match; not called yet.]");
     assert_eq!(data["alternatives"][0]["recency"], 0.49);
     let none = host().server_alternatives(|_, _, _, _| Ok(vec![])).server_related(|_, _, _| Ok(vec![]));
     assert_eq!(answer(none, "get_tool_alternatives", arguments).0, "No other tool does this.");
@@ -84,10 +84,10 @@ fn a_server_that_cannot_be_connected_stays_and_the_reply_says_why() {
         call(adds(problem), "add_mcp_server", arguments, ADMIN).unwrap().text()
     };
     assert_eq!(add(None), "git is connected and has 2 tools.");
-    assert_eq!(add(Some("no such file")), "git is configured, and could not be connected: no such file");
+    assert_eq!(add(Some("no such file")), "git is configured, but could not be connected: no such file");
     let removes = host().server_remove(|name| Ok(name == "git"));
     let reply = call(removes, "remove_mcp_server", json!({"name": "git"}), ADMIN).unwrap();
-    assert_eq!(reply.text(), "It is removed.");
+    assert_eq!(reply.text(), "Removed.");
     assert_eq!(reply.structured.as_deref(), Some("{\"removed\":true}"));
     assert!(!conformance::accepts(&crate::gate(), "search_tools", "{}"));
 }

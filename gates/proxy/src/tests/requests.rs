@@ -1,4 +1,4 @@
-//! The request envelope: what is allowed, what comes back, and that it is JSON whatever is sent.
+//! Tests of the request envelope: permissions, results, and that the answer is always JSON.
 
 use gatehouse_sdk::{
     Content, Effect, Fault, Media, Reply,
@@ -26,7 +26,6 @@ fn entry(name: &str, effect: Effect) -> Entry {
     }
 }
 
-/// A host with tools of a gate and a server; what is called is answered by `reply`.
 pub(super) fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone + 'static) -> Fake {
     let other = reply.clone();
     Fake::new()
@@ -98,7 +97,7 @@ fn a_tool_that_does_more_than_is_allowed_is_not_called() {
     let never = || host(|tool, _, _| panic!("'{tool}' was called"));
     let told = request(never(), json!({"intent": "QUERY", "action": "edit"}));
     assert_eq!(told["error"]["type"], "PERMISSION");
-    assert_eq!(told["error"]["message"], "'edit' needs the effect MUTATING; the request allows READ_ONLY.");
+    assert_eq!(told["error"]["message"], "'edit' requires effect MUTATING; the request allows READ_ONLY");
     assert!(
         told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("intent MODIFY")),
         "{told}"
@@ -106,7 +105,7 @@ fn a_tool_that_does_more_than_is_allowed_is_not_called() {
     let told = request(never(), json!({"intent": "EXECUTE", "effect": "READ_ONLY", "action": "git/push"}));
     assert_eq!(told["error"]["type"], "PERMISSION", "an effect lowers what the intent allows: {told}");
     let told = request(never(), json!({"intent": "EXECUTE", "action": "request"}));
-    assert_eq!(told["error"]["message"], "A request cannot be about itself.");
+    assert_eq!(told["error"]["message"], "'request' cannot run itself");
     let told = request(never(), json!({"intent": "QUERY", "action": "lok"}));
     assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("look, edit")), "{told}");
 }
@@ -149,7 +148,7 @@ fn what_is_to_be_changed_has_to_be_there() {
     let told = request(host(missing), json!({"intent": "MODIFY", "action": "edit", "params": {"page": "x"}}));
     assert_eq!(told["error"]["type"], "VALIDATION");
     assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("no page 'x'")), "{told}");
-    // A rehearsal asks the tool itself.
+    // A dry run calls the tool itself.
     let rehearsed = |tool: &str, arguments: &str, _: u64| {
         assert_eq!((tool, arguments), ("edit", r#"{"page":"x","dry_run":true}"#));
         Reply::markdown("would change").structured(&json!({"affected_files": ["x.md"]}))
@@ -218,27 +217,27 @@ fn tries_and_checks_share_one_time() {
 fn a_request_that_cannot_be_read_says_why() {
     for (sent, why) in [
         (json!({}), "intent is missing"),
-        (json!({"intent": "READ", "action": "look"}), "intent has to be one of QUERY, ANALYZE"),
+        (json!({"intent": "READ", "action": "look"}), "intent must be one of QUERY, ANALYZE"),
         (json!({"intent": "QUERY"}), "action is missing"),
-        (json!({"intent": "QUERY", "action": 5}), "action has to be a text"),
+        (json!({"intent": "QUERY", "action": 5}), "action must be a string"),
         (
             json!({"intent": "QUERY", "action": "look", "parms": {}}),
-            "a request has no 'parms'; it has intent, action",
+            "a request has no key 'parms'; its keys are intent, action",
         ),
         (
             json!({"intent": "QUERY", "action": "look", "context": {"project_root": 5}}),
-            "project_root has to be a text",
+            "project_root must be a string",
         ),
-        (json!({"intent": "QUERY", "action": "look", "params": []}), "params has to be an object"),
-        (json!({"intent": "QUERY", "action": "look", "effect": "read"}), "effect has to be one of READ_ONLY"),
-        (json!({"intent": "QUERY", "action": "look", "artifact": "PDF"}), "artifact has to be one of TEXT"),
+        (json!({"intent": "QUERY", "action": "look", "params": []}), "params must be an object"),
+        (json!({"intent": "QUERY", "action": "look", "effect": "read"}), "effect must be one of READ_ONLY"),
+        (json!({"intent": "QUERY", "action": "look", "artifact": "PDF"}), "artifact must be one of TEXT"),
         (
             json!({"intent": "QUERY", "action": "look", "constraints": {"timeout_ms": 300_001}}),
-            "constraints.timeout_ms has to be a whole number from 1 to 300000",
+            "constraints.timeout_ms must be an integer from 1 to 300000",
         ),
         (
             json!({"intent": "QUERY", "action": "look", "constraints": {"isolation": "x"}}),
-            "isolation has to be one of agent, subprocess, auto",
+            "isolation must be one of agent, subprocess, auto",
         ),
     ] {
         let told = request(host(|tool, _, _| panic!("'{tool}' was called")), sent.clone());

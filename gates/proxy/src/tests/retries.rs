@@ -1,11 +1,10 @@
-//! `auto_retry_fallback`: another tool is called after a failure, where a preset says so and nothing is done twice.
+//! Tests of `auto_retry_fallback`.
 
 use gatehouse_sdk::{Effect, Fault, FaultKind, Reply, testing::Fake};
 use serde_json::{Value, json};
 
 use super::{alternative, call, host, tool};
 
-/// A host where `git.status` fails with this, and `web.look` and `web.see` are suggested.
 fn failing(fault: Fault, effect: Effect) -> Fake {
     host()
         .server_tool(move |server, name| {

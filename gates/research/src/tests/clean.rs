@@ -1,4 +1,4 @@
-//! Markdown from strangers.
+//! Tests of untrusted Markdown.
 
 use crate::clean::{code, prose};
 

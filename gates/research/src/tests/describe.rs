@@ -1,4 +1,4 @@
-//! What the gate says about itself.
+//! Tests of the gate's manifest.
 
 use gatehouse_sdk::{Effect, Intent, conformance};
 use serde_json::Value;
@@ -76,7 +76,6 @@ fn arguments_are_bounded() {
     }
 }
 
-/// The tables say what is asked and shown, the types what is sent as data.
 #[test]
 fn every_section_is_a_field_of_the_data() {
     let manifest = conformance::describe(&gate(), "{}");
@@ -95,7 +94,7 @@ fn every_section_is_a_field_of_the_data() {
     }
 }
 
-/// Every agent pays for these in every conversation. Four bytes a token is a safe guess for such text.
+/// Every conversation pays for these descriptions. Four bytes per token is a safe estimate.
 #[test]
 fn the_tools_are_cheap_to_list() {
     let manifest = conformance::describe(&gate(), "{}");

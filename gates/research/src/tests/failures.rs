@@ -1,4 +1,4 @@
-//! Answers that are less than was asked for, and none at all.
+//! Tests of incomplete, unusable and empty answers.
 
 use gatehouse_sdk::{Fault, FaultKind, models::Completion, testing::Fake};
 use serde_json::json;
@@ -33,14 +33,14 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
     );
     let cut = Completion { cut_short: Some("the connection\nbroke.".into()), ..answer(whole.clone(), &[]) };
     for (answer, why) in
-        [(cut, "the connection broke"), (answer(whole, &[]), "its text ends, or breaks, in the middle")]
+        [(cut, "the connection broke"), (answer(whole, &[]), "its text ends or breaks in the middle")]
     {
         let reply = call(host(answer), TOOL, query()).unwrap();
-        let note = format!("Found **1** ideas:\n\nThe answer was cut short: {why}. What is here is whole.\n");
+        let note = format!("Found **1** ideas:\n\nThe answer was cut short: {why}. The content here is complete.\n");
         assert!(reply.text().contains(&note) && !reply.text().contains("Sec"), "{}", reply.text());
         assert_eq!(data(TOOL, &reply)["cut_short"], why);
     }
-    // At every byte, the outcome is a shorter list or a fault, and never half an item.
+    // Cut at every byte: the result is a shorter list or a fault, never a partial item.
     let text = format!("{{\"items\":[{ITEM},{ITEM}],\"more\":1}}").replacen("a.org", "b.org", 1);
     for end in 0..text.len() {
         match call(host(answer(&text[..end], &[])), TOOL, query()) {
@@ -58,7 +58,7 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
 #[test]
 fn an_answer_that_is_none_is_a_failure_and_not_nothing_found() {
     let unusable =
-        "Research error: the answer of model 'test/model-1' is not in the form that was asked for.";
+        "research failed: the answer of model 'test/model-1' does not have the requested form";
     for text in
         ["", "I could not find anything.", "{\"items\":\"none\"}", "[]", "{\"ideas\":[]}", "{\"items\":"]
     {
@@ -72,7 +72,7 @@ fn an_answer_that_is_none_is_a_failure_and_not_nothing_found() {
             Completion { cut_short: Some("time is up".into()), ..answer("{\"items\":[{\"title\":\"A", &[]) };
         let fault = call(host(cut), tool, query()).unwrap_err();
         assert!(
-            fault.message.ends_with("was cut short before anything of it was whole: time is up."),
+            fault.message.ends_with("was cut short before any part was complete: time is up"),
             "{fault:?}"
         );
     }
@@ -100,7 +100,7 @@ Try:
     let text =
         call(renamed, "research_implementation", json!({"query": "q", "depth": "light"})).unwrap().text();
     assert!(
-        text.starts_with("No implementations found for: \"q\"\n\nLeft out, because they name no page: 1.\n")
+        text.starts_with("No implementations found for: \"q\"\n\nOmitted because they name no page: 1.\n")
     );
     assert!(text.ends_with("- depth `deep`\n- `find` searches pages of every type in the wiki\n"), "{text}");
 }
@@ -108,7 +108,7 @@ Try:
 #[test]
 fn a_fault_of_the_host_is_passed_on_as_it_is() {
     for tool in [TOOL, "research_implementation", "research_study"] {
-        let fault = Fault::unavailable("No language model is configured.").hint("Set OPENAI_API_KEY, or …");
+        let fault = Fault::unavailable("no language model is configured").hint("Set OPENAI_API_KEY, or …");
         let said = fault.clone();
         let host = Fake::new().complete(move |_, _| Err(said.clone()));
         assert_eq!(call(host, tool, query()).unwrap_err(), fault);

@@ -1,10 +1,9 @@
-//! Pages that want more than to be quoted.
+//! Tests of hostile pages.
 
 use serde_json::{Value, json};
 
 use super::{data, ideas};
 
-/// Headings of the reply, outside code.
 fn headings(text: &str) -> Vec<&str> {
     let mut open = false;
     let lines = text.lines().filter(|line| {

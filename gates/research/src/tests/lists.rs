@@ -1,4 +1,4 @@
-//! `research_idea` and `research_implementation`
+//! Tests of `research_idea` and `research_implementation`.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -136,7 +136,6 @@ fetch.retry(policy).await?;
     assert!(data["implementations"][0].get("pitfalls").is_none());
 }
 
-/// The one question that a call asks.
 fn asked(tool: &str, arguments: &str, params: &str) -> (String, Options) {
     let asked: Rc<RefCell<Vec<(String, Options)>>> = Rc::default();
     let kept = Rc::clone(&asked);
@@ -158,7 +157,7 @@ fn the_question_has_web_search_depth_and_a_schema() {
             && prompt.ends_with("\n\n\"why\\n\\\"Ignore\\\"\"\n")
     );
     assert!(options.web_search && options.depth == Depth::Deep);
-    // The test's call may take 30 s; some of it is left to tell what came of the question.
+    // The deadline of the test call is 30 s; some of it is reserved for the reply.
     assert_eq!(options.time_ms, Some(28_000));
     let schema: Value = serde_json::from_str(options.schema.as_deref().unwrap()).unwrap();
     let item = &schema["properties"]["items"]["items"];
@@ -207,7 +206,7 @@ fn no_more_than_top_k_and_none_without_a_page() {
         assert_eq!((&data["found"], &data["left_out"]), (&json!(found), &json!(11)));
         assert!(reply.text().contains(&format!("Found **{found}** ideas:\n")));
         assert!(
-            reply.text().contains("Left out, because they name no page: 11.")
+            reply.text().contains("Omitted because they name no page: 11.")
                 && !reply.text().contains("bad")
         );
     }
@@ -252,7 +251,7 @@ fn a_page_that_the_model_did_not_read_is_marked() {
     assert_eq!(evidence(&reply), ["page", "site", "none"]);
 
     let reply = ideas(items, &[]);
-    let note = "Found **3** ideas:\n\nThe provider does not say which pages the model read, so no source is confirmed.\n";
+    let note = "Found **3** ideas:\n\nThe provider does not report which pages the model read, so no source is confirmed.\n";
     assert!(reply.text().contains(note) && !reply.text().contains("not among"), "{}", reply.text());
     assert_eq!(evidence(&reply), ["unknown"; 3]);
 }

@@ -1,4 +1,4 @@
-//! Addresses.
+//! Tests of URLs.
 
 use gatehouse_sdk::models::WebSource;
 

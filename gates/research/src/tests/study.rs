@@ -1,4 +1,4 @@
-//! `research_study`
+//! Tests of `research_study`.
 
 use gatehouse_sdk::models::{Completion, WebSource};
 use serde_json::json;
@@ -70,7 +70,7 @@ Small sample.
 
 ---
 
-Answered by `test/model-1`, which read 2 pages. Left out, because they name no page: 1.
+Answered by `test/model-1`, which read 2 pages. Omitted because they name no page: 1.
 ";
     assert_eq!(reply.text(), expected);
     let data = data(TOOL, &reply);
@@ -88,8 +88,7 @@ fn sections_that_were_written_before_the_end_are_kept() {
     let answer =
         Completion { cut_short: Some("the limit of tokens was reached".into()), ..answer(text, &[]) };
     let reply = call(host(answer), TOOL, json!({"query": "q"})).unwrap();
-    let head = "# Research Study: \"q\"\n\nThe answer was cut short: the limit of tokens was reached. What is here \
-                is whole.\n";
+    let head = "# Research Study: \"q\"\n\nThe answer was cut short: the limit of tokens was reached. The content here is complete.\n";
     let text = reply.text();
     assert!(
         text.starts_with(head) && text.contains("## Abstract\n\nSo.\n") && !text.contains("It beg"),
@@ -105,7 +104,7 @@ fn references_that_break_off_are_kept_too() {
     let reply = call(host(answer(text, &[])), TOOL, json!({"query": "q"})).unwrap();
     let data = data(TOOL, &reply);
     assert_eq!(data["references"].as_array().unwrap().len(), 1);
-    assert_eq!(data["cut_short"], "its text ends, or breaks, in the middle");
+    assert_eq!(data["cut_short"], "its text ends or breaks in the middle");
 }
 
 #[test]

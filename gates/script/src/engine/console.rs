@@ -1,11 +1,9 @@
-//! What a script prints, as much of it as anybody reads.
+//! Captures the console output of a script, up to a limit.
 
 use std::cell::RefCell;
 
-/// Lines that are kept.
 const MAX_LINES: usize = 200;
 
-/// Bytes that are kept, all lines together; and of one line.
 const MAX_BYTES: usize = 32 << 10;
 const MAX_LINE_BYTES: usize = 4 << 10;
 
@@ -16,12 +14,11 @@ struct CapturedOutput {
     left_out: usize,
 }
 
-/// The console of one run.
 #[derive(Default)]
 pub(crate) struct Console(RefCell<CapturedOutput>);
 
 impl Console {
-    /// Keeps a line, cut where it is too long; counts it where there are too many.
+    /// Stores a line, shortened if it is too long. Only counts it if the console is full.
     pub(crate) fn print(&self, line: &str) {
         let mut kept = self.0.borrow_mut();
         if kept.lines.len() >= MAX_LINES || kept.bytes >= MAX_BYTES {
@@ -37,7 +34,6 @@ impl Console {
         kept.lines.push(line);
     }
 
-    /// What was printed, and how much of it was left out.
     pub(crate) fn take(&self) -> Vec<String> {
         let kept = self.0.take();
         let mut lines = kept.lines;

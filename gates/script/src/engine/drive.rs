@@ -1,4 +1,4 @@
-//! The loop of a run: jobs, then calls, then timers, until the script has its value.
+//! The event loop of a script: runs jobs, then tool calls, then timers, until the script has a value.
 
 use gatehouse_sdk::{Content, Fault, FaultKind, Reply, ResourceBody};
 use rquickjs::{
@@ -14,10 +14,8 @@ use super::{
 };
 use crate::typescript::CompiledScript;
 
-/// Jobs between two looks at the clock.
 const JOBS_PER_CHECK: usize = 64;
 
-/// The running script.
 struct ScriptDriver<'a, 'js> {
     ctx: &'a Ctx<'js>,
     run: &'a RunState,
@@ -28,7 +26,6 @@ struct ScriptDriver<'a, 'js> {
 
 type CaughtResult<'js, T> = Result<T, CaughtError<'js>>;
 
-/// Runs the script to its end and gives the JSON of its value.
 pub(super) fn drive<'js>(
     ctx: &Ctx<'js>,
     run: &RunState,
@@ -39,28 +36,28 @@ pub(super) fn drive<'js>(
 ) -> Result<Option<String>, ScriptError> {
     if let Some(input) = &run.input {
         if is_deep(input) {
-            return Err(ScriptError::from_message("The input nests too deep."));
+            return Err(ScriptError::from_message("input is nested too deeply"));
         }
         let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
         set.catch(ctx)
-            .map_err(|error| ScriptError::from_message(format!("The input cannot be read: {error}")))?;
+            .map_err(|error| ScriptError::from_message(format!("cannot read input: {error}")))?;
     }
     let driver = ScriptDriver { ctx, run, prelude, script, source };
     let promise = driver.begin().map_err(|error| driver.failure(error))?;
     while promise.state() == PromiseState::Pending {
         if !driver.step()? {
-            let message = "The script waits for a promise that nothing settles.";
+            let message = "the script waits for a promise that never settles";
             return Err(ScriptError::from_message(message));
         }
     }
-    // What was called and not waited for is called all the same.
+    // Calls without `await` are still sent.
     while !run.queue.is_empty() && !run.clock.is_over() {
         *unawaited += driver.send()?;
         driver.jobs();
     }
     let value: Value = match promise.result::<Value>() {
         Some(value) => value.catch(ctx).map_err(|error| driver.failure(error))?,
-        None => return Err(ScriptError::from_message("The script ended without a value.")),
+        None => return Err(ScriptError::from_message("the script ended without a value")),
     };
     driver.serialize(value)
 }
@@ -73,10 +70,10 @@ impl<'js> ScriptDriver<'_, 'js> {
         self.ctx.eval_with_options(self.script.javascript.as_str(), options).catch(self.ctx)
     }
 
-    /// Whether there was anything to do.
+    /// Runs the next step. Returns `false` if there was nothing to do.
     fn step(&self) -> Result<bool, ScriptError> {
         if self.run.clock.is_over() {
-            return Err(ScriptError::from_message("The time is up."));
+            return Err(ScriptError::from_message("the time limit was reached"));
         }
         if self.jobs() {
             return Ok(true);
@@ -89,7 +86,6 @@ impl<'js> ScriptDriver<'_, 'js> {
         if due < 0.0 {
             return Ok(false);
         }
-        // The cast saturates.
         self.run.clock.wait_until(due as u64);
         if !self.run.clock.is_over() {
             let fire: CaughtResult<'js, ()> =
@@ -99,7 +95,7 @@ impl<'js> ScriptDriver<'_, 'js> {
         Ok(true)
     }
 
-    /// Runs some of the jobs that wait; false where there was none.
+    /// Runs some pending jobs. Returns `false` if there were none.
     fn jobs(&self) -> bool {
         let mut any = false;
         for _ in 0..JOBS_PER_CHECK {
@@ -111,7 +107,7 @@ impl<'js> ScriptDriver<'_, 'js> {
         any
     }
 
-    /// Sends the calls that wait, and settles their promises. How many there were.
+    /// Sends the pending calls and settles their promises. Returns their number.
     fn send(&self) -> Result<u32, ScriptError> {
         let outcomes = self.run.queue.send();
         let count = outcomes.len() as u32;
@@ -135,7 +131,7 @@ impl<'js> ScriptDriver<'_, 'js> {
         let json: Option<String> = self.prelude_call("serialize", (value,))?;
         match json {
             Some(json) if json.len() > MAX_VALUE_BYTES => Err(ScriptError::from_message(format!(
-                "The script returned {} bytes of JSON; the most is {MAX_VALUE_BYTES}. Return less.",
+                "the script returned {} bytes of JSON; the limit is {MAX_VALUE_BYTES}. Return less.",
                 json.len()
             ))),
             json => Ok(json.map(well_formed)),
@@ -152,12 +148,11 @@ impl<'js> ScriptDriver<'_, 'js> {
             self.prelude.get("describe").and_then(|describe: Function| describe.call::<_, String>((value,)));
         match describe.catch(self.ctx) {
             Ok(json) => failure::from_description(&json, self.script, self.source),
-            Err(_) => ScriptError::from_message("The script threw something that cannot be shown."),
+            Err(_) => ScriptError::from_message("the script threw a value that cannot be shown"),
         }
     }
 }
 
-/// What a script gets of an outcome: its kind and text.
 fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
     match outcome {
         Ok(reply) if reply.is_error => ("fault", tools.error_from_reply(&reply.text()).to_string()),
@@ -176,7 +171,7 @@ fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> 
     }
 }
 
-/// Whether a text is a JSON object or array, as most servers reply: a script gets that as a value.
+/// Returns whether a text is a JSON object or array; scripts get it as a value.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
         && !is_deep(text)

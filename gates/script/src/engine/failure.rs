@@ -1,17 +1,16 @@
-//! Why a script did not end well: the error in its own words, and where in the TypeScript it was.
+//! Script errors: the message, and its position in the TypeScript.
 
 use serde::Deserialize;
 
 use crate::typescript::{CompiledScript, ScriptMistake};
 
-/// The name that the script has in traces.
+/// File name in stack traces.
 pub(super) const FILE: &str = "script.ts";
 
-/// An error of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScriptError {
     pub(crate) message: String,
-    /// Line and column from 1, the innermost first.
+    /// Lines and columns from 1, innermost first.
     pub(crate) places: Vec<(usize, usize)>,
     pub(crate) suggestion: Option<String>,
 }
@@ -21,7 +20,6 @@ impl ScriptError {
         Self { message: message.into(), places: Vec::new(), suggestion: None }
     }
 
-    /// The error as lines: what, where with the line of the script, and what to do.
     pub(crate) fn render(&self, source: &str) -> String {
         let mut text = self.message.clone();
         for (at, (line, column)) in self.places.iter().enumerate() {
@@ -44,7 +42,6 @@ impl From<ScriptMistake> for ScriptError {
     }
 }
 
-/// What the prelude says of an error.
 #[derive(Default, Deserialize)]
 struct ErrorDescription {
     name: Option<String>,
@@ -53,13 +50,10 @@ struct ErrorDescription {
     suggestion: Option<String>,
 }
 
-/// The most places of a trace.
 const MAX_PLACES: usize = 5;
 
-/// Bytes of a message that are told.
 const MAX_MESSAGE_BYTES: usize = 2_000;
 
-/// Reads what the prelude says of an error.
 pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str) -> ScriptError {
     let told: ErrorDescription = serde_json::from_str(json).unwrap_or_default();
     let message = told.message.unwrap_or_default();
@@ -69,9 +63,9 @@ pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str
         None => message.to_owned(),
     };
     let message = match message.as_str() {
-        // Without memory there is none for an error either.
+        // Without memory, the engine cannot create an error object and throws null.
         "InternalError: out of memory" | "thrown: null" => {
-            "The script ran out of memory; keep less at once.".to_owned()
+            "the script ran out of memory; hold less data in memory".to_owned()
         }
         "RangeError: Maximum call stack size exceeded" => {
             "RangeError: Maximum call stack size exceeded; use a loop instead of deep recursion.".to_owned()
@@ -82,12 +76,12 @@ pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str
     let places = stack.lines().filter_map(place).take(MAX_PLACES);
     let lines = source.lines().count();
     let places = places.map(|(line, column)| script.place(source, line, column));
-    // What is around the script is not the script's.
+    // Lines after the source belong to the wrapper.
     let places = places.filter(|(line, _)| *line <= lines).collect();
     ScriptError { message, places, suggestion: told.suggestion }
 }
 
-/// Line and column of `    at name (script.ts:3:5)`.
+/// Parses line and column of `    at name (script.ts:3:5)`.
 fn place(line: &str) -> Option<(usize, usize)> {
     let (_, place) = line.rsplit_once(FILE)?;
     let mut numbers = place.trim_start_matches(':').split(|c: char| !c.is_ascii_digit());

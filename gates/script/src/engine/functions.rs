@@ -1,4 +1,4 @@
-//! The functions that the prelude calls.
+//! Host functions for the prelude.
 
 use std::rc::Rc;
 
@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::{RunState, json, prepared_engine::CurrentRun};
 
-/// The object that the prelude gets.
 pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     let own = Rc::clone(served);
@@ -32,11 +31,11 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> Result<Objec
     Ok(host)
 }
 
-/// Takes a call of a tool. JSON with its number, or with why it cannot be made.
+/// Queues a tool call. Returns JSON with its ID, or with the reason if it cannot be made.
 fn call(run: &RunState, source: &str, tool: &str, arguments: String) -> String {
     if let Some(most) = run.queue.is_used_up() {
-        let message = format!("The script made {most} calls, which is the most.");
-        let suggestion = "Do less in one script; a preset may raise max_calls.";
+        let message = format!("the script made {most} calls, which is the limit");
+        let suggestion = "Do less in one script, or raise max_calls in the preset.";
         return json!({"fatal": true, "message": message, "type": "exhausted", "suggestion": suggestion})
             .to_string();
     }

@@ -1,9 +1,9 @@
-//! JSON between the script and the host.
+//! Helpers for JSON between the script and the host.
 
-/// Levels of JSON that the engine parses: it calls itself for each.
+/// Maximum depth of JSON, because the engine parses recursively.
 const MAX_DEPTH: usize = 400;
 
-/// Whether JSON nests deeper than the engine can take. Brackets in strings do not count.
+/// Returns whether JSON is nested too deeply for the engine. Ignores brackets in strings.
 pub(super) fn is_deep(json: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for byte in json.bytes() {
@@ -24,7 +24,7 @@ pub(super) fn is_deep(json: &str) -> bool {
     false
 }
 
-/// JSON without escapes of half a character, which is what JavaScript writes for them and nobody else reads.
+/// Replaces escapes of lone surrogates, which JavaScript writes but other parsers reject.
 pub(super) fn well_formed(json: String) -> String {
     if !json.contains("\\ud") {
         return json;
@@ -33,7 +33,7 @@ pub(super) fn well_formed(json: String) -> String {
     let mut rest = json.as_str();
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
-        // An escape is two bytes, or six where it is `\uXXXX`; the engine escapes whole characters in no other way.
+        // An escape has two bytes, or six for `\uXXXX`. The engine only writes `\ud…` for lone surrogates.
         let half = rest[at..].starts_with("\\ud");
         let end = if half { at + 6 } else { at + 2 };
         out.push_str(if half { "\u{fffd}" } else { rest.get(at..end).unwrap_or_default() });

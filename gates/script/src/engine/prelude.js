@@ -1,5 +1,5 @@
-// What a script finds beside JavaScript itself. Everything that is used after the script has begun is taken here, before
-// it can be changed. Evaluates to what the engine calls; `host` are its functions.
+// Globals of a script that JavaScript itself does not have. Copies the built-ins that it uses, because scripts can replace them.
+// Evaluates to the functions that the engine calls. `host` contains the host functions.
 (host) => {
   "use strict";
   const { stringify, parse } = JSON;
@@ -15,8 +15,8 @@
   const settled = PromiseOf.resolve();
   const text = (value) => apply(wellFormed, StringOf(value), []);
 
-  // Code that is made while a script runs would have no place in it.
-  const noEval = function () { throw new TypeErrorOf("There is no eval in a script; write what it should do."); };
+  // Code that is compiled at run time would have no position in the script.
+  const noEval = function () { throw new TypeErrorOf("scripts cannot use eval; write the code directly"); };
   for (const one of [function () {}, async function () {}, function* () {}, async function* () {}]) {
     defineProperty(getPrototypeOf(one), "constructor", { value: noEval });
   }
@@ -43,14 +43,14 @@
     }
     return value;
   };
-  // The engine calls itself for each level, so there is an end to them.
+  // The engine recurses for each level, so limit the depth.
   const written = (value, change, space) => {
     const levels = new MapOf();
     return stringify(value, function (key, member) {
       const shown = change ? apply(change, this, [key, member]) : member;
       if (typeof shown === "object" && shown !== null) {
         const level = (apply(mapGet, levels, [this]) ?? 0) + 1;
-        if (level > 400) throw new RangeErrorOf("The value nests too deep to be written as JSON.");
+        if (level > 400) throw new RangeErrorOf("the value is nested too deeply to be written as JSON");
         apply(mapSet, levels, [shown, level]);
       }
       return shown;
@@ -70,7 +70,7 @@
   defineProperty(JSON, "parse", {
     value: function parse_(source, reviver) {
       const json = StringOf(source);
-      if (host.isDeep(text(json))) throw new RangeErrorOf("JSON nests too deep to be parsed here.");
+      if (host.isDeep(text(json))) throw new RangeErrorOf("JSON is nested too deeply to be parsed");
       return parse(json, reviver);
     },
     writable: true, configurable: true,
@@ -144,8 +144,8 @@
   const timers = create(null);
   let timerCount = 0, timerId = 0;
   const start = (callback, after, every, args) => {
-    if (typeof callback !== "function") throw new TypeErrorOf("A timer needs a function.");
-    if (timerCount >= 10000) throw new RangeErrorOf("A script has at most 10000 timers.");
+    if (typeof callback !== "function") throw new TypeErrorOf("a timer requires a function");
+    if (timerCount >= 10000) throw new RangeErrorOf("a script can have at most 10000 timers");
     const wait = +after > 0 ? +after : 0;
     timerCount++;
     timers[++timerId] = { due: host.now() + wait, callback, every: every ? wait || 1 : 0, args };
@@ -160,9 +160,9 @@
   setGlobal("clearImmediate", stop);
   setGlobal("queueMicrotask", (callback) => { apply(then, settled, [() => callback()]); });
 
-  // What browsers and Node have, in small
+  // Small versions of browser and Node APIs
   const clone = (value, seen) => {
-    if (typeof value === "function" || typeof value === "symbol") throw new TypeErrorOf("A function cannot be cloned.");
+    if (typeof value === "function" || typeof value === "symbol") throw new TypeErrorOf("functions cannot be cloned");
     if (typeof value !== "object" || value === null) return value;
     if (apply(mapHas, seen, [value])) return apply(mapGet, seen, [value]);
     const keep = (copy) => { apply(mapSet, seen, [value, copy]); return copy; };
@@ -231,7 +231,7 @@
         const folder = from.pathname.replace(/[^\/]*$/, "");
         found = parts.exec(from.origin + (path.startsWith("/") ? path : path.startsWith("?") ? from.pathname + path : folder + path));
       }
-      if (!found) throw new TypeError(`'${address}' is not an absolute URL.`);
+      if (!found) throw new TypeError(`'${address}' is not an absolute URL`);
       this.protocol = found[1].toLowerCase();
       this.hostname = found[2].toLowerCase();
       this.port = found[3] ?? "";
@@ -248,7 +248,7 @@
   });
 
   return {
-    // JSON of what a script returned; undefined where it returned nothing.
+    // JSON of the script's result; undefined if it returned nothing.
     serialize: (value) => {
       const json = written(value, plain);
       return json === undefined ? undefined : text(json);
@@ -267,7 +267,7 @@
       else if (kind !== "json") one.resolve(told);
       else try { one.resolve(parse(told)); } catch (error) { one.reject(error); }
     },
-    // Milliseconds at which the next timer is due; below 0 where there is none.
+    // Time in milliseconds at which the next timer is due; negative if there is none.
     due: () => {
       let least = -1;
       const ids = ownKeys(timers);

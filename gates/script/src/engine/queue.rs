@@ -1,4 +1,4 @@
-//! Calls that wait to leave, and how many have left.
+//! The queue and counters of tool calls.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,19 +9,17 @@ use gatehouse_sdk::{
 
 use super::RunLimits;
 
-/// Calls that leave at once at most: a batch of more than a host allows is refused whole.
+/// Maximum calls per batch; the host rejects larger batches entirely.
 const MAX_BATCH: usize = 32;
 
-/// The least number of calls at the same time that the host itself looks after.
+/// Concurrency from which the host limits it itself.
 const MIN_HOST_PARALLEL: u32 = 8;
 
-/// A call on its way.
 pub(super) struct QueuedCall {
     pub(super) id: u32,
     pub(super) request: ToolRequest,
 }
 
-/// The calls of one run.
 pub(crate) struct CallQueue {
     waiting: RefCell<Vec<QueuedCall>>,
     made: Cell<u32>,
@@ -34,12 +32,10 @@ impl CallQueue {
         Self { waiting: RefCell::default(), made: Cell::new(0), batches: Cell::new(0), bounds }
     }
 
-    /// Whether the script has made all calls that it may.
     pub(super) fn is_used_up(&self) -> Option<u32> {
         (self.made.get() >= self.bounds.calls).then_some(self.bounds.calls)
     }
 
-    /// Takes a call; it leaves with the next batch.
     pub(super) fn add(&self, request: ToolRequest) -> u32 {
         let id = self.made.get() + 1;
         self.made.set(id);
@@ -51,7 +47,7 @@ impl CallQueue {
         self.waiting.borrow().is_empty()
     }
 
-    /// Sends what waits; the outcomes are in the order of the calls.
+    /// Sends the queued calls, and returns the outcomes in order.
     pub(super) fn send(&self) -> Vec<(u32, Result<Reply, Fault>)> {
         let waiting = self.waiting.take();
         self.batches.set(self.batches.get() + 1);

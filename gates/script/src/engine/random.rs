@@ -1,25 +1,24 @@
-//! Numbers for `Math.random`. The engine's own would begin alike in every run, for its state is part of the component.
+//! Random numbers for `Math.random`. The engine's own generator would start with the same state in each run, because
+//! that state is in the snapshot.
 
 use std::cell::Cell;
 
-/// Random numbers of one run, seeded when the first is asked for. SplitMix64 (Steele, Lea, Flood: "Fast splittable
-/// pseudorandom number generators", 2014): good enough for scripts, and for nothing that has to be secret.
+/// A generator that is seeded on first use. SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", 2014); not for secrets.
 #[derive(Default)]
 pub(super) struct Random(Cell<Option<u64>>);
 
 impl Random {
-    /// The next number, from 0 up to and without 1.
+    /// Returns the next number in `0.0..1.0`.
     pub(super) fn next(&self) -> f64 {
         let state = self.0.get().unwrap_or_else(seed).wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.set(Some(state));
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        // As many bits as a double has.
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Of the system; the time where that has none.
 fn seed() -> u64 {
     getrandom::u64().unwrap_or_else(|_| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

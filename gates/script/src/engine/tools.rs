@@ -1,4 +1,4 @@
-//! The tools that a script has: those of its caller, but for this gate's own.
+//! Tools that a script can call: the caller's tools, without those of this gate.
 
 use std::cell::OnceCell;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::declare;
 
-/// The tool of the proxy gate that reaches what stands in no list.
+/// Tool of the proxy gate that calls unlisted tools.
 pub(crate) const PROXY: &str = "call_tool";
 
-/// What is there, asked for once, when a script first needs it.
+/// The tool list, fetched when a script first needs it.
 #[derive(Default)]
 pub(crate) struct ScriptTools(OnceCell<ToolTable>);
 
@@ -24,7 +24,6 @@ struct ToolTable {
     proxy: Option<String>,
 }
 
-/// Every tool that a script may call.
 pub(crate) fn entries() -> Result<Vec<Entry>, Fault> {
     let own = context::exposed_name(crate::run::NAME);
     let all = catalog::tools()?;
@@ -45,7 +44,6 @@ impl ScriptTools {
         })
     }
 
-    /// JSON of the sources and what each calls its tools.
     pub(super) fn sources(&self) -> String {
         let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
         for entry in &self.table().entries {
@@ -58,7 +56,7 @@ impl ScriptTools {
         Value::from_iter(json).to_string()
     }
 
-    /// The name that the caller has for a tool, with the arguments; or why it cannot be called.
+    /// Resolves a tool to the caller's name for it and the arguments, or to an error.
     pub(super) fn resolve(
         &self,
         source: &str,
@@ -73,7 +71,7 @@ impl ScriptTools {
         }
         let Ok(Value::Object(object)) = serde_json::from_str(&arguments) else {
             return Err(json!({
-                "message": format!("{source}.{tool} takes one object with its arguments."),
+                "message": format!("{source}.{tool} takes one object with its arguments"),
                 "type": "invalid-arguments", "tool": tool,
             }));
         };
@@ -107,8 +105,8 @@ impl ScriptTools {
         };
         names.dedup();
         let (message, what) = match known {
-            true => (format!("{source} has no tool {:?} that a script can call.", cut(tool)), "Its tools"),
-            false => (format!("There is no source {:?} of tools here.", cut(source)), "The sources"),
+            true => (format!("{source} has no tool {:?} for scripts", cut(tool)), "Its tools"),
+            false => (format!("unknown tool source {:?}", cut(source)), "The sources"),
         };
         let suggestion = match names.is_empty() {
             true => "This preset has no tools for scripts.".to_owned(),
@@ -117,7 +115,6 @@ impl ScriptTools {
         json!({"message": message, "type": "not-found", "suggestion": suggestion, "tool": cut(tool)})
     }
 
-    /// An error in a tool's own words, or in the proxy's.
     pub(super) fn error_from_reply(&self, text: &str) -> Value {
         let first = text.lines().next().unwrap_or_default();
         if let Ok(Value::Object(told)) =
@@ -132,7 +129,7 @@ impl ScriptTools {
     }
 }
 
-/// Names as they are, or with `_` for what no identifier has.
+/// Compares names; `_` matches characters that are not valid in identifiers.
 pub(crate) fn is_same_name(name: &str, asked: &str) -> bool {
     name == asked
         || (name.len() == asked.len()
@@ -150,7 +147,7 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
 }
 
-/// Looks at what can be seen at a glance before the call leaves: members that are missing, unknown or of another type.
+/// Checks arguments before the call leaves: missing, unknown and wrongly typed members.
 fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
     let Ok(Value::Object(schema)) = catalog::schema(&entry.name).map(|json| parse_json(&json)) else {
         return Ok(());
@@ -174,7 +171,7 @@ fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
                 if let Some(kind) = property.get("type").and_then(Value::as_str)
                     && !fits(kind, value)
                 {
-                    wrong.push(format!("'{name}' is no {kind}"));
+                    wrong.push(format!("'{name}' is not of type {kind}"));
                 }
             }
             _ => {}
@@ -184,7 +181,7 @@ fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
         return Ok(());
     }
     Err(json!({
-        "message": format!("Arguments of {}.{}: {}.", entry.source, entry.tool, wrong.join(", ")),
+        "message": format!("invalid arguments of {}.{}: {}", entry.source, entry.tool, wrong.join(", ")),
         "type": "invalid-arguments",
         "suggestion": format!("Expected: {}", declare::signature(entry, &Value::Object(schema))),
         "tool": entry.name,
@@ -203,7 +200,6 @@ fn fits(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// JSON of the host; null where it cannot be read.
 pub(crate) fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

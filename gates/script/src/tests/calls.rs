@@ -1,4 +1,4 @@
-//! What a script may call, and how calls travel.
+//! Tests of tool calls from scripts.
 
 use gatehouse_sdk::testing;
 
@@ -27,15 +27,15 @@ fn promise_all_leaves_as_one_batch() {
 #[test]
 fn a_fault_is_an_error_with_type_and_suggestion() {
     let code = "try { await tools.kg.fail({}) } catch (e: any) { return [e.message, e.type, e.suggestion, e instanceof Error] }";
-    assert_eq!(run(code), "[\"not for you\",\"denied\",\"Ask somebody.\",true]\n\n1 call in 1 batch");
+    assert_eq!(run(code), "[\"not for you\",\"denied\",\"Ask the operator.\",true]\n\n1 call in 1 batch");
     let (failed, text) = run_with("const a: number = 1;\nawait tools.kg.fail({})", 5_000, "{}");
-    assert!(failed && text.starts_with("not for you") && text.contains("Ask somebody."), "{text}");
+    assert!(failed && text.starts_with("not for you") && text.contains("Ask the operator."), "{text}");
 }
 
 #[test]
 fn arguments_are_checked_before_they_leave() {
     let text = run("await tools.kg.search({qeury: 'x'})");
-    assert!(text.starts_with("Arguments of kg.search: 'query' is missing, 'qeury' is unknown."), "{text}");
+    assert!(text.starts_with("invalid arguments of kg.search: 'query' is missing, 'qeury' is unknown"), "{text}");
     assert!(
         text.contains("Expected: search(args: { query: string; top_k?: number }): Promise<string>;"),
         "{text}"
@@ -51,12 +51,12 @@ fn a_script_cannot_call_scripts_or_what_is_not_there() {
         ["await tools.script.run_code({code: '1'})", "await callMCPTool('script', 'run_code', {code: '1'})"]
     {
         let text = run(code);
-        assert!(text.starts_with("There is no source \"script\" of tools here."), "{text}");
+        assert!(text.starts_with("unknown tool source \"script\""), "{text}");
     }
     let text = run("await tools.kg.serach({})");
     assert!(text.starts_with("kg has no tool \"serach\"") && text.contains("search, fail"), "{text}");
     let tricks = "await tools['k\u{0261}']['search']({query: 'x'})";
-    assert!(run(tricks).starts_with("There is no source"), "{}", run(tricks));
+    assert!(run(tricks).starts_with("unknown tool source"), "{}", run(tricks));
     assert!(run("await tools.kg['search\\u200b']({query: 'x'})").starts_with("kg has no tool"));
 }
 
@@ -64,7 +64,7 @@ fn a_script_cannot_call_scripts_or_what_is_not_there() {
 fn calls_are_counted_and_bounded() {
     let code = "for (let i = 0; i < 1e6; i++) tools.kg.search({query: 'x'})";
     let (failed, text) = run_with(code, 10_000, "{\"max_calls\":5}");
-    assert!(failed && text.contains("The script made 5 calls, which is the most."), "{text}");
+    assert!(failed && text.contains("the script made 5 calls, which is the limit"), "{text}");
     assert!(run("tools.kg.search({query: 'x'}); 1").contains("1 call in 1 batch; 1 not awaited"));
 }
 

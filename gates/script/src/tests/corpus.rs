@@ -1,5 +1,5 @@
-//! TypeScript that models write: it runs, or says in a line what to change. The snippets stand in `corpus.txt`, each with a
-//! title, its code, and after `=>` what comes back; after `=!` how the error begins.
+//! TypeScript as models write it. It runs, or the error explains what to change. Each snippet in `corpus.txt` has a
+//! title, its code, and the result after `=>` or the start of the error after `=!`.
 
 use super::run_with;
 

@@ -1,4 +1,4 @@
-//! Scripts of a stranger, as any bytes: read, blanked, looked through for tools, taken for a file.
+//! Property tests of arbitrary bytes as scripts and script files.
 
 use gatehouse_mutate::Target;
 
@@ -7,7 +7,7 @@ use crate::{file::ScriptFile, typescript};
 fn script(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     if let Ok(script) = typescript::CompiledScript::read(&text) {
-        // Types became white space: no line is lost, but for the two that are put around it.
+        // Types become whitespace, so no line is lost.
         assert!(script.javascript.lines().count() >= text.lines().count(), "{}", script.javascript);
     }
     let _ = typescript::uses(&text);
@@ -35,7 +35,7 @@ fn any_script_is_read_or_refused() {
     TARGET.test();
 }
 
-/// Closing brackets of another kind closed what was open in the count, though not for the parser.
+/// Regression test: mismatched closing brackets once lowered the counted depth, but not the parser's.
 #[test]
 fn mismatched_brackets_do_not_hide_nesting() {
     for part in ["| (new ()  }", "| (new () ]", "[ (new () }", "{ (new () ]", "(a => [ )", "<(new () }>"] {

@@ -1,4 +1,4 @@
-//! Scripts on a host that is not there.
+//! Tests of the gate, with a fake host.
 
 mod attacks;
 mod calls;
@@ -8,7 +8,6 @@ mod stored;
 
 use gatehouse_sdk::{Content, Effect, Fault, Reply, catalog::Entry, testing};
 
-/// A tool of a source.
 fn entry(source: &str, tool: &str) -> Entry {
     Entry {
         name: tool.into(),
@@ -23,7 +22,6 @@ fn entry(source: &str, tool: &str) -> Entry {
     }
 }
 
-/// A host with two tools that answer, one of them in JSON if its arguments say so, one that fails, and the gate itself.
 fn host() -> testing::Fake {
     let entries = vec![
         entry("kg", "search"),
@@ -45,12 +43,11 @@ fn host() -> testing::Fake {
             }
             "get-it" if arguments.contains("json") => Ok(Reply::markdown(" {\"rows\": [1, 2]}")),
             "get-it" => Ok(Reply::markdown(format!("text of {arguments}"))),
-            "fail" => Err(Fault::denied("not for you").hint("Ask somebody.")),
+            "fail" => Err(Fault::denied("not for you").hint("Ask the operator.")),
             other => Err(Fault::internal(other)),
         })
 }
 
-/// The reply to a script: whether it failed, and its text.
 fn run_with(code: &str, timeout_ms: u32, params: &str) -> (bool, String) {
     let arguments = serde_json::json!({"code": code, "timeout_ms": timeout_ms}).to_string();
     let reply = host().run(|| testing::call(&crate::gate(), "run_code", &arguments, params)).unwrap();

@@ -1,4 +1,4 @@
-//! Scripts that are kept.
+//! Tests of stored and exposed scripts.
 
 use gatehouse_sdk::{Fault, Reply, kv, testing};
 use serde_json::json;
@@ -15,12 +15,12 @@ fn call(tool: &str, arguments: serde_json::Value) -> Result<String, Fault> {
 #[test]
 fn a_script_is_kept_run_and_told_in_versions() {
     host().keeps([]).run(|| {
-        assert_eq!(call("list_scripts", json!({})).unwrap(), "You keep no script yet.");
+        assert_eq!(call("list_scripts", json!({})).unwrap(), "You have no saved scripts.");
         let params = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
         let save =
             |code: &str| json!({"name": "twice", "description": "Doubles.", "code": code, "params": params});
-        assert_eq!(call("save_script", save("return input.n * 3")).unwrap(), "Kept as version 1 of 'twice'.");
-        assert_eq!(call("save_script", save("return input.n * 2")).unwrap(), "Kept as version 2 of 'twice'.");
+        assert_eq!(call("save_script", save("return input.n * 3")).unwrap(), "Saved version 1 of 'twice'.");
+        assert_eq!(call("save_script", save("return input.n * 2")).unwrap(), "Saved version 2 of 'twice'.");
         assert_eq!(call("run_script", json!({"name": "twice", "args": {"n": 4}})).unwrap(), "8");
         assert_eq!(
             call("run_script", json!({"name": "twice", "version": 1, "args": {"n": 4}})).unwrap(),
@@ -36,10 +36,10 @@ fn a_script_is_kept_run_and_told_in_versions() {
         let fault = call("run_script", json!({"name": "twice", "version": 9, "args": {"n": 1}})).unwrap_err();
         assert_eq!(fault.hint.as_deref(), Some("It has versions 1 to 2."));
         let fault = call("run_script", json!({"name": "thrice"})).unwrap_err();
-        assert_eq!(fault.hint.as_deref(), Some("You keep: twice."));
+        assert_eq!(fault.hint.as_deref(), Some("Your saved scripts: twice."));
         assert!(kv::keys("").unwrap().is_empty(), "they are the caller's alone");
         let removed = call("remove_script", json!({"name": "twice"})).unwrap();
-        assert_eq!(removed, "Removed 'twice', with 2 of its versions.");
+        assert_eq!(removed, "Removed 'twice' with 2 versions.");
         assert!(kv::caller().list("").unwrap().is_empty(), "nothing of it stays");
         assert!(call("remove_script", json!({"name": "twice"})).is_err());
     });
@@ -58,7 +58,7 @@ fn what_could_not_be_run_is_not_kept() {
                 call("save_script", json!({"name": name, "description": "", "code": code})).unwrap_err();
             assert!(fault.message.contains(why), "{}", fault.message);
         }
-        assert_eq!(call("list_scripts", json!({})).unwrap(), "You keep no script yet.");
+        assert_eq!(call("list_scripts", json!({})).unwrap(), "You have no saved scripts.");
         for n in 1..=25 {
             call("save_script", json!({"name": "x", "description": "", "code": n.to_string()})).unwrap();
         }
@@ -117,8 +117,8 @@ fn a_script_that_cannot_be_a_tool_is_refused_with_the_reason() {
     let good = "// script: a\n// description: b\n1";
     let taken = "// script: run_code\n// description: b\n1";
     for (scripts, why) in [
-        (&["1"][..], "scripts[0]: it does not begin with a line `// script: …`"),
-        (&[good, taken], "scripts[1], 'run_code': this gate has a tool of that name"),
+        (&["1"][..], "scripts[0]: missing line `// script: …` at the beginning"),
+        (&[good, taken], "scripts[1], 'run_code': this gate has a tool with that name"),
         (&["// script: a\n// description: b\nlet x = ;"], "at line 3, column"),
         (&[good, good], "declares 'a' twice"),
     ] {

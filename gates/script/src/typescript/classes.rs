@@ -1,4 +1,4 @@
-//! What only classes have of types: modifiers, members without a body, parameter properties.
+//! Strips types from classes: modifiers, members without a body, and parameter properties.
 
 use oxc_ast::ast::{
     Class, ClassElement, Expression, FormalParameter, Function, MethodDefinition, MethodDefinitionKind,
@@ -11,7 +11,6 @@ use super::{unsupported, visit::TypeStripper};
 const MODIFIERS: &[&str] = &["public", "private", "protected", "readonly", "override", "abstract", "declare"];
 
 impl TypeStripper<'_> {
-    /// The head of a class: `abstract`, and what it implements.
     pub(super) fn blank_class(&mut self, class: &Class<'_>) {
         if class.r#abstract {
             self.blank_words(class.span.start, class.body.span.start, &["abstract"], 1);
@@ -34,7 +33,7 @@ impl TypeStripper<'_> {
         self.statement(signature.span);
     }
 
-    /// True where nothing of it is left.
+    /// Returns whether the whole member was blanked.
     pub(super) fn blank_method(&mut self, method: &MethodDefinition<'_>) -> bool {
         if method.value.body.is_none() || method.r#type == MethodDefinitionType::TSAbstractMethodDefinition {
             self.statement(method.span);
@@ -47,7 +46,7 @@ impl TypeStripper<'_> {
         false
     }
 
-    /// True where nothing of it is left.
+    /// Returns whether the whole member was blanked.
     pub(super) fn blank_property(&mut self, property: &PropertyDefinition<'_>) -> bool {
         if property.declare || property.r#type == PropertyDefinitionType::TSAbstractPropertyDefinition {
             self.statement(property.span);
@@ -68,8 +67,8 @@ impl TypeStripper<'_> {
         false
     }
 
-    /// Blanks modifiers before a member. The first becomes a semicolon: what comes after it may otherwise continue the
-    /// member before.
+    /// Blanks modifiers before a member. The first becomes a semicolon, because the member could otherwise continue the
+    /// previous one.
     fn modifiers(&mut self, start: u32, end: u32) {
         let text = &self.source[start as usize..end as usize];
         if MODIFIERS.iter().any(|word| text.starts_with(word)) {
@@ -78,7 +77,6 @@ impl TypeStripper<'_> {
         self.blank_words(start, end, MODIFIERS, usize::MAX);
     }
 
-    /// Blanks words of a list between two bytes, `most` of them.
     pub(super) fn blank_words(&mut self, start: u32, end: u32, words: &[&str], most: usize) {
         let text = &self.source[start as usize..end as usize];
         let mut found = 0;
@@ -91,7 +89,7 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// `constructor(private x: T) {` becomes `constructor(x) { this.x = x;`, after super() where there is one.
+    /// Rewrites `constructor(private x: T) {` to `constructor(x) { this.x = x;`, after `super()` if present.
     fn write_parameter_properties(&mut self, constructor: &Function<'_>, derived: bool) {
         let Some(body) = &constructor.body else { return };
         let mut assignments = String::new();

@@ -1,13 +1,12 @@
-//! What is changed in a text, by its bytes: blanks, and what is put in between.
+//! Edits of a text by byte offset: blanks and insertions.
 
-/// Changes that are collected in any order.
 #[derive(Default)]
 pub(super) struct TextEdits {
-    /// Ranges that become blanks; line ends in them stay.
+    /// Ranges to blank; line ends in them stay.
     blanks: Vec<(u32, u32)>,
-    /// Single bytes that become another one, after the blanks.
+    /// Single bytes to replace after blanking.
     marks: Vec<(u32, u8)>,
-    /// What is put before a byte, in the order of coming.
+    /// Text to insert before a byte, in insertion order.
     inserted: Vec<(u32, String)>,
 }
 
@@ -18,7 +17,6 @@ impl TextEdits {
         }
     }
 
-    /// Blanks, with one byte of it kept as something else.
     pub(super) fn mark(&mut self, at: u32, byte: u8) {
         self.marks.push((at, byte));
     }
@@ -48,7 +46,7 @@ impl TextEdits {
             done = at as usize;
         }
         out.extend_from_slice(&bytes[done..]);
-        // Only whole nodes are blanked, so it is UTF-8 still.
+        // Only whole nodes are blanked, so the text is still UTF-8.
         String::from_utf8_lossy(&out).into_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! Enums become an object that is filled on the same lines: `enum A { X, Y = "y" }` has `A.X === 0` and `A[0] === "X"`.
+//! Rewrites enums as objects on the same lines: `enum A { X, Y = "y" }` has `A.X === 0` and `A[0] === "X"`.
 
 use oxc_ast::ast::{TSEnumDeclaration, TSEnumMember, TSEnumMemberName};
 use oxc_span::GetSpan;
@@ -6,7 +6,6 @@ use oxc_span::GetSpan;
 use super::visit::TypeStripper;
 
 impl TypeStripper<'_> {
-    /// Rewrites the declaration; what the values are made of is visited by the caller.
     pub(super) fn write_enum(&mut self, declaration: &TSEnumDeclaration<'_>) {
         let name = declaration.id.name.as_str();
         let (start, body) = (declaration.span.start, declaration.body.span);
@@ -64,7 +63,7 @@ impl TypeStripper<'_> {
     }
 }
 
-/// Whether values of later members can name this one by its name alone.
+/// Returns whether initializers of later members can refer to this member by its bare name.
 fn is_free(member: &str, declaration: &str) -> bool {
     const RESERVED: &[&str] = &[
         "await",

@@ -1,7 +1,7 @@
-//! From TypeScript to JavaScript without moving a thing: types become white space of the same length, so that lines and
-//! columns of errors are those of what was written. What has to be written anew (enums, parameter properties) stays on its line.
+//! Converts TypeScript to JavaScript without moving code. Types become whitespace of the same length, so error
+//! positions match the source. Rewritten code, such as enums and parameter properties, stays on its line.
 //!
-//! Nothing is checked: types are for the one who writes.
+//! Types are not checked.
 
 mod classes;
 mod edits;
@@ -23,22 +23,20 @@ use oxc_span::{GetSpan, SourceType};
 use edits::TextEdits;
 pub(crate) use tool_uses::uses;
 
-/// The most bytes of a script.
 pub(crate) const MAX_BYTES: usize = 256 << 10;
 
-/// JavaScript that can be run: the body of an async function in a script, whose value is what the script returns.
+/// JavaScript with the script as the body of an async function that returns its result.
 #[derive(Debug)]
 pub(crate) struct CompiledScript {
     pub(crate) javascript: String,
-    /// The line of the JavaScript, from 1, that was put in before the last expression.
+    /// Line of the JavaScript, from 1, that was inserted before the last expression.
     split: Option<usize>,
 }
 
-/// What is wrong with a script, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScriptMistake {
     pub(crate) message: String,
-    /// Line and column from 1; a column is a character.
+    /// Line and column in characters, from 1.
     pub(crate) place: Option<(usize, usize)>,
 }
 
@@ -48,7 +46,7 @@ impl ScriptMistake {
     }
 }
 
-/// Line and column, from 1, of a byte.
+/// Returns the line and column, from 1, of a byte.
 fn place(source: &str, byte: usize) -> (usize, usize) {
     let before = source.get(..byte.min(source.len())).unwrap_or(source);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -60,10 +58,9 @@ const HEAD: &str = "(async () => {\"use strict\";\n";
 const TAIL: &str = "\n})()";
 
 impl CompiledScript {
-    /// Reads TypeScript.
     pub(crate) fn read(source: &str) -> Result<Self, ScriptMistake> {
         if source.len() > MAX_BYTES {
-            let message = format!("The script has {} bytes; the most is {MAX_BYTES}.", source.len());
+            let message = format!("the script has {} bytes; the limit is {MAX_BYTES}", source.len());
             return Err(ScriptMistake { message, place: None });
         }
         nesting::check(source)?;
@@ -86,7 +83,8 @@ impl CompiledScript {
         Ok(Self { javascript: format!("{HEAD}{body}{TAIL}"), split })
     }
 
-    /// Where in the TypeScript a place of the JavaScript is: both from 1. Columns are bytes there, and characters here.
+    /// Maps a position in the JavaScript to the TypeScript. Both count from 1; columns are bytes in the JavaScript and
+    /// characters in the TypeScript.
     pub(crate) fn place(&self, source: &str, line: usize, column: usize) -> (usize, usize) {
         let mut own = line.saturating_sub(1);
         if self.split.is_some_and(|split| own > split) {
@@ -98,14 +96,13 @@ impl CompiledScript {
     }
 }
 
-/// TypeScript in which `return` and `await` may stand at the top.
 fn parsed<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     Parser::new(allocator, source, SourceType::ts().with_module(true)).with_options(options).parse()
 }
 
-/// Has the script return its last statement where that is an expression. It begins a line of its own, filled up with
-/// blanks, so that its columns stay. Gives the line before it.
+/// Makes the script return its last statement if that is an expression. It moves to its own line, padded to keep its
+/// columns. Returns the line before it.
 fn return_last(program: &Program<'_>, source: &str, edits: &mut TextEdits) -> Option<usize> {
     let (start, end) = match program.body.last() {
         Some(Statement::ExpressionStatement(last)) => (last.span.start, last.expression.span().end),

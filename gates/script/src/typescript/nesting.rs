@@ -1,20 +1,18 @@
-//! How deep a script nests, before the parser, which calls itself for each level, finds out.
+//! Checks the nesting of a script before the recursive parser runs.
 
 use super::ScriptMistake;
 
-/// The most levels of brackets.
 const MAX_BRACKETS: usize = 200;
 
-/// The most operators, arrows and keywords between two ends of statements, each of which may be a level.
+/// Maximum operators, arrows and keywords between ends of statements, because each can be a level.
 const MAX_CHAIN: usize = 1_000;
 
-/// Counts brackets and what else makes a parser go deeper, without telling strings from code: what is in them counts too,
-/// which no script that people or models write comes near.
+/// Counts tokens that make the parser recurse, also in strings, because this does not parse strings. Real scripts are
+/// far below the limits.
 pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
     let bytes = source.as_bytes();
     let (mut angles, mut chain) = (0usize, 0usize);
-    // The closing bracket that each open one waits for. A closing bracket of another kind closes nothing unless one of its
-    // own kind is open further out: to the parser what is between them is still open.
+    // Expected closing brackets. A mismatched one is ignored unless its match is open further out, as in the parser.
     let mut brackets: Vec<u8> = Vec::new();
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {
@@ -26,7 +24,7 @@ pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
             b')' | b']' | b'}' => {
                 if let Some(open) = brackets.iter().rposition(|closing| *closing == byte) {
                     brackets.truncate(open);
-                    // The parser has left a closed block, but not what is chained to other brackets.
+                    // The end of a block ends its chain; other brackets can continue one.
                     if byte == b'}' {
                         chain = 0;
                     }
@@ -80,12 +78,13 @@ pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
             return Err(ScriptMistake::at(
                 source,
                 at as u32,
-                format!("The script nests brackets deeper than {MAX_BRACKETS} levels."),
+                format!("the script nests brackets deeper than {MAX_BRACKETS} levels"),
             ));
         }
         if chain > MAX_CHAIN {
             let message = format!(
-                "More than {MAX_CHAIN} operators in one statement; put data into the script as JSON text or split the statement."
+                "more than {MAX_CHAIN} operators in one statement; put data into the script as JSON text, or split \
+                the statement"
             );
             return Err(ScriptMistake::at(source, at as u32, message));
         }

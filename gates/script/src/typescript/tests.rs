@@ -1,4 +1,4 @@
-//! Lines and columns stay, whatever is taken out.
+//! Tests that lines and columns stay in place.
 
 use super::CompiledScript;
 

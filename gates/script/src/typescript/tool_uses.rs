@@ -1,4 +1,4 @@
-//! The tools that a script names, as far as its text tells: `tools.git.log(…)` and `callMCPTool("git", "log", …)`.
+//! Finds tools that a script names literally: `tools.git.log(…)` and `callMCPTool("git", "log", …)`.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Argument, CallExpression, Expression, StaticMemberExpression};
@@ -6,7 +6,7 @@ use oxc_ast_visit::{Visit, walk};
 
 use super::nesting;
 
-/// Sources with their tools, each pair once, in the order of the text. Nothing of a script that cannot be read.
+/// Returns distinct pairs of source and tool, in order. Empty if the script cannot be parsed.
 pub(crate) fn uses(source: &str) -> Vec<(String, String)> {
     if nesting::check(source).is_err() {
         return Vec::new();

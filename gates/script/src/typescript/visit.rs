@@ -1,4 +1,4 @@
-//! Walks the syntax tree and notes what becomes blank.
+//! Walks the syntax tree and records the parts to blank.
 
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
@@ -7,10 +7,9 @@ use oxc_syntax::scope::ScopeFlags;
 
 use super::{ScriptMistake, edits::TextEdits, unsupported};
 
-/// How deep the tree may be where it is walked; operators one after the other are levels too.
+/// Maximum depth of the walk; chained operators also add levels.
 const MAX_TREE_DEPTH: usize = 1_200;
 
-/// Collects the edits of one script.
 pub(super) struct TypeStripper<'s> {
     pub(super) source: &'s str,
     pub(super) edits: TextEdits,
@@ -27,33 +26,30 @@ impl<'s> TypeStripper<'s> {
         self.mistake.map_or(Ok(self.edits), Err)
     }
 
-    /// Notes the first thing that a script cannot have.
     pub(super) fn refuse(&mut self, at: u32, why: &str) {
         if self.mistake.is_none() {
             self.mistake = Some(ScriptMistake::at(self.source, at, why));
         }
     }
 
-    /// Blanks a statement or member; a semicolon stays where it began, so that its neighbours stay apart.
+    /// Blanks a statement or member. A semicolon replaces its first byte, so that its neighbors stay separate.
     pub(super) fn statement(&mut self, span: Span) {
         self.edits.blank(span.start, span.end);
         self.edits.mark(span.start, b';');
     }
 
-    /// The first such byte in a range.
     pub(super) fn find(&self, byte: u8, from: u32, to: u32) -> Option<u32> {
         let range = self.source.as_bytes().get(from as usize..to as usize)?;
         range.iter().position(|one| *one == byte).map(|at| from + at as u32)
     }
 
-    /// Blanks the first such byte in a range.
     pub(super) fn blank_byte(&mut self, byte: u8, from: u32, to: u32) {
         if let Some(at) = self.find(byte, from, to) {
             self.edits.blank(at, at + 1);
         }
     }
 
-    /// Blanks a type at the end of something. Where the next line begins with what would continue it now, a semicolon ends it.
+    /// Blanks a type at the end of a construct. If the next line could now continue it, a semicolon ends it.
     fn blank_type_tail(&mut self, start: u32, end: u32) {
         self.edits.blank(start, end);
         let rest = &self.source[end as usize..];
@@ -65,12 +61,13 @@ impl<'s> TypeStripper<'s> {
         }
     }
 
-    /// A return type or parameters' types of an arrow function over lines would end the function before its arrow.
+    /// Moves a bracket if the types of an arrow function span lines, because a line break before the arrow is a syntax
+    /// error.
     fn arrow_types(&mut self, arrow: &ArrowFunctionExpression<'_>) {
         if let Some(types) = &arrow.return_type
             && self.source[types.span.start as usize..types.span.end as usize].contains('\n')
         {
-            // The parameters end with their bracket; another one may be in a comment behind it.
+            // A later bracket could be in a comment.
             let end = arrow.params.span.end;
             if let Some(close) = end.checked_sub(1).and_then(|at| self.find(b')', at, end)) {
                 self.edits.blank(close, close + 1);
@@ -88,7 +85,6 @@ impl<'s> TypeStripper<'s> {
     }
 }
 
-/// The text after blanks and comments.
 fn skip_blank(mut text: &str) -> &str {
     loop {
         text = text.trim_start();
@@ -105,7 +101,7 @@ fn skip_blank(mut text: &str) -> &str {
 impl<'a> Visit<'a> for TypeStripper<'_> {
     fn visit_expression(&mut self, it: &Expression<'a>) {
         if self.depth >= MAX_TREE_DEPTH {
-            return self.refuse(it.span().start, "The script nests expressions too deep; split them.");
+            return self.refuse(it.span().start, "the script nests expressions too deeply; split them");
         }
         self.depth += 1;
         walk::walk_expression(self, it);
@@ -114,7 +110,7 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
 
     fn visit_statement(&mut self, it: &Statement<'a>) {
         if self.depth >= MAX_TREE_DEPTH {
-            return self.refuse(it.span().start, "The script nests statements too deep; split them.");
+            return self.refuse(it.span().start, "the script nests statements too deeply; split them");
         }
         self.depth += 1;
         match it {
@@ -228,7 +224,7 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
         if it.optional {
             let end = it.type_annotation.as_ref().map_or(it.span.end, |types| types.span.start + 1);
             let from = it.pattern.span().end;
-            // Without a type the mark may stand after what counts as the parameter.
+            // Without a type, the mark can follow the parameter's span.
             self.blank_byte(b'?', from, end.max(from + 1));
         }
         walk::walk_formal_parameter(self, it);

@@ -1,5 +1,5 @@
-//! One page of a text or of a JSON value. A value is never cut into what is no JSON: a page of a list is a list of whole
-//! elements, one of an object an object of whole members.
+//! Pages of a text or a JSON value. JSON stays valid: a page of a list has whole elements, and a page of an object has
+//! whole members.
 
 use std::fmt;
 
@@ -10,23 +10,20 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Characters of a page at most.
 pub(super) const MAX_PAGE_CHARS: usize = 8_000;
 
-/// The unit of a value that is neither a list nor an object nor a string.
+/// The unit of a number, boolean or null.
 pub(super) const VALUE: &str = "value";
 
-/// A page.
 pub(super) struct ContentPage {
     pub(super) content: String,
-    /// What `next` and `total` count.
     pub(super) unit: &'static str,
     pub(super) next: Option<u64>,
     pub(super) total: u64,
     pub(super) note: Option<String>,
 }
 
-/// Where a value came from, to say where an element of it is.
+/// The origin of a value, for the paths of its elements.
 pub(super) enum ValuePath<'a> {
     Pointer(&'a str),
     Jq(&'a str),
@@ -53,7 +50,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Characters of a text from an offset on, to the end of a line where one is near.
+/// Returns a page of characters from an offset, up to the end of a line if one is near.
 pub(super) fn characters(text: &str, offset: u64) -> ContentPage {
     let total = text.chars().count() as u64;
     let at = |character: u64| {
@@ -70,16 +67,15 @@ pub(super) fn characters(text: &str, offset: u64) -> ContentPage {
     ContentPage { content: text[from..end].to_owned(), unit: "characters", next, total, note: None }
 }
 
-/// Where the last line of a page ends; the end of the page where that would leave out more than a quarter.
+/// Returns the end of the last line, or of the page if that would omit more than a quarter.
 pub(super) fn end_of_line(page: &str) -> usize {
     page.rfind('\n').map(|at| at + 1).filter(|end| *end > page.len() / 4 * 3).unwrap_or(page.len())
 }
 
-/// A page of a JSON value.
 pub(super) fn value(json: &str, offset: u64, place: &ValuePath<'_>) -> Result<ContentPage, Fault> {
     let json = without_blanks(json.trim());
     let broken =
-        |e: serde_json::Error| Fault::internal(format!("the host gave a value that is not JSON: {e}"));
+        |e: serde_json::Error| Fault::internal(format!("the host returned invalid JSON: {e}"));
     match json.as_bytes().first() {
         Some(b'[') => {
             let elements: Vec<&RawValue> = serde_json::from_str(&json).map_err(broken)?;
@@ -113,7 +109,6 @@ pub(super) fn value(json: &str, offset: u64, place: &ValuePath<'_>) -> Result<Co
     }
 }
 
-/// A page of what a filter gave, one value a line.
 pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<ContentPage, Fault> {
     let items: Vec<JsonElement> =
         values.iter().enumerate().map(|(at, value)| JsonElement::new(at.to_string(), value)).collect();
@@ -123,7 +118,6 @@ pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<C
     }))
 }
 
-/// An element of a list or a member of an object.
 struct JsonElement {
     name: String,
     text: String,
@@ -153,9 +147,9 @@ fn page_of_elements(
     let mut note = None;
     let shown = &items[from..end];
     if let Some(large) = items.get(from).filter(|_| shown.is_empty()) {
-        // Alone it is no page: it is left out, and said where it is.
+        // An element larger than a page is omitted; the note shows how to read it.
         note = Some(format!(
-            "Not shown: {} with {} characters; {} brings it.",
+            "Omitted: {} with {} characters; use {}.",
             quoted(&large.name),
             large.length,
             place(&large.name)
@@ -168,7 +162,6 @@ fn page_of_elements(
     ContentPage { content, unit, next, total: items.len() as u64, note }
 }
 
-/// JSON without the blanks between its parts: a page holds more of it.
 fn without_blanks(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut inside, mut escaped) = (false, false);
@@ -185,7 +178,7 @@ fn without_blanks(json: &str) -> String {
     out
 }
 
-/// The members of an object in their order, each as it stands.
+/// The members of an object in their original order and text.
 struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {

@@ -1,4 +1,4 @@
-//! Which part of a kept result a call asks for.
+//! Selects the requested part of a stored result.
 
 use gatehouse_sdk::{
     Fault, FaultKind,
@@ -10,12 +10,11 @@ use super::{
     page::{self, ContentPage, ValuePath},
 };
 
-/// The page that the arguments ask for.
 pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     let pointer = args.json_pointer.as_deref();
     if let Some(lines) = &args.lines {
         if pointer.is_some() || args.jq.is_some() {
-            return Err(Fault::invalid("lines go with neither json_pointer nor jq"));
+            return Err(Fault::invalid("lines cannot be combined with json_pointer or jq"));
         }
         let (first, count) = range(lines)?;
         let piece = read(id, &Part::Lines(Window { offset: first - 1, count }))?;
@@ -42,7 +41,6 @@ pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fa
     .map(|page| ContentPage { note: page.note.or(outputs.note.map(Into::into)), ..page })
 }
 
-/// Characters of the whole text, as it stands.
 fn window(id: &str, offset: u64) -> Result<ContentPage, Fault> {
     let piece = read(id, &Part::Characters(Window { offset, count: page::MAX_PAGE_CHARS as u64 }))?;
     let mut content = piece.text;
@@ -57,17 +55,17 @@ fn window(id: &str, offset: u64) -> Result<ContentPage, Fault> {
 
 fn read(id: &str, part: &Part) -> Result<artifacts::Piece, Fault> {
     artifacts::read(id, part).map_err(|fault| match fault.kind {
-        // A pointer to nothing has a hint of its own.
+        // An unresolved pointer has its own hint.
         FaultKind::NotFound if fault.hint.is_none() && !matches!(part, Part::Pointer(_)) => {
-            fault.hint("Results are kept for some hours only; search_workspace lists what there is.")
+            fault.hint("Results expire after some hours; search_workspace lists the stored ones.")
         }
         _ => fault,
     })
 }
 
-/// The first line and how many: `12`, `12-80`, `12-` to the end.
+/// Parses a line range into the first line and the count: `12`, `12-80`, or `12-` for the rest.
 fn range(lines: &str) -> Result<(u64, u64), Fault> {
-    let invalid = || Fault::invalid(format!("lines '{lines}' are no range")).hint("Write 12, 12-80 or 12-.");
+    let invalid = || Fault::invalid(format!("invalid lines '{lines}'")).hint("Use a range such as 12, 12-80 or 12-.");
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|line| *line > 0);
     let (first, last) = match lines.split_once('-') {
         None => (number(lines), number(lines)),
@@ -75,7 +73,7 @@ fn range(lines: &str) -> Result<(u64, u64), Fault> {
         Some((first, last)) => (number(first), number(last)),
     };
     match (first, last) {
-        // A page has fewer lines than characters.
+        // The page limit in characters also limits the lines.
         (Some(first), Some(last)) if first <= last => Ok((first, (last - first).saturating_add(1))),
         _ => Err(invalid()),
     }

@@ -1,7 +1,5 @@
-//! The words that the check of a model's sentences knows: which ones claim something of many things at once, which ones
-//! tell the reader what to do, and which ones say nothing by themselves.
+//! Word lists for checking a model's sentences.
 
-/// Words that join what a sentence says and hold no fact.
 pub(super) const PLAIN: &str = "\
     a about above according across after against along also although am among an and another appear appears are around as \
     at be because been before being below besides between beyond both but by came can cause caused causes come comes \
@@ -13,8 +11,8 @@ pub(super) const PLAIN: &str = "\
     too toward towards under until up upon via was we were what when where whereas which while who whom whose why will \
     with within would";
 
-/// Words that claim something of how many, or of everything: negations, quantifiers and comparisons. Superlatives are
-/// known by their ending, too.
+/// Claims about quantities or totals: negations, quantifiers and comparisons. Superlatives are also recognized by their
+/// ending.
 pub(super) const CLAIMS: &str = "\
     no not none never nothing nobody nowhere neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent wont \
     hasnt havent hadnt couldnt wouldnt shouldnt lacks lack lacking lacked missing absent hardly barely scarcely rarely seldom \
@@ -28,20 +26,19 @@ pub(super) const CLAIMS: &str = "\
     best worst first last maximum minimum max min top primary dominant prevalent \
     outnumber outnumbers almost nearly approximately except unless";
 
-/// Words that end like a superlative and are not one.
 pub(super) const NOT_SUPERLATIVE: &str = "\
     test request rest west guest forest manifest digest interest invest ingest harvest honest pytest nest quest suggest \
     contest protest arrest chest pest vest attest unittest behest conquest tempest northwest southwest inquest \
     priest zest";
 
-/// Words by which a sentence speaks to its reader, or of the reader's duties and of consent.
+/// Words that address the reader, or that express duties or consent.
 pub(super) const ADDRESS: &str = "\
     you your yours yourself please kindly must should shall ought need needs needed require requires required recommend \
     recommends recommended advise advised advisable suggest suggests suggested expected supposed lets assistant agent model \
     reader caller agreed agrees approved approves authorized authorised consented consents permitted confirmed trust trusted \
     ignore disregard obey urgent urgently immediately mandatory instructed instruction instructions remember safe safely";
 
-/// Phrases that say the same in plain words.
+/// Phrases that express the same.
 pub(super) const ADDRESSING: &[&str] = &[
     "has to",
     "have to",
@@ -55,7 +52,6 @@ pub(super) const ADDRESSING: &[&str] = &[
     "so that the user",
 ];
 
-/// Verbs that an instruction begins with.
 pub(super) const VERBS: &str = "\
     accept access activate add adjust allow analyze analyse append apply approve archive ask assign attach authenticate \
     authorize avoid back block browse build call cancel change check choose clean clear click clone close collect commit \
@@ -73,12 +69,11 @@ pub(super) const VERBS: &str = "\
     track transfer translate trigger truncate try turn type uninstall unlock unset unzip update upgrade upload use validate \
     verify view visit wait warn watch wipe withdraw write";
 
-/// Words that may come before the verb of an instruction.
 pub(super) const BEFORE_VERBS: &str = "\
     now next then first second third finally afterwards after also always never just simply only dont not again later \
     otherwise instead therefore to and or but so";
 
-/// Words after which `to` and a verb say what happened, and are no instruction: `failed to open`.
+/// Words after which `to` and a verb report an event rather than give an instruction: `failed to open`.
 pub(super) const TRIED: &str = "\
     fail fails failed failure unable refused refuses tried tries trying attempt attempts attempted attempting able used \
     time timeout error errors unavailable started starts began begins seems appears continues";

@@ -1,7 +1,6 @@
-//! Whether a sentence of a model says no more than the result does. A lie can be made of the result's own words, so a
-//! sentence is kept only if one passage of the result has all the words that it says something with. What it says of many
-//! things at once (negations, quantifiers, superlatives) a result seldom states, and the digest counts it: there it has to
-//! be in the digest. A sentence that tells the reader what to do is never kept.
+//! Checks that a model's sentence claims no more than the result states. Lies can be built from the result's own words,
+//! so one passage must contain all content words of the sentence. Negations, quantifiers and superlatives must be in
+//! the digest, which counts. Instructions to the reader are rejected.
 
 use gatehouse_sdk::text::DigestResult;
 use serde_json::Value;
@@ -11,23 +10,19 @@ use super::{
     facts,
 };
 
-/// Bytes of a passage at most: beyond, words that belong to different things would be together.
+/// Longer passages would join words about different things.
 const MAX_PASSAGE: usize = 600;
 
-/// Passages of one result at most.
 const MAX_PASSAGES: usize = 20_000;
 
-/// Letters in which two forms of a word agree.
 const STEM_LETTERS: usize = 4;
 
-/// What a result states, in passages.
 pub(super) struct ResultStatements {
     of_result: Vec<Passage>,
     of_digest: Vec<Passage>,
 }
 
 impl ResultStatements {
-    /// Reads a result, or what of it the model read, and its digest.
     pub(super) fn new(text: &str, digest: &DigestResult) -> Self {
         let mut of_result = Vec::new();
         match serde_json::from_str(text) {
@@ -35,7 +30,7 @@ impl ResultStatements {
             Err(_) => text.lines().for_each(|line| clauses(line, &mut of_result)),
         }
         let mut of_digest = Vec::new();
-        // Of `2 ERROR, 1 WARN` each is a statement of its own.
+        // Each item of `2 ERROR, 1 WARN` is a separate statement.
         let lines = digest.findings.iter().map(String::as_str).chain(digest.text.lines());
         lines.for_each(|line| {
             split_clauses(line, &[", "], &mut |clause| push_passage(clause, &mut of_digest))
@@ -43,7 +38,7 @@ impl ResultStatements {
         Self { of_result, of_digest }
     }
 
-    /// True if the result states what the sentence says, and the sentence is no instruction.
+    /// Returns whether the result states the sentence and it is not an instruction.
     pub(super) fn support(&self, sentence: &str) -> bool {
         let telling = content_words(sentence);
         if is_instruction(sentence) || telling.iter().all(|word| is_claim(word)) {
@@ -55,11 +50,11 @@ impl ResultStatements {
     }
 }
 
-/// The words of a line or a record that say something, in their order.
+/// The content words of a line or a record, in order.
 struct Passage(Vec<String>);
 
 impl Passage {
-    /// True if it has all these words, and each number next to a word that it is next to here: what is counted.
+    /// Returns whether the passage has all these words, and each number is next to a word that it counts.
     fn states(&self, telling: &[String]) -> bool {
         let numbers = telling.iter().enumerate().filter(|(_, word)| is_number(word));
         telling.iter().all(|word| self.0.iter().any(|own| is_same(own, word)))
@@ -80,7 +75,6 @@ fn content_words(text: &str) -> Vec<String> {
     words(text).into_iter().filter(|word| !is_in(PLAIN, word) || is_claim(word)).collect()
 }
 
-/// True if a sentence addresses its reader or has a clause that begins like an instruction.
 fn is_instruction(sentence: &str) -> bool {
     let spaced = format!(" {} ", words(sentence).join(" "));
     let addresses = words(sentence).iter().any(|word| is_in(ADDRESS, word))
@@ -96,19 +90,19 @@ fn begins_with_verb(clause: &str) -> bool {
     words(clause).iter().find(|word| !is_in(BEFORE_VERBS, word)).is_some_and(|word| is_in(VERBS, word))
 }
 
-/// `The step is to send it`, and not `it failed to send`.
+/// Matches `The step is to send it`, but not `it failed to send`.
 fn has_infinitive(words: &[String]) -> bool {
     words.windows(3).any(|three| three[1] == "to" && is_in(VERBS, &three[2]) && !is_in(TRIED, &three[0]))
 }
 
-/// Gives the clauses of a text, which end at punctuation and at some words.
+/// Calls `give` with the clauses of a text, which end at punctuation or joining words.
 fn split_clauses(text: &str, joints: &[&str], give: &mut impl FnMut(&str)) {
     let mut text = text.to_lowercase();
     for joint in joints {
         text = text.replace(joint, "\n");
     }
     let mut rest = text.as_str();
-    // A point ends a clause only before a blank: `src/main.rs`, `1.5`.
+    // A period ends a clause only before whitespace, unlike in `src/main.rs` or `1.5`.
     while let Some((at, mark)) = rest.char_indices().find(|(at, c)| ends(&rest[at + c.len_utf8()..], *c)) {
         give(&rest[..at]);
         rest = &rest[at + mark.len_utf8()..];
@@ -134,7 +128,7 @@ fn push_passage(text: &str, into: &mut Vec<Passage>) {
     }
 }
 
-/// A record is a passage if it is short; else each of its own values is one, with its name.
+/// Collects passages: a short record is one; otherwise, each of its values is one, with its name.
 fn records(name: &str, value: &Value, into: &mut Vec<Passage>) {
     if !holds_records(value) {
         let whole = format!("{name} {value}");
@@ -158,7 +152,7 @@ fn records(name: &str, value: &Value, into: &mut Vec<Passage>) {
     }
 }
 
-/// Whether several things of one kind are in a value: what is true of one is not true of another.
+/// Returns whether a value contains several things of one kind, whose facts must not be mixed.
 fn holds_records(value: &Value) -> bool {
     match value {
         Value::Array(items) => {
@@ -177,7 +171,7 @@ fn holds_records(value: &Value) -> bool {
     }
 }
 
-/// Words in lower case. `don't` is `dont`, `1,200.50` is `1200.5`, and names are in parts.
+/// Splits a text into lowercase words: `don't` becomes `dont`, `1,200.50` becomes `1200.5`.
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace(['\'', '’'], "");
     let mut words = Vec::new();
@@ -201,7 +195,7 @@ fn is_claim(word: &str) -> bool {
     superlative || is_in(CLAIMS, word)
 }
 
-/// Whether a word is another one, or a form of it. A claim and a number have no other form.
+/// Returns whether two words are equal or forms of one word. Claims and numbers must be equal.
 fn is_same(own: &str, word: &str) -> bool {
     let exact =
         is_claim(word) || word.contains(|c: char| c.is_numeric()) || word.chars().count() <= STEM_LETTERS;
@@ -212,7 +206,7 @@ fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// `fails`, `failed` and `failure`: the same but for an ending.
+/// Returns whether two words differ only in their ending: `fails`, `failed` and `failure`.
 fn have_same_stem(a: &str, b: &str) -> bool {
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let (a, b) = (a.chars().count(), b.chars().count());

@@ -1,4 +1,4 @@
-//! Counts of what the filter did, kept for good under `n:<name>`. One that cannot be counted is no reason to fail.
+//! Persistent counters of the filter, stored under `n:<name>`. Errors are ignored.
 
 use gatehouse_sdk::{context, kv};
 
@@ -6,11 +6,9 @@ pub(super) fn add(name: &str) {
     let _ = kv::add(&format!("n:{name}"), 1, None);
 }
 
-/// Milliseconds of a day.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-/// Counts tokens that a client did not get: of all days, and of today, numbered from 1970-01-01 UTC. `gatehouse status` shows
-/// both.
+/// Counts tokens that were saved: in total, and for today (days since 1970-01-01 UTC). `gatehouse status` shows both.
 pub(super) fn add_saved(tokens_in: u32, tokens_out: u32) {
     let saved = i64::from(tokens_in.saturating_sub(tokens_out));
     let today = context::now() / DAY;

@@ -1,20 +1,19 @@
-//! The answer of the tool `request` of the gate proxy: one JSON object whose `result.data` is what the tool said. Only that
-//! is shortened, so that the answer stays one JSON object.
+//! Answers of the proxy gate's `request` tool: one JSON object with the tool's result in `result.data`. Only that part
+//! is shortened, so the answer stays one JSON object.
 
 use gatehouse_sdk::{Content, Reply};
 use serde_json::{Map, Value};
 
 use super::reply_parts::ReplyParts;
 
-/// An answer without the data of its result.
 pub(super) struct AnswerEnvelope {
     members: Map<String, Value>,
-    /// Whether the data is text, and not other JSON.
+    /// True if the data is text rather than other JSON.
     pub(super) is_text: bool,
 }
 
 impl AnswerEnvelope {
-    /// Takes the data of the result out of what there is to read, if that is such an answer.
+    /// Moves the data of the result to `seen.text`. `None` if the reply is not such an answer.
     pub(super) fn open(seen: &mut ReplyParts) -> Option<Self> {
         const MEMBERS: [&str; 4] = ["ok", "request", "result", "meta"];
         if seen.whole.is_some() || !seen.text.starts_with("{\"ok\":true,\"request\":{") {
@@ -33,8 +32,7 @@ impl AnswerEnvelope {
         Some(Self { members, is_text })
     }
 
-    /// Puts a short form in the place of the data. A form of several texts is one object: that of its first line, with the
-    /// rest as `digest`.
+    /// Inserts the short form as the data. Several texts become one object, with the rest as `digest`.
     pub(super) fn close(mut self, reply: Reply) -> Reply {
         let (texts, rest): (Vec<Content>, Vec<Content>) =
             reply.content.into_iter().partition(|block| matches!(block, Content::Text(_)));

@@ -1,9 +1,8 @@
-//! What somebody says of a result, held against the result: a sentence with a number, a name, a path or a quotation that
-//! does not stand there is not true of it.
+//! Checks sentences against a result, which must contain their numbers, names, paths and quotations.
 
 use std::collections::HashSet;
 
-/// Words that a sentence may begin with in upper case and that name nothing.
+/// Capitalized words that can begin a sentence and are not names.
 const BEGINNINGS: &str = "\
     a about across add additionally after all also although among an and another any as at average avoid \
     because before besides between both but by change check clean clear close compare confirm consider \
@@ -16,23 +15,19 @@ const BEGINNINGS: &str = "\
     they this those three to total try two under unless until update upgrade use verify wait watch we when \
     where whereas which while with within without write you your";
 
-/// Numbers that are written as words; what they count is counted all the same. `one` is mostly no number.
+/// Number words. `one` is usually a pronoun.
 const NUMBERS: [&str; 12] =
     ["zero", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 const FIRST_NUMBERS: [u32; 12] = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
-/// What stands in a result.
 pub(crate) struct ResultFacts {
-    /// Words in lower case.
     words: HashSet<String>,
-    /// Numbers without the commas between thousands.
     numbers: HashSet<String>,
-    /// Everything in lower case, with single blanks.
+    /// The full text in lowercase, with single spaces.
     text: String,
 }
 
 impl ResultFacts {
-    /// What stands in any of these texts.
     pub(crate) fn new(texts: &[&str]) -> Self {
         let text = spaced(&texts.join("\n").to_lowercase());
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -41,7 +36,6 @@ impl ResultFacts {
         Self { words, numbers, text }
     }
 
-    /// Whether every number, name, path and quotation of a sentence stands in the result.
     pub(crate) fn supports(&self, sentence: &str) -> bool {
         quotations(sentence).all(|quoted| self.text.contains(&spaced(&quoted.to_lowercase())))
             && self.supports_words(sentence)
@@ -76,13 +70,13 @@ impl ResultFacts {
         !(named || inner || word.starts_with(['/', '~'])) || self.contains_name(&lower)
     }
 
-    /// A number, or what has digits in it: an id, a date, a version.
+    /// Checks a number, or a word with digits such as an ID, a date or a version.
     fn contains_number(&self, word: &str) -> bool {
         let plain = word.trim_start_matches('~');
         if plain.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.')) {
             return number(plain).is_some_and(|number| self.numbers.contains(&number));
         }
-        // The parts of a date may stand anywhere; together they are another thing.
+        // Compare dates as a whole, because their parts can match unrelated numbers.
         self.text.contains(plain)
     }
 
@@ -101,7 +95,6 @@ impl ResultFacts {
     }
 }
 
-/// The digits of a number that is written as a word.
 pub(super) fn digits(word: &str) -> Option<String> {
     if word == "one" {
         return Some("1".into());
@@ -110,20 +103,19 @@ pub(super) fn digits(word: &str) -> Option<String> {
     Some(FIRST_NUMBERS[at].to_string())
 }
 
-/// The facts of a sentence that two summaries of one result should share: whatever has digits.
+/// Extracts the facts that two summaries of one result should share: all numbers.
 pub(crate) fn facts(sentences: &[String]) -> HashSet<String> {
     numbers(&sentences.join(" ").to_lowercase()).collect()
 }
 
 fn numbers(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '.'));
-    // `1,2,3` is three numbers, and `1,200` one: a reader may mean either.
+    // `1,2,3` can be three numbers, and `1,200` one; include both readings.
     parts.flat_map(|part| {
         number(part).into_iter().chain(part.split(',').filter_map(number)).collect::<Vec<_>>()
     })
 }
 
-/// A number as numbers are compared: without commas, without zeros that say nothing.
 pub(super) fn number(text: &str) -> Option<String> {
     let text = text.trim_matches(['.', ',']).replace(',', "");
     let plain = match text.split_once('.') {
@@ -136,7 +128,6 @@ pub(super) fn number(text: &str) -> Option<String> {
     (!plain.is_empty()).then_some(plain)
 }
 
-/// What stands between quotation marks or backticks.
 fn quotations(sentence: &str) -> impl Iterator<Item = &str> {
     let between = |mark: char| {
         let parts = sentence.split(mark).collect::<Vec<_>>();

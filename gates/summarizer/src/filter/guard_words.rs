@@ -1,7 +1,7 @@
-//! The words that the guards know: which ones ask and say nothing, which ones are the same, which ones turn a question round.
+//! Word lists for the guards.
 
-/// What a question may begin with and still ask the same, longest first.
-#[rustfmt::skip] // A line each would be a page.
+/// Phrases that can begin a question without changing it, longest first.
+#[rustfmt::skip] // one line each would fill a page
 pub(super) const ASKING: &[&str] = &[
     "please", "can you", "could you", "would you", "will you", "i want to know", "i want to see", "i want",
     "i need to know", "i need to see", "i need", "i would like to see", "let me see", "let me know", "tell me",
@@ -10,12 +10,11 @@ pub(super) const ASKING: &[&str] = &[
     "who is", "show", "list", "get", "find", "fetch", "give", "display", "retrieve", "print", "the", "a", "an",
 ];
 
-/// Words that say nothing anywhere.
 pub(super) const EMPTY: &str = "\
     the a an please";
 
-/// Words that mean the same. The first one stands for the others.
-#[rustfmt::skip] // A line each would be a page.
+/// Synonyms. The first word replaces the others.
+#[rustfmt::skip] // one line each would fill a page
 pub(super) const SAME: &[&str] = &[
     "latest newest", "average mean", "directory folder", "directories folders", "documentation docs",
     "repository repo", "repositories repos", "about regarding concerning", "delete remove", "error failure",
@@ -23,26 +22,23 @@ pub(super) const SAME: &[&str] = &[
     "pound pounds £", "percent %", "kilometer kilometers kilometre kilometres",
 ];
 
-/// Numbers that are written as words.
 pub(super) const NUMBERS: &str = "\
     zero one two three four five six seven eight nine ten eleven twelve";
 
-/// Prepositions that say the same before a name (`weather in Paris`, `for Paris`), unless what stands before them is
-/// something that was done (`made in`, `made for`).
+/// Equivalent before a name (`weather in Paris`, `for Paris`), unless they follow a participle (`made in`, `made for`).
 pub(super) const NAME_PREPOSITIONS: &str = "\
     of for in";
 
-/// What was done and does not end in -ed.
+/// Participles and verbs that do not end in -ed.
 pub(super) const IRREGULAR_PARTICIPLES: &str = "\
     made built bought sold sent left born written paid won lost kept held found taken given grown known seen \
     said done put set is are was were be been live work vote voted leave arrive play stay";
 
-/// Words that say no.
 pub(super) const NEGATIONS: &str = "\
     not no without never none nor neither except excluding unless non minus lacking missing cannot nobody \
     nothing nowhere hardly but";
 
-/// Words that turn a question round when another one of them stands there.
+/// Words that change the meaning of a question if replaced by another one.
 pub(super) const DIRECTIONS: &str = "\
     above below over under before after first last latest earliest oldest newest highest lowest largest \
     smallest biggest longest shortest most least more less fewer greater max min maximum minimum top bottom up \
@@ -52,14 +48,12 @@ pub(super) const DIRECTIONS: &str = "\
     ascending descending inside outside between than active inactive public private early late left right north \
     south east west";
 
-/// Units that a number may have.
 pub(super) const UNITS: &str = "\
     celsius fahrenheit kelvin km mile miles m cm mm meter meters metre metres foot feet inch inches kg g gram \
     grams lb lbs ounce ounces ton tons liter liters litre litres gallon gallons mb gb kb tb mib gib kib byte \
     bytes bit bits second seconds minute minutes hour hours ms s dollar euro pound yen usd eur gbp jpy chf \
     percent kilometer kilogram kilograms hz khz mhz ghz kw kwh watt watts";
 
-/// Words of dates and times.
 pub(super) const DATES: &str = "\
     january february march april may june july august september october november december jan feb mar apr jun \
     jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday today tomorrow \

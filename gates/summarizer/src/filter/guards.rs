@@ -1,16 +1,14 @@
-//! Whether two questions ask for the same, by their words alone.
+//! Compares two questions by their words.
 //!
-//! Vectors cannot tell: a question with another number, or without its `not`, has a cosine of nearly 1. So the words decide,
-//! and only words that are known to say nothing may differ: how a question begins (`show me`, `what is`), articles,
-//! and a few words that mean the same. Whatever is left has to be the same sequence, whatever it is: a name that nobody
-//! listed is as different as a listed one. Which kind of word differs is said for the counters.
+//! Vectors cannot distinguish them: a question with another number, or without its `not`, has a cosine of nearly 1. So
+//! only words known to be meaningless may differ: openings (`show me`, `what is`), articles, and synonyms. The other
+//! words must be the same sequence, even unlisted names. The kind of the differing word is reported for the counters.
 
 use super::guard_words::{
     ASKING, DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, NUMBERS, SAME,
     UNITS,
 };
 
-/// Why a summary does not answer another question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum QuestionMismatch {
     Negation,
@@ -28,7 +26,6 @@ pub(crate) enum QuestionMismatch {
 }
 
 impl QuestionMismatch {
-    /// What the counters call it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Negation => "negation",
@@ -46,7 +43,7 @@ impl QuestionMismatch {
     }
 }
 
-/// What keeps one question from being the other; none where they ask for the same.
+/// Returns how two questions differ. `None` if they are equivalent.
 pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
     let (a, b) = (content(a), content(b));
     if a == b {
@@ -67,7 +64,6 @@ pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
     Some(differing.min().unwrap_or(QuestionMismatch::Order))
 }
 
-/// The words of a question that say what it asks for, in their order.
 fn content(question: &str) -> Vec<String> {
     let words = words(question);
     let mut rest = words.as_slice();
@@ -77,7 +73,7 @@ fn content(question: &str) -> Vec<String> {
             phrase.split(' ').enumerate().all(|(at, word)| lower(at).as_deref() == Some(word))
         };
         match ASKING.iter().find(asks) {
-            // A question that is nothing but asking words is about them.
+            // A question of only opening words keeps them.
             Some(phrase) if phrase.split(' ').count() < rest.len() => {
                 rest = &rest[phrase.split(' ').count()..]
             }
@@ -101,7 +97,8 @@ fn content(question: &str) -> Vec<String> {
     content
 }
 
-/// Words and marks. A sign before a number, a currency, and marks that join a path, a version or an id belong to the word.
+/// Splits a question into words. Currencies and `%` become words; other marks inside numbers, paths, versions and IDs
+/// stay.
 fn words(question: &str) -> Vec<String> {
     let mut words = Vec::new();
     for raw in question.split_whitespace() {
@@ -123,7 +120,7 @@ fn words(question: &str) -> Vec<String> {
     words
 }
 
-/// A word as words are compared: names keep their case, numbers lose their commas.
+/// Normalizes a word for comparison: names keep their case, numbers lose their commas.
 fn same(word: &str, first: bool) -> String {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
     let lower = word.to_lowercase();

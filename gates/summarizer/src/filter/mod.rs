@@ -1,17 +1,17 @@
-//! The filter: what becomes of a large reply on its way to the client.
+//! The filter: shortens large replies on their way to the client.
 //!
 //! ```text
-//! reply ─▶ small? an error? one of our own tools'?          as it is
-//!       ─▶ a form that leaves nothing out (`text.compact`)  that
-//!       ─▶ not large enough, or wanted to the letter?       as it is
-//!       ─▶ summary: an earlier one (`cache`, `semantic`), the model's (`model`, held against the result in
-//!          `facts` and `claims`), or the local digest (`summary`)
-//!       ─▶ the whole text is kept as an artifact
-//!       ─▶ the short form (`short`)
+//! reply ─▶ small, an error, or from this gate's own tools?  unchanged
+//!       ─▶ lossless compact form (`text.compact`)           that form
+//!       ─▶ not large enough, or exact text needed?          unchanged
+//!       ─▶ summary: cached (`cache`, `semantic`), by the model (`model`, checked by `facts` and `claims`),
+//!          or the local digest (`summary`)
+//!       ─▶ the full text is stored as an artifact
+//!       ─▶ the short form (`short_form`)
 //! ```
 //!
-//! Nothing that goes wrong here reaches the client: the reply then stays as it is, or, where that is too long, its
-//! first page stands for it, if the whole of it could be kept.
+//! Errors never reach the client: the reply stays unchanged. If it is too long and could be stored, the client gets its
+//! first page.
 
 pub(crate) mod cache;
 mod claim_words;
@@ -41,40 +41,34 @@ use envelope::AnswerEnvelope;
 use reply_parts::ReplyParts;
 use summary::Summary;
 
-/// Hundredths of the tokens that a form without loss may take: more is not worth another look. Of a text that a digest could
-/// stand for it may take no more than the second: beyond, a digest is cheaper with all that is asked afterwards.
+/// Maximum percentage of tokens for a lossless form. The second limit applies to texts that could get a digest instead.
 const MAX_COMPACT_PERCENT: u64 = 60;
 const MAX_COMPACT_PERCENT_OF_LARGE: u64 = 30;
 
-/// Tokens below which there is nothing to save.
 const MIN_TOKENS: u32 = 600;
 
-/// Tokens of the short form at most.
 const MAX_SHORT_TOKENS: u32 = 1_200;
 
-/// Bytes from which a text has more than four times that many tokens, whatever it is: it need not be counted first.
+/// Size from which a text has more than `4 * MAX_SHORT_TOKENS` tokens, so it need not be counted first.
 const CERTAINLY_LARGE_BYTES: usize = 256 << 10;
 
-/// What a summary is made of.
 pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<Params>,
     pub(crate) origin: &'a Origin,
-    /// The arguments of the call: a JSON object as text.
+    /// Arguments of the call: a JSON object as text.
     pub(crate) arguments: &'a str,
     /// True if the reply came from several tools, so that neither tool nor arguments identify it.
     pub(crate) several: bool,
-    /// What there is to read of the reply.
     pub(crate) text: &'a str,
-    /// What the call asked for, in its own words.
+    /// The strings in the arguments.
     pub(crate) query: String,
-    /// Tokens of the short form at most.
     pub(crate) budget: u32,
 }
 
-/// Key of the `_meta` under which the host lists the tools that a reply came from, if there are several.
+/// Key in `_meta` for the tools that a reply came from, if there are several.
 const CALLED_TOOLS: &str = "gatehouse/called";
 
-/// Another reply to stand for this one; none to leave it as it is.
+/// Returns a shorter reply. `None` leaves the reply unchanged.
 pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<Option<Reply>, Fault> {
     let OutgoingReply { origin, arguments, reply } = outgoing;
     let own = crate::TOOLS.contains(&origin.tool.name.as_str());
@@ -86,11 +80,11 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<O
         return Ok(None);
     }
     let envelope = AnswerEnvelope::open(&mut seen);
-    // A form without loss is text, which other JSON in an envelope must not become.
+    // A compact form is text; in an envelope it must not replace other JSON.
     let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
     let short = shorten_reply(call, &origin, &arguments, &seen, may_be_text).unwrap_or_else(|fault| {
         counters::add("failed");
-        context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
+        context::log(Level::Warn, &format!("result not shortened: {:?}", fault.kind), "");
         first_page(call, &origin, &arguments, &seen)
     });
     Ok(match (short, envelope) {
@@ -111,7 +105,7 @@ fn shorten_reply(
     let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
     let digested = large && !names.any(|name| call.params.excludes(name));
     let most = if digested { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
-    // Of several texts one form would not say where one ends and the next begins.
+    // A compact form of several texts would lose their boundaries.
     if seen.whole.is_none()
         && may_be_text
         && let Some(form) = text::compact(&seen.text)?
@@ -136,7 +130,7 @@ fn shorten_reply(
     let summary = summary::summarize(&request)?;
     match store_artifact(call, origin, arguments, seen, Some(&summary)) {
         Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), seen),
-        // A full store is not the client's fault; that nothing was kept is said.
+        // The short form reports that a full store lost the result.
         Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
             counters::add("not_kept");
             short_form::render(&request, &summary, None, seen)
@@ -145,14 +139,13 @@ fn shorten_reply(
     }
 }
 
-/// Returns the names of the tools that the reply came from, if there are several.
 fn called_tools(call: &Call<Params>) -> Vec<String> {
     let meta = call.meta.as_deref().and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
     let called = meta.and_then(|mut meta| meta.remove(CALLED_TOOLS));
     called.and_then(|called| serde_json::from_value(called).ok()).unwrap_or_default()
 }
 
-/// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.
+/// Stores a reply that could not be shortened and returns its first page. `None` if it is short enough or not stored.
 fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, seen: &ReplyParts) -> Option<Reply> {
     if !too_long(call, seen) {
         return None;
@@ -183,16 +176,14 @@ fn store_artifact(
     })
 }
 
-/// A reply of these blocks, with what of the former one is no text.
 fn reply(mut content: Vec<Content>, seen: &ReplyParts) -> Reply {
     content.extend(seen.rest.iter().cloned());
     Reply { content, structured: None, is_error: false, meta: None }
 }
 
-/// Bytes of the query at most: beyond, it is a document and no question.
+/// Longer text is a document rather than a question.
 const MAX_QUERY_BYTES: usize = 2_000;
 
-/// The strings in a call's arguments, which say what it was about.
 fn query(arguments: &str) -> String {
     fn collect(value: &Value, into: &mut Vec<String>) {
         match value {

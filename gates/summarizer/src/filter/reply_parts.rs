@@ -1,16 +1,13 @@
-//! What of a reply the client would read, and what is kept of it.
+//! Splits a reply into the text to read, the text to store, and the rest.
 
 use gatehouse_sdk::{Content, EmbeddedResource, Reply, ResourceBody};
 use serde_json::{Value, json};
 
-/// A reply, taken apart.
 pub(super) struct ReplyParts {
-    /// What there is to read.
     pub(super) text: String,
-    /// The text that an artifact holds: what there is to read, or, where the reply has more than one text or other data
-    /// beside it, the whole reply as JSON.
+    /// Text to store if it differs: the whole reply as JSON.
     pub(super) whole: Option<String>,
-    /// What stays in the reply: images, audio and links, and short notes after a large text.
+    /// Blocks that stay in the reply: images, audio and links, and short notes after a large text.
     pub(super) rest: Vec<Content>,
 }
 
@@ -18,7 +15,7 @@ impl ReplyParts {
     pub(super) fn from_reply(reply: Reply) -> Self {
         let (mut texts, rest): (Vec<Content>, Vec<Content>) = reply.content.into_iter().partition(is_text);
         let structured = reply.structured;
-        // A long text is not held twice: a gate has little memory.
+        // Moves a long text instead of copying it, because a gate has little memory.
         if let [Content::Text(text)] = &mut texts[..]
             && structured.as_deref().is_none_or(|data| same_json(data, text))
         {
@@ -38,22 +35,20 @@ impl ReplyParts {
         Self { text, whole, rest }
     }
 
-    /// The text that an artifact holds.
     pub(super) fn stored_text(&self) -> &str {
         self.whole.as_deref().unwrap_or(&self.text)
     }
 
-    /// The media type of that text.
     pub(super) fn mime_type(&self) -> &'static str {
         let json = self.whole.is_some() || serde_json::from_str::<serde::de::IgnoredAny>(&self.text).is_ok();
         if json { "application/json" } else { "text/plain" }
     }
 }
 
-/// Bytes of all texts after a large first one that stay in the reply as they are: the call counts of a script, for example.
+/// Maximum total bytes of short texts that stay unchanged, such as a script's call counts.
 const MAX_NOTES: usize = 2_048;
 
-/// Returns the bytes of the texts after the first, or `None` if the first is not larger by far.
+/// Returns the bytes of the texts after the first. `None` if the first is not much larger.
 fn notes_bytes(texts: &[Content]) -> Option<usize> {
     let [Content::Text(first), notes @ ..] = texts else { return None };
     let bytes = notes.iter().map(|note| read(note).len()).sum::<usize>();
@@ -74,8 +69,7 @@ fn read(content: &Content) -> &str {
     }
 }
 
-/// Bytes of the longest JSON that is read to be compared: a value takes several times its length in memory. Longer ones are
-/// the same where they are written the same.
+/// Parsed JSON takes several times its length in memory; longer texts are compared as bytes.
 const MAX_COMPARED_BYTES: usize = 1 << 20;
 
 fn same_json(data: &str, text: &str) -> bool {
@@ -88,12 +82,12 @@ fn same_json(data: &str, text: &str) -> bool {
     }
 }
 
-/// A reply as MCP writes it. What stays in the reply is named and not repeated.
+/// Serializes a reply as MCP does, without the content of blocks that stay in the reply.
 fn to_mcp(texts: &[Content], rest: &[Content], structured: Option<&str>) -> String {
     let blocks: Vec<Value> = texts.iter().chain(rest).map(block).collect();
     let blocks = Value::from(blocks);
     match structured {
-        // As it stands: a number that no type here can hold must not change.
+        // Insert the text unchanged, because parsing could change numbers.
         Some(data) => format!("{{\"content\":{blocks},\"structuredContent\":{data}}}"),
         None => format!("{{\"content\":{blocks}}}"),
     }

@@ -1,8 +1,6 @@
-//! The summary of an earlier result, used again for one that is as good as the same. It saves a question to the model, so
-//! it serves only where one writes summaries. Everything has to agree: a read-only tool of the same version, the same
-//! caller, the same other arguments, the same shape, a question with the same content (`guards`), both vectors, and every
-//! fact of the summary has to stand in the new result. Some hits are checked: the model is asked all the same, and where it
-//! tells other facts no summary of that tool is used for another question again.
+//! Reuses the summary of an earlier, similar result. Everything must agree: a read-only tool of the same version, the
+//! caller, the other arguments, the shape, the question (`guards`), both vectors, and the summary's facts with the new
+//! result. For some hits, the model is asked anyway; if it finds other facts, reuse is disabled for that tool.
 
 use gatehouse_sdk::{
     context::{self, Level},
@@ -20,39 +18,34 @@ use super::{
 };
 use gatehouse_sdk::Effect;
 
-/// The cosine that two results need.
 const MIN_RESULT_COSINE: f64 = 0.9;
 
-/// Earlier summaries that are kept for one set of other arguments.
 const MAX_ENTRIES: usize = 8;
 
-/// Characters of a result that its vector is made of.
 const MAX_EMBEDDED_CHARS: usize = 32_000;
 
-/// One hit in so many is checked.
+/// One in this many hits is checked.
 const CHECK_INTERVAL: u8 = 8;
 
-/// Half of the facts must be the same where a hit is checked; models choose differently among true ones.
+/// Models choose different true facts, so half must agree.
 const SAME_FACTS_DIVISOR: usize = 2;
 
-/// An earlier summary with what it answered.
 #[derive(Serialize, Deserialize)]
 struct SemanticEntry {
     question: String,
-    /// The embedding model: vectors of different ones are not comparable.
+    /// Embedding model; vectors of different models are not comparable.
     embedding: String,
     question_vector: Vec<f32>,
     result_vector: Vec<f32>,
     summary: Summary,
 }
 
-/// What a call asks, and under which key others of its kind are kept.
+/// Question of a call, and the key for similar calls.
 struct SummaryQuestion {
     question: String,
     key: String,
 }
 
-/// An earlier summary that holds for this result too.
 pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let asked = question_for(request, llm)?;
     if kv::get(&switched_off(request)).ok()?.is_some() {
@@ -94,7 +87,6 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     None
 }
 
-/// Keeps a summary for questions to come.
 pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
     let Some(asked) = question_for(request, llm) else { return };
     let Some((embedding, question_vector, result_vector)) = vectors(&asked.question, request.text) else {
@@ -116,8 +108,8 @@ pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
     }
 }
 
-/// None where no summary may be used for another question: the tool changes something, the call asks nothing in free
-/// words, or the result is too long to compare.
+/// Returns the question. `None` if no summary can be reused: the tool has effects, the call has no free-text question,
+/// or the result is too long to compare.
 fn question_for(request: &Request<'_>, llm: &str) -> Option<SummaryQuestion> {
     let origin = request.origin;
     let params = &request.call.params;
@@ -149,7 +141,7 @@ fn vectors(question: &str, result: &str) -> Option<(String, Vec<f32>, Vec<f32>)>
     Some((embeddings.model, vectors.next()??, vectors.next()??))
 }
 
-/// The vectors are of unit length.
+/// Computes the cosine of unit vectors.
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return 0.0;
@@ -157,7 +149,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// A hit, or what the model says now where this is one of those that are checked.
+/// Returns the hit, or the model's new summary if a check of this hit failed.
 fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     let digest = cache::digest(&[request.text, &request.query]);
     let chosen = u8::from_str_radix(&digest[..2], 16).is_ok_and(|byte| byte % CHECK_INTERVAL == 0);
@@ -172,7 +164,7 @@ fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     }
     counters::add("checked.false");
     let origin = request.origin;
-    let message = format!("summaries of '{}' are not used for other questions any more", origin.name);
+    let message = format!("summaries of '{}' are no longer reused for other questions", origin.name);
     context::log(Level::Warn, &message, "");
     let _ = kv::set(&switched_off(request), b"1", None);
     fresh

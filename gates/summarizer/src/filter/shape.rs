@@ -1,13 +1,12 @@
-//! The shape of a result: its paths if it is JSON, without the places in lists.
+//! Shape of a result: its JSON paths without list indices.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Bytes of the longest result whose shape is read: a value takes several times its length in memory.
 const MAX_SHAPE_BYTES: usize = 1 << 20;
 
-/// The paths, one a line; none where the result is too long to tell.
+/// Returns the paths, one per line. `None` if the result is too long.
 pub(super) fn from_text(text: &str) -> Option<String> {
     if text.len() > MAX_SHAPE_BYTES {
         return None;

@@ -1,5 +1,4 @@
-//! The short form as the client reads it: one line of compact JSON with the findings, then what else there is to tell, then
-//! a link to the whole.
+//! Renders the short form: one line of compact JSON with the findings, then the digest, then a link to the full result.
 
 use gatehouse_sdk::{Call, Content, Fault, Reply, ResourceLink, artifacts::Artifact, context, text};
 use serde_json::{Map, Value, json};
@@ -11,14 +10,14 @@ use super::{
 };
 use crate::{Params, address, file, time};
 
-/// The short form; none where it would be more than half of the result.
+/// Renders the short form. `None` if it would be more than half of the result.
 pub(super) fn render(
     request: &Request<'_>,
     summary: &Summary,
     artifact: Option<&Artifact>,
     seen: &ReplyParts,
 ) -> Result<Option<Reply>, Fault> {
-    // The line tells its own length: counted with the largest number that it can be.
+    // The line contains its own length; measure with the largest number.
     let draft = head(request, summary, artifact, request.budget);
     let tokens = text::count(&format!("{draft}\n{}", summary.body))?;
     if tokens > summary.tokens_in / 2 {
@@ -59,16 +58,16 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
     head["note"] = match artifact {
         Some(artifact) => format!("{shortened}; {}", whereabouts(&artifact.id)).into(),
-        None => format!("{shortened}; the whole result is not saved: the store of results is full").into(),
+        None => format!("{shortened}; the full result is not stored: the store of results is full").into(),
     };
     head.to_string()
 }
 
-/// Where the whole result is. A tool is named only to whoever has it.
+/// Describes where the full result is. Names a tool only if the caller has it.
 fn whereabouts(id: &str) -> String {
     match context::exposed_name(file::NAME) {
-        Some(name) => format!("whole result kept: {name} {}", json!({ "path": id })),
-        None => format!("whole result kept as {}", address::from_id(id)),
+        Some(name) => format!("full result stored: {name} {}", json!({ "path": id })),
+        None => format!("full result stored as {}", address::from_id(id)),
     }
 }
 
@@ -83,7 +82,6 @@ fn link(artifact: &Artifact) -> Content {
     })
 }
 
-/// The beginning of a result that could not be shortened, and where the rest is.
 pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, seen: &ReplyParts) -> Reply {
     let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
     let end = seen.text.char_indices().nth(limit).map_or(seen.text.len(), |(end, _)| end);

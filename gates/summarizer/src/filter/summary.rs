@@ -1,4 +1,4 @@
-//! What a result says in short, whoever told it.
+//! Summaries of results, by a model or the local digest.
 
 use gatehouse_sdk::{Fault, text, text::DigestResult};
 use schemars::JsonSchema;
@@ -6,44 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use super::{Request, cache, counters, model, semantic};
 
-/// What the local digest is called where methods are told.
 const EXTRACTIVE: &str = "extractive";
 
-/// Tokens of a short form that are neither findings nor body: its metadata and its note.
+/// Tokens of a short form's metadata and note.
 const FRAME_TOKENS: u32 = 130;
 
-/// The smallest budget of a digest.
 const MIN_DIGEST_TOKENS: u32 = 64;
 
-/// Maximum characters of a summary as it is stored with the artifact.
 const MAX_STORED: usize = 1_500;
 
 const FINDING_PREFIX: &str = "- ";
 const UNVERIFIED_PREFIX: &str = "~ ";
-/// Next steps in a model's words, which earlier versions stored.
+/// Next steps by a model, which earlier versions stored.
 const INSIGHT_PREFIX: &str = "> ";
 const METHOD_PREFIX: &str = "method: ";
 const ASKED_PREFIX: &str = "asked: ";
 
-/// Maximum characters of what was asked, as stored: a result is found by the words that it answers, too.
+/// The query is stored so that searches find it too.
 const MAX_ASKED: usize = 300;
 
-/// A summary as tools return it.
+/// Summary as tools return it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredSummary {
     /// Counted by the digest.
     key_findings: Vec<String>,
-    /// In a language model's words.
+    /// Written by a language model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unverified: Vec<String>,
-    /// How it was made: `extractive`, or the model.
+    /// Method: `extractive`, or the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
 }
 
 impl StoredSummary {
-    /// Reads what [`Summary::stored`] wrote. Other texts, of gates that store artifacts of their own, are one finding.
+    /// Parses the output of [`Summary::to_stored`]; other texts become one finding.
     pub(crate) fn read(text: &str) -> Self {
         let mut summary = Self::default();
         for line in text.lines() {
@@ -63,49 +60,46 @@ impl StoredSummary {
         summary
     }
 
-    /// Returns the findings in one line.
     pub(crate) fn to_one_line(&self) -> String {
         self.key_findings.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What a result says in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// What the digest counted. It is made anew from the result itself each time, like the body.
+    /// Facts counted by the digest. Like the body, they are recomputed from the result each time.
     #[serde(skip)]
     pub(crate) findings: Vec<String>,
-    /// Sentences of a model, which are held against the result and may be wrong all the same.
+    /// Sentences of a model, which are checked but can still be wrong.
     pub(crate) unverified: Vec<String>,
     /// `extractive`, or the model as `provider/model`.
     pub(crate) method: String,
-    /// The body: what the local digest tells beside its findings.
+    /// The local digest without its findings.
     #[serde(skip)]
     pub(crate) body: String,
     #[serde(skip)]
     pub(crate) tokens_in: u32,
-    /// Which earlier summary this is.
+    /// Source of the summary if it was reused.
     #[serde(skip)]
     pub(crate) cached: Option<CacheHit>,
 }
 
-/// Where an earlier summary was found.
+/// How a reused summary was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum CacheHit {
     /// The same result of the same call.
     Exact,
-    /// A result as good as the same, to a question with this cosine to the one asked.
+    /// A similar result, with the cosine of both questions.
     Semantic(f64),
 }
 
 impl Summary {
-    /// What a model told, without the digest.
     pub(crate) fn from_model(unverified: Vec<String>, method: String) -> Self {
         Self { findings: Vec::new(), unverified, method, body: String::new(), tokens_in: 0, cached: None }
     }
 
-    /// Returns the summary as it is stored with the artifact: a line for each finding (`- …`) and each sentence of a model
-    /// (`~ …`), then what was asked and the method. Searches go by this text. Lines that do not fit [`MAX_STORED`] are left out.
+    /// Formats the summary for the artifact, which searches use: one line per finding (`- …`) and per sentence of a
+    /// model (`~ …`), then the query and the method, up to [`MAX_STORED`] characters.
     pub(crate) fn to_stored(&self, asked: &str) -> String {
         let asked: String = asked.split_whitespace().collect::<Vec<_>>().join(" ");
         let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
@@ -129,7 +123,6 @@ impl Summary {
     }
 }
 
-/// The summary of a result: an earlier one, the model's, or the local digest.
 pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
     let Some(llm) = model::serving(&request.call.params) else { return local_digest(request) };
     let exact = (!request.several).then(|| cache::SummaryKey::from_request(request, &llm));
@@ -162,7 +155,6 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
     Ok(summary)
 }
 
-/// The local digest.
 fn local_digest(request: &Request<'_>) -> Result<Summary, Fault> {
     let budget = request.budget.saturating_sub(FRAME_TOKENS).max(MIN_DIGEST_TOKENS);
     let digest = text::digest(request.text, &request.query, budget)?;
@@ -177,7 +169,7 @@ fn local_digest(request: &Request<'_>) -> Result<Summary, Fault> {
     })
 }
 
-/// A digest begins with its findings; here they stand before it already.
+/// Returns the digest without its findings, which the short form lists separately.
 fn body(digest: &DigestResult) -> String {
     let mut rest = digest.text.as_str();
     for finding in &digest.findings {

@@ -1,4 +1,4 @@
-//! How the gate describes itself, and what that costs a client.
+//! Tests of the gate's manifest and its cost.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn the_tools_are_told_in_few_words() {
     let manifest = conformance::describe(&crate::gate(), "{}");
     let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, crate::TOOLS);
-    // A client sees names, descriptions and schemas of arguments. JSON of this kind has more than four bytes a token.
+    // Such JSON has more than four bytes per token.
     let listed: usize = manifest
         .tools
         .iter()
@@ -35,7 +35,7 @@ fn the_prompt_names_only_tools_that_the_preset_has() {
     assert!(crate::TOOLS.iter().all(|tool| all.contains(&format!("`{tool}`"))), "{all}");
     assert!(all.len() <= 1_200, "{} bytes are more than 300 tokens", all.len());
     let some = text(Fake::new().exposes_as("get_workspace_file", "whole"));
-    assert!(some.contains("- `whole` brings") && !some.contains("semantic_search"), "{some}");
+    assert!(some.contains("- `whole` returns") && !some.contains("semantic_search"), "{some}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a client gets when something fails: the table of failures, a row each.
+//! Tests of the client's view of failures: one test per kind.
 
 use gatehouse_sdk::FaultKind;
 
@@ -17,7 +17,7 @@ fn where_the_engine_is_down_the_result_comes_as_it_is() {
     let (reply, log) =
         host().fails("artifacts.put", Fault::unavailable("down")).run_and_hear(|| filtered(&lines(5_000)));
     assert_eq!(reply, None);
-    assert_eq!(log, ["Level::Warn: a result stays as it is: FaultKind::Unavailable"]);
+    assert_eq!(log, ["Level::Warn: result not shortened: FaultKind::Unavailable"]);
 }
 
 #[test]
@@ -30,10 +30,9 @@ fn where_the_disk_is_full_a_long_result_is_told_in_short_and_marked_as_not_saved
             head["note"]
                 .as_str()
                 .unwrap()
-                .ends_with("the whole result is not saved: the store of results is full")
+                .ends_with("the full result is not stored: the store of results is full")
         );
         assert!(!short.content.iter().any(|content| matches!(content, Content::Link(_))));
-        // What a client can take whole it gets whole: nothing else would bring it.
         assert_eq!(filtered(&lines(450)), None);
     });
 }
@@ -49,7 +48,7 @@ fn where_no_digest_can_be_made_a_long_result_comes_as_its_first_page() {
         assert_eq!(
             head["note"],
             format!(
-                "characters 1-10000 of 100000; whole result kept: get_workspace_file {{\"path\":\"{id}\"}}"
+                "characters 1-10000 of 100000; full result stored: get_workspace_file {{\"path\":\"{id}\"}}"
             )
         );
         assert_eq!(page.content[1], Content::Text(text[..10_000].into()));
@@ -60,7 +59,6 @@ fn where_no_digest_can_be_made_a_long_result_comes_as_its_first_page() {
 #[test]
 fn where_nothing_works_the_result_comes_as_it_is() {
     host().digest(no_digest).fails("artifacts.put", full()).run(|| assert_eq!(filtered(&lines(5_000)), None));
-    // Not even a count, or a form without loss.
     let broken = |_: &str| Err(Fault::internal("broken"));
     host().count(broken).run(|| assert_eq!(filtered(&lines(450)), None));
     host().compact(|_| Err(Fault::internal("broken"))).run(|| assert_eq!(filtered(&lines(450)), None));

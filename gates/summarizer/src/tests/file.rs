@@ -1,4 +1,4 @@
-//! Which part of a kept result comes back, and how it goes on.
+//! Tests of the returned parts of a stored result, and of paging.
 
 use gatehouse_sdk::FaultKind;
 
@@ -6,7 +6,6 @@ use super::*;
 
 const TOOL: &str = "get_workspace_file";
 
-/// A call on an artifact with this text, in a host of its own.
 #[track_caller]
 fn read(text: &str, more: Value) -> (String, Value) {
     host().run(|| read_kept(&keep(text), more))
@@ -19,7 +18,6 @@ fn read_kept(id: &str, more: Value) -> (String, Value) {
     call(TOOL, arguments).unwrap()
 }
 
-/// Everything that a call gives, page by page.
 fn pages(text: &str, more: &Value) -> Vec<Value> {
     host().run(|| {
         let id = keep(text);
@@ -48,7 +46,6 @@ fn pages_of_a_text_give_every_character_once() {
             pages(&text, &json!({})).iter().map(|page| page["content"].as_str().unwrap()).collect();
         assert!(all == text, "{} of {} bytes", all.len(), text.len());
     }
-    // A page ends with a line where one ends nearby.
     assert!(pages(&lines(3_000), &json!({}))[0]["content"].as_str().unwrap().ends_with("fine\n"));
 }
 
@@ -100,11 +97,11 @@ fn an_element_that_is_a_page_too_long_is_named_and_passed_over() {
     let contents: Vec<&str> = pages.iter().map(|page| page["content"].as_str().unwrap()).collect();
     assert_eq!(contents, ["[1]", "[]", "[3]"]);
     let (reply, _) = read(&text, json!({"json_pointer": "/a~1b", "offset": 1}));
-    assert!(reply.contains("\"1\" with 9002 characters; json_pointer \"/a~1b/1\" brings it."), "{reply}");
+    assert!(reply.contains("\"1\" with 9002 characters; use json_pointer \"/a~1b/1\"."), "{reply}");
     let (reply, _) = read(&text, json!({"jq": ".[\"a/b\"]", "offset": 1}));
-    assert!(reply.contains("jq \"(.[\\\"a/b\\\"])|.[1]\" brings it."), "{reply}");
+    assert!(reply.contains("use jq \"(.[\\\"a/b\\\"])|.[1]\"."), "{reply}");
     let (reply, _) = read(&text, json!({"jq": ".[\"a/b\"][]", "offset": 1}));
-    assert!(reply.contains("jq \"([.[\\\"a/b\\\"][]])|.[1]\" brings it."), "{reply}");
+    assert!(reply.contains("use jq \"([.[\\\"a/b\\\"][]])|.[1]\"."), "{reply}");
 }
 
 #[test]
@@ -167,7 +164,7 @@ fn jq_counts_selects_and_groups() {
     }
     let (reply, page) = read("{\"a\":1}\n{\"a\":2}\n", json!({"jq": "map(.a)"}));
     assert_eq!(page["content"], "[1,2]");
-    assert!(reply.contains("The result is JSON Lines: the filter got the list of them."), "{reply}");
+    assert!(reply.contains("The result is JSON Lines; the filter's input is an array of all lines."), "{reply}");
 }
 
 #[test]
@@ -182,20 +179,20 @@ fn what_makes_no_sense_is_said() {
     };
     for (text, more, message) in [
         (text, json!({"jq": ".a["}), "jq: "),
-        (text, json!({"jq": "nothing(1)"}), "jq: there is no filter 'nothing'"),
+        (text, json!({"jq": "nothing(1)"}), "jq: unknown filter 'nothing'"),
         (text, json!({"jq": ".a | .b"}), "jq: cannot "),
         (text, json!({"jq": "test(\"a\")"}), "jq: \"cannot match "),
         ("\"a\"", json!({"jq": "test(\"(\")"}), "jq: "),
-        ("\"a\"", json!({"jq": "match(\"a\")"}), "jq: there is no filter 'match'"),
-        (text, json!({"jq": "halt"}), "jq: there is no filter 'halt'"),
+        ("\"a\"", json!({"jq": "match(\"a\")"}), "jq: unknown filter 'match'"),
+        (text, json!({"jq": "halt"}), "jq: unknown filter 'halt'"),
         (text, json!({"jq": "env"}), "jq: "),
         (text, json!({"jq": ". as $x | input"}), "jq: "),
         ("no JSON", json!({"jq": "."}), "jq needs JSON: "),
         (&"[".repeat(300), json!({"jq": "."}), "the value is nested deeper than 256 levels"),
-        (text, json!({"lines": "0-3"}), "lines '0-3' are no range"),
-        (text, json!({"lines": "9-3"}), "lines '9-3' are no range"),
+        (text, json!({"lines": "0-3"}), "invalid lines '0-3'"),
+        (text, json!({"lines": "9-3"}), "invalid lines '9-3'"),
         (text, json!({"lines": "2"}), "'art-"),
-        (text, json!({"lines": "1", "jq": "."}), "lines go with neither json_pointer nor jq"),
+        (text, json!({"lines": "1", "jq": "."}), "lines cannot be combined with json_pointer or jq"),
     ] {
         let fault = fault(text, more.clone());
         assert_eq!(fault.kind, FaultKind::InvalidArguments, "{more}");

@@ -1,4 +1,4 @@
-//! Which results are shortened, and to what.
+//! Tests of which results are shortened, and how.
 
 use gatehouse_sdk::{Media, ResourceLink, artifacts};
 
@@ -8,7 +8,7 @@ use super::*;
 fn what_is_small_an_error_or_our_own_passes_as_it_is() {
     host().run(|| {
         assert_eq!(filtered(&lines(100)), None);
-        // Below `digest_above` only a form without loss stands for a result, and there is none.
+        // Below `digest_above`, only a lossless form could replace it.
         assert_eq!(filtered(&lines(250)), None);
         let error = Reply { is_error: true, ..Reply::markdown(lines(5_000)) };
         assert_eq!(filtered_with(testing::origin("look"), &json!({}), error, &json!({})), None);
@@ -19,8 +19,8 @@ fn what_is_small_an_error_or_our_own_passes_as_it_is() {
 
 #[test]
 fn a_form_without_loss_is_taken_where_it_saves_enough() {
-    // Bytes of the result, hundredths of its tokens, and whether that is enough for each of two tools: one whose results may
-    // be digested, and one that was asked for bytes.
+    // Bytes, the lossless form's percentage of tokens, and whether it is used: for a tool with digests, and for one
+    // that needs exact text.
     for (bytes, share, taken) in [
         (4_000, 60, [true, true]),
         (4_000, 61, [false, false]),
@@ -75,7 +75,7 @@ fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
         let note = head["note"].as_str().unwrap();
         assert!(note.starts_with("shortened from 25000 to "), "{note}");
         assert!(
-            note.ends_with(&format!("; whole result kept: get_workspace_file {{\"path\":\"{id}\"}}")),
+            note.ends_with(&format!("; full result stored: get_workspace_file {{\"path\":\"{id}\"}}")),
             "{note}"
         );
         assert_eq!(short.content[1], Content::Text("Rows that match \"what is late\": none.".into()));
@@ -85,7 +85,6 @@ fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
             (format!("gatehouse://artifact/{id}").as_str(), Some(text.len() as u64))
         );
         assert_eq!(artifacts::read(id, &artifacts::Part::Whole).unwrap().text, text);
-        // The same result later has the same short form, to the byte.
         testing::advance(60_000);
         assert_eq!(filtered(&text), Some(short));
     });
@@ -94,9 +93,9 @@ fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
 #[test]
 fn a_tool_is_named_as_the_preset_shows_it_or_not_at_all() {
     let note = |host: Fake| host.run(|| head(&filtered(&lines(5_000)).unwrap())["note"].to_string());
-    assert!(note(host().exposes_as("get_workspace_file", "whole")).contains("kept: whole {"));
+    assert!(note(host().exposes_as("get_workspace_file", "whole")).contains("stored: whole {"));
     let bare = note(without_tools());
-    assert!(bare.contains("; whole result kept as gatehouse://artifact/art-"), "{bare}");
+    assert!(bare.contains("; full result stored as gatehouse://artifact/art-"), "{bare}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is found of the results that are kept, by tools and as resources.
+//! Tests of finding stored results with tools and as resources.
 
 use gatehouse_sdk::{FaultKind, ResourceBody};
 
@@ -18,7 +18,7 @@ fn a_search_finds_results_by_their_summaries() {
             }])
         );
         let (text, _) = call("semantic_search", json!({"query": "zebra"})).unwrap();
-        assert_eq!(text, "Nothing that is kept says anything about this.");
+        assert_eq!(text, "No stored result matches.");
     });
 }
 
@@ -38,12 +38,12 @@ fn the_workspace_is_listed_newest_first_until_its_time_is_up() {
         assert_eq!(ids, [&second, &first]);
         assert_eq!(
             text.lines().next().unwrap(),
-            format!("{second}: 6 bytes of look, 0 s old, gone in 1 s [mine] It has 6 bytes of words.")
+            format!("{second}: 6 bytes of look, 0 s old, expires in 1 s [mine] It has 6 bytes of words.")
         );
         testing::advance(500);
         assert!(!call("search_workspace", json!({})).unwrap().0.contains(&first));
         testing::advance(500);
-        assert_eq!(call("search_workspace", json!({})).unwrap().0, "Nothing is kept that matches.");
+        assert_eq!(call("search_workspace", json!({})).unwrap().0, "No stored result matches.");
         assert_eq!(call("get_workspace_file", json!({"path": first})).unwrap_err().kind, FaultKind::NotFound);
     });
 }

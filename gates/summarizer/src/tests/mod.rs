@@ -1,4 +1,4 @@
-//! What the gate promises.
+//! Tests of the gate, with a fake host.
 
 mod describe;
 mod failures;
@@ -20,12 +20,11 @@ use serde_json::{Value, json};
 /// 2026-11-23T00:00:00Z.
 const NOW: u64 = 1_795_392_000_000;
 
-/// A host that keeps results, whose digest has a finding and the query, and counts a token for four bytes.
+/// Returns a host that stores results, with four bytes per token. Its digest has one finding and the query.
 fn host() -> Fake {
     without_tools().exposes(["get_workspace_file", "semantic_search"])
 }
 
-/// The same for a preset that shows none of the gate's tools.
 fn without_tools() -> Fake {
     Fake::new()
         .now(NOW)
@@ -49,12 +48,10 @@ fn without_tools() -> Fake {
         })
 }
 
-/// A result of so many lines, 20 bytes each.
 fn lines(count: usize) -> String {
     (0..count).map(|n| format!("line {n:06} is fine\n")).collect()
 }
 
-/// What the filter makes of a reply to the tool `look`.
 fn filtered_with(origin: Origin, arguments: &Value, reply: Reply, params: &Value) -> Option<Reply> {
     testing::filter(&crate::gate(), origin, &arguments.to_string(), reply, &params.to_string()).unwrap()
 }
@@ -64,14 +61,12 @@ fn filtered(text: &str) -> Option<Reply> {
     filtered_with(testing::origin("look"), &arguments, Reply::markdown(text), &json!({}))
 }
 
-/// The line of JSON that a short form begins with.
 #[track_caller]
 fn head(reply: &Reply) -> Value {
     let Content::Text(head) = &reply.content[0] else { panic!("no text: {reply:?}") };
     serde_json::from_str(head).unwrap_or_else(|e| panic!("{e}: {head}"))
 }
 
-/// Calls a tool, after checking that the host would let the arguments through; its data matches the declared schema.
 #[track_caller]
 fn call(tool: &str, arguments: Value) -> Result<(String, Value), Fault> {
     let arguments = arguments.to_string();
@@ -80,7 +75,6 @@ fn call(tool: &str, arguments: Value) -> Result<(String, Value), Fault> {
     Ok((reply.text(), conformance::structured(&crate::gate(), tool, &reply)))
 }
 
-/// Keeps a text as the result of `look` and gives its id.
 fn keep(text: &str) -> String {
     gatehouse_sdk::artifacts::put(&gatehouse_sdk::artifacts::Draft {
         text: text.into(),

@@ -1,13 +1,12 @@
-//! Pairs of questions that differ in what they ask for, and pairs that only word it differently.
+//! Tests with pairs of questions that differ in meaning, and pairs that differ only in wording.
 
 use std::collections::BTreeMap;
 
 use crate::filter::guards::mismatch;
 
-/// `kind, a, b` a line, split by tabs. Each pair asks for something else.
+/// Lines of `kind, a, b`, separated by tabs.
 const DIFFERENT: &str = include_str!("../../tests/fixtures/different.tsv");
 
-/// The same; each pair asks for the same.
 const ALIKE: &str = include_str!("../../tests/fixtures/alike.tsv");
 
 fn pairs(text: &str) -> Vec<[&str; 3]> {
@@ -36,11 +35,10 @@ fn some_that_ask_for_the_same_do() {
     }
     let hits: usize = kinds.values().map(|(hits, _)| hits).sum();
     eprintln!("{hits} of {} shipped paraphrases pass the guards: {kinds:?}", pairs.len());
-    // Fewer would make the tier useless.
     assert!(hits * 100 >= pairs.len() * 25, "{hits} of {}: {kinds:?}", pairs.len());
 }
 
-/// Pairs that stand beside the repository where it is worked on, and are no part of it.
+/// Pairs in a private file next to the repository.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that had nothing to test says so")]
 fn the_same_holds_for_pairs_that_nobody_made_for_it() {

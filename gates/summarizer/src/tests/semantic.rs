@@ -1,4 +1,4 @@
-//! When a summary is used again for another question.
+//! Tests of reusing a summary for another question.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -6,7 +6,7 @@ use gatehouse_sdk::{Effect, kv, models::Embeddings};
 
 use super::*;
 
-/// A host whose model says that seven are late, and whose vectors are the same for all texts but `odd` ones.
+/// Returns a host whose vectors are equal except for texts with `odd`.
 fn asked() -> (Fake, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let asked = Rc::clone(&count);
@@ -30,7 +30,6 @@ fn result(more: &str) -> Value {
     json!({"rows": rows, "late": 7, "more": more})
 }
 
-/// The metadata of a call with these arguments.
 fn metadata(arguments: &Value, result: &Value) -> Value {
     of_tool(testing::origin("look"), arguments, result, &json!({}))
 }
@@ -116,7 +115,6 @@ fn the_preset_can_switch_it_off() {
 fn hits_are_checked_and_a_false_one_switches_the_tool_off() {
     let count = Rc::new(Cell::new(0));
     let asked = Rc::clone(&count);
-    // The model says one thing for the first result, and something else for every later one.
     let (host, _) = self::asked();
     let host = host.complete(move |_, _| {
         let before = asked.replace(asked.get() + 1);

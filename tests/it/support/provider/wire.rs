@@ -1,4 +1,4 @@
-//! What three providers are asked with, and how they answer, with a search of the web and without.
+//! Requests and answers of three providers, with and without web search.
 
 use std::net::SocketAddr;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{Answer, End};
 
-/// The key of every host in these tests.
+/// API key of every host in these tests.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A page that the model quotes.
+/// A page that the model cites.
 pub(crate) const PAGE: &str = "https://example.org/backoff";
 
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +22,15 @@ pub(crate) enum Wire {
 pub(crate) const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
 
 impl Wire {
-    /// The part of presets.toml that makes a host ask this provider.
+    /// Returns the lines of `presets.toml` that select this provider.
     pub(crate) fn configuration(self, address: SocketAddr) -> String {
-        // A server that the file names gets the key that the file names.
+        // A key is only sent to a configured server if the file names the key.
         format!("{}api_key = \"${{{}}}\"\n", self.blocks(address), self.variable())
     }
 
     fn blocks(self, address: SocketAddr) -> String {
         match self {
-            // Only OpenAI's own address is known to have the API that can search.
+            // Only OpenAI's own address is known to support the API with search.
             Self::OpenAi => format!(
                 "[models]\nllm = \"openai\"\n[models.openai]\napi = \"responses\"\nbase_url = \"http://{address}/v1\"\n"
             ),
@@ -45,7 +45,7 @@ impl Wire {
         }
     }
 
-    /// The variable with the key.
+    /// Returns the variable with the key.
     pub(crate) fn variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
@@ -54,7 +54,7 @@ impl Wire {
         }
     }
 
-    /// The header with the key, and its value.
+    /// Returns the header with the key, and its value.
     pub(crate) fn credential(self) -> (&'static str, String) {
         match self {
             Self::OpenAi => ("authorization", format!("Bearer {KEY}")),
@@ -63,7 +63,7 @@ impl Wire {
         }
     }
 
-    /// Where a question goes, and the tool in it that searches.
+    /// Returns the end of the URL of a question, and a pointer to its search tool.
     pub(crate) fn question(self) -> (&'static str, &'static str) {
         match self {
             Self::OpenAi => ("/v1/responses", "/tools/0/search_context_size"),
@@ -72,18 +72,18 @@ impl Wire {
         }
     }
 
-    /// An answer with these pieces of text, after a search that read [`PAGE`].
+    /// Answer with these pieces of text, after a search that read [`PAGE`].
     pub(crate) fn says(self, pieces: &[&str]) -> Answer {
         Answer::Stream([self.begin(), self.text(pieces), self.end()].concat(), End::Done)
     }
 
-    /// An answer with these pieces of text, from what it was asked with alone.
+    /// Answer with these pieces of text, without a search.
     pub(crate) fn writes(self, pieces: &[&str]) -> Answer {
         let begin = self.begin().into_iter().filter(|event| !searches(event)).collect();
         Answer::Stream([begin, self.text(pieces), self.end()].concat(), End::Done)
     }
 
-    /// The same as [`Wire::says`], without its end.
+    /// Like [`Wire::says`], without the end.
     pub(crate) fn breaks_off(self, pieces: &[&str], end: End) -> Answer {
         Answer::Stream([self.begin(), self.text(pieces)].concat(), end)
     }
@@ -172,7 +172,7 @@ impl Wire {
     }
 }
 
-/// Whether an event is about a search of the web.
+/// True if an event is about a web search.
 fn searches(event: &Value) -> bool {
     let kind = event.pointer("/item/type").or_else(|| event.pointer("/content_block/type"));
     let search = ["web_search_call", "server_tool_use", "web_search_tool_result"];

@@ -1,4 +1,4 @@
-//! Lies that are made of a result's own words, and what is true of it.
+//! Tests with lies built from a result's own words, and with true sentences.
 
 use super::*;
 
@@ -37,7 +37,6 @@ fn log() -> ResultStatements {
     statements(LOG, &["6 lines: 2 ERROR, 1 WARN, 3 INFO.", "All lines are of 2026-11-24."])
 }
 
-/// Each is made of words of the result.
 #[test]
 fn lies_in_the_words_of_a_result_are_dropped() {
     for lie in [
