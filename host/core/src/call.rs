@@ -1,11 +1,21 @@
-//! Tool calls: the context shared by all attempts, and the single attempt.
+//! Tool calls and their context.
 
-mod id;
+pub mod call_time;
+pub mod envelope;
+pub(crate) mod failure_text;
+pub mod forwarding;
+pub mod ledger_observer;
+pub mod nesting;
+pub mod outcome;
 
 use std::{
     any::Any,
+    fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,9 +24,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call_time::{CallDeadline, CallTime},
+    call_time::{CallClock, CallDeadline},
     catalog::{Catalog, ToolEntry},
-    envelope::RequestClaim,
+    envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
     lock,
     nesting::{CallTree, EffectLimit},
@@ -28,7 +38,22 @@ use crate::{
     tool::SourceId,
 };
 
-pub use id::CallId;
+/// An id that is unique within one host process. Log lines of a call carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallId(u64);
+
+impl CallId {
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call-{}", self.0)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Principal {
@@ -64,14 +89,14 @@ pub struct CallContext {
     limit: Duration,
     pub(crate) outer_deadline: Option<CallDeadline>,
     /// Clock, shared with the client's call.
-    pub(crate) time: Arc<CallTime>,
+    pub(crate) time: Arc<CallClock>,
     /// How long the clock had been paused when this call began.
     paused: Duration,
     pub(crate) effect_limit: Option<EffectLimit>,
     /// The envelope of this call, if it is a readable request.
-    pub(crate) claim: OnceLock<Arc<RequestClaim>>,
+    pub(crate) envelope: OnceLock<Arc<RequestEnvelope>>,
     /// The envelope that the enclosing call serves.
-    pub(crate) outer_claim: Option<Arc<RequestClaim>>,
+    pub(crate) outer_envelope: Option<Arc<RequestEnvelope>>,
     /// Working directory of the caller, if it runs on this machine.
     pub working_directory: Option<PathBuf>,
     /// True if the call uses its own connection to the server, which ends with it.
@@ -81,9 +106,9 @@ pub struct CallContext {
     pub(crate) in_source_us: AtomicU64,
     pub(crate) call_tree: Arc<CallTree>,
     pub(crate) questions: QuestionCount,
-    pub(crate) for_code: bool,
+    pub(crate) from_script: bool,
     pub(crate) forwarded: ForwardedCalls,
-    kept_until_done: Mutex<Vec<Box<dyn Any + Send>>>,
+    held_until_done: Mutex<Vec<Box<dyn Any + Send>>>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -156,17 +181,17 @@ impl CallContext {
             time: Arc::default(),
             paused: Duration::ZERO,
             effect_limit: None,
-            claim: OnceLock::new(),
-            outer_claim: None,
+            envelope: OnceLock::new(),
+            outer_envelope: None,
             working_directory: None,
             isolated: false,
-            for_code: false,
+            from_script: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             call_tree: Arc::default(),
             questions: QuestionCount::default(),
             forwarded: ForwardedCalls::default(),
-            kept_until_done: Mutex::default(),
+            held_until_done: Mutex::default(),
             pipeline: Arc::clone(pipeline),
         }
     }
@@ -177,7 +202,7 @@ impl CallContext {
 
     /// Holds a budget reservation until the call ends.
     pub fn keep_until_done(&self, share: impl Any + Send) {
-        lock(&self.kept_until_done).push(Box::new(share));
+        lock(&self.held_until_done).push(Box::new(share));
     }
 
     pub fn time_limit(&self) -> Duration {
@@ -207,7 +232,7 @@ impl CallContext {
         self.time.paused().saturating_sub(self.paused)
     }
 
-    pub(crate) fn share_time(&mut self, outer: &Arc<CallTime>) {
+    pub(crate) fn share_time(&mut self, outer: &Arc<CallClock>) {
         self.paused = outer.paused();
         self.time = Arc::clone(outer);
     }
@@ -228,26 +253,15 @@ impl Call {
         Self { context: Arc::new(context), arguments, sent: None, deadline }
     }
 
-    /// Creates another attempt that may take at most `limit`. It does not shorten later attempts.
-    #[must_use]
-    pub fn attempt(&self, limit: Duration) -> Self {
-        Self {
-            context: Arc::clone(&self.context),
-            arguments: self.arguments.clone(),
-            sent: self.sent.clone(),
-            deadline: self.deadline.within(limit),
-        }
-    }
-
     pub fn deadline(&self) -> &CallDeadline {
         &self.deadline
     }
 
     pub async fn run(mut self) -> Outcome {
-        self.run_mut().await
+        self.run_in_place().await
     }
 
-    pub(crate) async fn run_mut(&mut self) -> Outcome {
+    pub(crate) async fn run_in_place(&mut self) -> Outcome {
         let pipeline = Arc::clone(&self.context.pipeline);
         pipeline.run(self).await
     }

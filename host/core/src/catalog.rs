@@ -1,8 +1,10 @@
 //! The catalog: everything that can be called under one preset, immutable once built.
 
+mod alias;
 mod budget;
 mod entry;
-mod error;
+mod resource_requests;
+pub mod resources_and_prompts;
 
 use std::{
     collections::HashMap,
@@ -17,12 +19,11 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 pub use self::{
-    budget::{CrowdedServer, MAX_SERVER_TOKENS},
+    budget::{MAX_SERVER_TOKENS, OversizedServer},
     entry::ToolEntry,
-    error::CatalogError,
 };
 use crate::{
-    alias, approval, filters, names,
+    approval, filters, names,
     outcome::{Fault, FaultKind},
     patterns::UnmatchedPattern,
     preset::{CompiledPreset, StructuredOutputMode},
@@ -30,13 +31,42 @@ use crate::{
     schema::with_defaults,
     server_tools::ServerTools,
     source::{Listing, PendingListing, Source},
-    tool::{ExposedName, SourceId},
+    tool::{ExposedName, NameError, SourceId},
     workflow::{self, WorkflowStep},
 };
 
 /// Number of a catalog. Later catalogs of a host have higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CatalogGeneration(pub u64);
+
+/// An error of building a catalog. The texts are for users.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogError {
+    #[error("tool name collision: '{name}' in both '{first}' and '{second}' gates.{hint}")]
+    Collision {
+        name: String,
+        first: String,
+        second: String,
+        /// A hint that begins with a space: ` To keep both, …`.
+        hint: String,
+    },
+    #[error("{source_id}: tool name {why}")]
+    BadName { source_id: String, why: NameError },
+    #[error("prompt name collision: '{name}' in both {first} and {second}")]
+    PromptCollision { name: String, first: String, second: String },
+    /// Two sources provide resources whose URIs may be the same.
+    #[error("resource collision: {first} and {second}, which may be the same URI")]
+    AddressCollision { first: String, second: String },
+    /// A preset uses a gate without `filter` as a filter.
+    #[error("preset '{preset}': filters name gate '{gate}', which does not filter replies")]
+    BadFilter { preset: String, gate: String },
+    /// A workflow that can never complete.
+    #[error("preset '{preset}': {why}")]
+    BadWorkflow { preset: String, why: String },
+    /// An alias that refers to no tool, or is not a valid name.
+    #[error("preset '{preset}': alias '{alias}' {why}")]
+    BadAlias { preset: String, alias: String, why: String },
+}
 
 impl CatalogGeneration {
     pub fn next() -> Self {
@@ -55,6 +85,13 @@ pub struct SourceListing {
     pub pending: Option<PendingListing>,
 }
 
+impl SourceListing {
+    /// Returns the preset's parameters with defaults, as JSON text.
+    pub(crate) fn params_text(&self) -> Arc<str> {
+        Value::Object(with_defaults(&self.listing.params_schema, &self.params)).to_string().into()
+    }
+}
+
 pub struct Catalog {
     pub preset: Arc<str>,
     pub generation: CatalogGeneration,
@@ -71,7 +108,7 @@ pub struct Catalog {
     /// Patterns of the preset that match no tool. Tools behind gates are checked by [`ServerTools::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
     /// Servers with too many tools for a client's context.
-    pub crowded: Vec<CrowdedServer>,
+    pub crowded: Vec<OversizedServer>,
     pub project: Option<PathBuf>,
     entries: Vec<Arc<ToolEntry>>,
     by_name: HashMap<ExposedName, usize>,
@@ -82,35 +119,34 @@ impl Catalog {
     ///
     /// # Errors
     /// If tools or prompts share a name, or an alias, filter, name or workflow is invalid.
-    pub fn build(exposure: &CompiledPreset, mut offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
-        let pending = offers.iter_mut().filter_map(|offer| offer.pending.take()).collect();
+    pub fn build(preset: &CompiledPreset, mut listings: Vec<SourceListing>) -> Result<Self, CatalogError> {
+        let pending = listings.iter_mut().filter_map(|listed| listed.pending.take()).collect();
         let mut entries: Vec<ToolEntry> = Vec::new();
-        for offer in &offers {
-            let params = with_defaults(&offer.listing.params_schema, &offer.params);
-            let params: Arc<str> = Value::Object(params).to_string().into();
-            for tool in &offer.listing.tools {
-                let entry = ToolEntry::from_listing(exposure, &offer.source, &offer.listing, tool, &params)?;
+        for listed in &listings {
+            let params = listed.params_text();
+            for tool in &listed.listing.tools {
+                let entry = ToolEntry::from_listing(preset, &listed.source, &listed.listing, tool, &params)?;
                 let Some(mut entry) = entry else { continue };
                 entry.rank = entries.len();
                 entries.push(entry);
             }
         }
-        let offered = ResourcesAndPrompts::new(&offers)?;
-        let filters = filters::attached_filters(exposure, &offers)?;
-        let problems: Vec<_> = offers
+        let resources_and_prompts = ResourcesAndPrompts::new(&listings)?;
+        let filters = filters::attached_filters(preset, &listings)?;
+        let problems: Vec<_> = listings
             .into_iter()
-            .filter_map(|offer| Some((offer.source.id().clone(), offer.problem?)))
+            .filter_map(|listed| Some((listed.source.id().clone(), listed.problem?)))
             .collect();
-        alias::add_aliases(exposure, &mut entries, problems.is_empty())?;
-        filters::attach(exposure, &filters, &mut entries);
-        let approvals = approval::attach(exposure, &mut entries);
-        let unmatched = exposure.unmatched(&entries);
-        entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
-        entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
-        filters::remove_idle(exposure, &filters, &mut entries);
+        alias::add_aliases(preset, &mut entries, problems.is_empty())?;
+        filters::attach(preset, &filters, &mut entries);
+        let approvals = approval::attach(preset, &mut entries);
+        let unmatched = preset.unmatched(&entries);
+        entries.retain(|entry| preset.denied_by(entry.name.as_str()).is_none());
+        entries.iter_mut().for_each(|entry| entry.listed &= preset.shows(&entry.names()));
+        filters::remove_idle(preset, &filters, &mut entries);
         let crowded = budget::apply(&mut entries);
         for server in &crowded {
-            tracing::warn!(preset = %exposure.preset, "{server}");
+            tracing::warn!(preset = %preset.preset, "{server}");
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -118,30 +154,29 @@ impl Catalog {
                 name: pair[0].name.to_string(),
                 first: pair[0].id.source.name().to_string(),
                 second: pair[1].id.source.name().to_string(),
-                mend: alias::collision_hint(exposure, &entries, &pair[0].name),
+                hint: alias::collision_hint(preset, &entries, &pair[0].name),
             });
         }
         // A server's listing can change, so a tool that is missing now may appear later.
         let lists_all =
-            problems.is_empty() && !exposure.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
+            problems.is_empty() && !preset.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
         if lists_all {
-            let preset = exposure.preset.clone();
-            workflow::check(&exposure.workflow, &entries)
-                .map_err(|why| CatalogError::BadWorkflow { preset, why })?;
+            workflow::check(&preset.workflow, &entries)
+                .map_err(|why| CatalogError::BadWorkflow { preset: preset.preset.clone(), why })?;
         }
         let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
         Ok(Self {
-            preset: exposure.preset.as_str().into(),
+            preset: preset.preset.as_str().into(),
             generation: CatalogGeneration::next(),
-            structured: exposure.structured,
+            structured: preset.structured,
             problems,
-            resources_and_prompts: offered,
-            server_tools: ServerTools::new(exposure, approvals),
-            workflow: exposure.workflow.clone(),
+            resources_and_prompts,
+            server_tools: ServerTools::new(preset, approvals),
+            workflow: preset.workflow.clone(),
             pending,
             unmatched,
             crowded,
-            project: exposure.project.clone(),
+            project: preset.project.clone(),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

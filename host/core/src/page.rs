@@ -1,8 +1,7 @@
 //! Pages of the knowledge graph, with queries and results, shared by engines, gate capabilities and the CLI.
 
-mod found;
 mod links;
-mod reports;
+mod results;
 
 use std::{fmt, str::FromStr};
 
@@ -10,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Fault;
 
-pub use found::{MatchQuality, PageFilters, PageHit, PageLookup, PageSearchResult, UnknownDomain};
 pub use links::{EDGES, PageLink, PageNeighbor};
-pub use reports::{
-    EngineStatistics, IndexReport, PageLocation, PatchReport, TakenOverPages, UnknownEdge, UnresolvedLink,
+pub use results::{
+    EngineStatistics, IndexReport, MatchQuality, PageFilters, PageHit, PageLocation, PageLookup,
+    PageSearchResult, PatchReport, TakenOverPages, UnknownDomain, UnknownEdge, UnresolvedLink,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,9 +1,8 @@
 //! Questions of gates and servers to the client during a call: a form or URL for the user, or a request to the client's
-//! model.
+//! model (sampling), whose system prompt names the asker and includes no conversation.
 
 mod asking;
 mod checks;
-mod sampling;
 
 use std::{fmt, sync::Arc};
 
@@ -12,8 +11,8 @@ use serde_json::{Map, Value, json};
 pub(crate) use asking::QuestionCount;
 
 use crate::{
-    hidden_chars, json as bounds, names, outcome::Fault, pipeline::approval_form,
-    ports::client::ClientProfile, schema::Schema, tool::SourceId,
+    hidden_chars, json, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
+    schema::Schema, tool::SourceId,
 };
 
 /// Maximum characters of a message to the user: a screen, not a document.
@@ -56,11 +55,11 @@ impl QuestionKind {
         }
     }
 
-    const fn is_supported(self, abilities: &ClientProfile) -> bool {
+    const fn is_supported(self, profile: &ClientProfile) -> bool {
         match self {
-            Self::Form => abilities.forms,
-            Self::Url => abilities.urls,
-            Self::Sampling => abilities.sampling,
+            Self::Form => profile.forms,
+            Self::Url => profile.urls,
+            Self::Sampling => profile.sampling,
         }
     }
 }
@@ -150,6 +149,35 @@ impl ClientQuestion {
         Ok(Self { asker: None, kind: QuestionKind::Form, params: object(params) })
     }
 
+    /// Creates a `sampling/createMessage` request of a gate or server.
+    pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
+        params.remove("_meta");
+        let size = json::encoded_len(&params);
+        if size > MAX_SAMPLING_BYTES {
+            return Err(Fault::exhausted(format!(
+                "{} sent a model request above the limit of {MAX_SAMPLING_BYTES} bytes: {size}",
+                sentence_subject(asker)
+            )));
+        }
+        hidden_chars::strip_values(&mut params);
+        if let Some(name) = hidden_chars::find_in_schema(&params) {
+            let (asker, name) = (sentence_subject(asker), name.escape_unicode());
+            return Err(Fault::invalid(format!(
+                "{asker} sent a model request with hidden characters in '{name}'"
+            )));
+        }
+        // Only the user may share the conversation.
+        params.insert("includeContext".into(), "none".into());
+        let mut system = format!(
+            "{} asks this through Gatehouse. The words are its own, not the user's.",
+            sentence_subject(asker)
+        );
+        if let Some(words) = params.get("systemPrompt").and_then(Value::as_str) {
+            system = format!("{system}\n\n{words}");
+        }
+        params.insert("systemPrompt".into(), system.into());
+        Ok(Self { asker: Some(asker.clone()), kind: QuestionKind::Sampling, params })
+    }
     pub fn kind(&self) -> QuestionKind {
         self.kind
     }
@@ -175,7 +203,7 @@ impl ClientQuestion {
             Fault::invalid(format!("the client's answer does not match the question: {why}"))
                 .hint("Call the tool again and answer in the requested form.")
         };
-        let size = bounds::encoded_len(&answer);
+        let size = json::encoded_len(&answer);
         if self.kind == QuestionKind::Sampling {
             let fits = size <= MAX_SAMPLING_BYTES && answer.contains_key("content");
             return if fits { Ok(answer) } else { Err(unfit("its content is missing or too long".into())) };

@@ -9,13 +9,11 @@
 //! (`schema/step_budget.rs`), so every check ends and can be interrupted. Validation libraries offer neither.
 
 mod assertions;
-mod branches;
 mod check;
 mod keywords;
 mod node;
 mod number;
 mod pattern;
-mod pointer;
 mod read;
 mod step_budget;
 mod unevaluated;

@@ -1,21 +1,17 @@
 //! Sources, which list tools and run them: gates and MCP servers.
 
-mod pending;
-mod sizes;
+pub mod gather;
+mod listing_checks;
+pub mod server_tools;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
-pub use pending::PendingListing;
-use sizes::{add_size, check_schema, check_short_text};
+pub use listing_checks::{ListingError, MAX_TEXT_BYTES, MAX_TOOLS};
 
 pub use crate::filters::FilterRequest;
 
@@ -23,12 +19,11 @@ use crate::{
     call::Call,
     catalog::ToolEntry,
     completion::{CompletionRequest, Completions},
-    hidden_chars, icon, names,
+    names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
-    prompt::{MAX_PROMPTS, Prompt, PromptMessage},
-    resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
-    schema::SchemaSize,
-    tool::{ExposedName, SourceId, ToolSpec},
+    prompt::{Prompt, PromptMessage},
+    resource::{ResourcePage, UriTemplate},
+    tool::{SourceId, ToolSpec},
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -58,6 +53,16 @@ pub struct Listing {
     /// Removed hidden characters by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
+}
+
+/// A source that must start before it can be listed.
+#[derive(Debug, Clone)]
+pub struct PendingListing {
+    pub why: String,
+    /// How long clients may wait for the listing. `None` if an attempt has failed.
+    pub until: Option<Instant>,
+    /// A token of interest: the source retries as long as any clone of it exists.
+    pub wanted: Arc<()>,
 }
 
 /// A provider of tools, resources and prompts: a gate or an MCP server.
@@ -167,134 +172,3 @@ pub trait Source: Send + Sync {
         Ok(Completions::default())
     }
 }
-
-/// Maximum tools of one source. More would overflow any client's context.
-pub const MAX_TOOLS: usize = 512;
-
-/// Maximum bytes of a text or schema.
-pub const MAX_TEXT_BYTES: usize = 64 * 1024;
-
-/// Reason a listing is invalid. Continues a sentence about the source.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ListingError(String);
-
-impl Listing {
-    /// Removes hidden characters and counts them. Must run before [`Listing::check`], which refuses those that cannot
-    /// be removed.
-    pub fn clean(&mut self) {
-        let own = hidden_chars::strip_text(&mut self.name)
-            + hidden_chars::strip_text(&mut self.version)
-            + hidden_chars::strip_text(&mut self.summary)
-            + hidden_chars::strip_schema(Arc::make_mut(&mut self.params_schema));
-        let mut removed = vec![(String::new(), own)];
-        for tool in &mut self.tools {
-            let tool = Arc::make_mut(tool);
-            let count = hidden_chars::strip_text(&mut tool.description)
-                + tool.title.as_mut().map_or(0, hidden_chars::strip_text)
-                + hidden_chars::strip_schema(Arc::make_mut(&mut tool.input_schema))
-                + tool
-                    .output_schema
-                    .as_mut()
-                    .map_or(0, |schema| hidden_chars::strip_schema(Arc::make_mut(schema)))
-                + tool.meta.as_mut().map_or(0, |meta| hidden_chars::strip_values(Arc::make_mut(meta)));
-            removed.push((names::quoted(&tool.name, 64), count));
-        }
-        for template in &mut self.templates {
-            let texts = [&mut template.title, &mut template.description, &mut template.mime_type];
-            let count = hidden_chars::strip_text(&mut template.name)
-                + texts.into_iter().flatten().map(hidden_chars::strip_text).sum::<usize>();
-            removed.push((names::quoted(&template.uri_template, 64), count));
-        }
-        for prompt in &mut self.prompts {
-            let own = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
-            let arguments = prompt.arguments.iter_mut().filter_map(|argument| argument.description.as_mut());
-            let count = own.chain(arguments).map(hidden_chars::strip_text).sum();
-            removed.push((names::quoted(&prompt.name, 64), count));
-        }
-        self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
-    }
-
-    /// Checks names, duplicates, sizes and schemas. Can take seconds, so call it on a thread for
-    /// [checks](crate::checks).
-    pub fn check(&self) -> Result<(), ListingError> {
-        self.check_parts().map_err(ListingError)
-    }
-
-    fn check_parts(&self) -> Result<(), String> {
-        if self.tools.len() > MAX_TOOLS {
-            return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()));
-        }
-        check_short_text("its name", &self.name)?;
-        check_short_text("its version", &self.version)?;
-        check_short_text("its summary", &self.summary)?;
-        let mut sizes = SchemaSize::default();
-        add_size(&mut sizes, check_schema("params-schema", &self.params_schema)?)?;
-        let mut seen = HashSet::new();
-        for tool in &self.tools {
-            ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
-            let bad = |why: String| format!("tool '{}': {why}", tool.name);
-            if !seen.insert(&*tool.name) {
-                return Err(bad("is listed twice".into()));
-            }
-            check_short_text("its description", &tool.description).map_err(bad)?;
-            check_short_text("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
-            if let Some(meta) = &tool.meta {
-                check_short_text("its meta", &serde_json::to_string(meta).unwrap_or_default())
-                    .map_err(bad)?;
-            }
-            icon::check_all(&tool.icons).map_err(|why| format!("tool '{}' {why}", tool.name))?;
-            for (what, found) in
-                [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
-            {
-                let Some(found) = found else { continue };
-                if what == "input" && found.get("type").and_then(Value::as_str) != Some("object") {
-                    return Err(bad(format!("its {what} schema is not of type object")));
-                }
-                add_size(&mut sizes, check_schema(&format!("its {what} schema"), found).map_err(bad)?)?;
-            }
-        }
-        self.check_templates()?;
-        self.check_prompts()
-    }
-
-    fn check_templates(&self) -> Result<(), String> {
-        if self.templates.len() > MAX_TEMPLATES {
-            return Err(format!("has {} templates; the limit is {MAX_TEMPLATES}", self.templates.len()));
-        }
-        for template in &self.templates {
-            let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
-            template.check().map_err(bad)?;
-            check_short_text("the name of a template", &template.name)?;
-            for text in [&template.title, &template.description, &template.mime_type].into_iter().flatten() {
-                check_short_text("the text of a template", text)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_prompts(&self) -> Result<(), String> {
-        if self.prompts.len() > MAX_PROMPTS {
-            return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()));
-        }
-        let mut seen = HashSet::new();
-        for prompt in &self.prompts {
-            ExposedName::new(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
-            let bad = |why: String| format!("prompt '{}' {why}", prompt.name);
-            if !seen.insert(&*prompt.name) {
-                return Err(bad("is listed twice".into()));
-            }
-            prompt.check().map_err(bad)?;
-            let own = [&prompt.title, &prompt.description].into_iter().flatten();
-            for text in
-                own.chain(prompt.arguments.iter().filter_map(|argument| argument.description.as_ref()))
-            {
-                check_short_text("the text of a prompt", text)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests;

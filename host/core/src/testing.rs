@@ -1,4 +1,4 @@
-//! A native source for this crate's tests, controlled by the arguments of its calls.
+//! A native source for this crate's tests, controlled by the arguments of its calls, and a client with fixed answers.
 
 use std::{
     sync::{
@@ -13,12 +13,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Catalog, CompiledPreset, Effect, Intent, Source,
+    approval::ApprovalStore,
     call::{Call, CallContext},
     catalog::{SourceListing, ToolEntry},
     lock,
     outcome::{ContentPart, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
-    ports::ledger::ToolMetrics,
+    ports::{
+        client::{CallingClient, ClientProfile, MessageLevel},
+        ledger::ToolMetrics,
+    },
+    question::ClientQuestion,
     source::Listing,
     tool::{SourceId, ToolId, ToolSpec},
 };
@@ -113,10 +118,75 @@ impl Fixture {
     }
 }
 
+type AnswerQuestion = dyn Fn(&ClientQuestion) -> Result<Value, Fault> + Send + Sync;
+
+/// A client that answers each question by a function, and records the questions.
+pub(crate) struct FakeClient {
+    pub(crate) profile: ClientProfile,
+    pub(crate) roots: Vec<String>,
+    answer: Box<AnswerQuestion>,
+    asked: Mutex<Vec<String>>,
+    session: ApprovalStore,
+}
+
+impl FakeClient {
+    /// Creates a client that supports forms and sampling.
+    pub(crate) fn new(
+        answer: impl Fn(&ClientQuestion) -> Result<Value, Fault> + Send + Sync + 'static,
+    ) -> Self {
+        let protocol = "2025-11-25".to_owned();
+        Self {
+            profile: ClientProfile { forms: true, sampling: true, protocol, ..ClientProfile::default() },
+            roots: Vec::new(),
+            answer: Box::new(answer),
+            asked: Mutex::default(),
+            session: ApprovalStore::default(),
+        }
+    }
+
+    /// Returns the messages of all questions so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        lock(&self.asked).clone()
+    }
+}
+
+#[async_trait]
+impl CallingClient for FakeClient {
+    fn profile(&self) -> ClientProfile {
+        self.profile.clone()
+    }
+
+    fn approvals(&self) -> Option<&ApprovalStore> {
+        Some(&self.session)
+    }
+
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let message = |question: &ClientQuestion| {
+            let message = question.params().get("message").and_then(Value::as_str);
+            message.unwrap_or("a request to the model").to_owned()
+        };
+        lock(&self.asked).extend(questions.iter().map(message));
+        tokio::task::yield_now().await;
+        let answer = |question| Ok((self.answer)(question)?.as_object().cloned().unwrap_or_default());
+        questions.iter().map(answer).collect()
+    }
+
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.roots.clone())
+    }
+
+    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
+}
+
+/// Creates a tool with this effect.
+pub(crate) fn with_effect(name: &str, effect: Effect) -> ToolSpec {
+    ToolSpec { effect, ..tool(name, None) }
+}
+
 /// Creates a call of a tool of this source, through these stages.
 pub(crate) async fn context(stages: Vec<Arc<dyn Stage>>, source: &Arc<Fixture>, tool: &str) -> CallContext {
-    let exposure = CompiledPreset::from_sources("p", Vec::new());
-    let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
+    let preset = CompiledPreset::from_sources("p", Vec::new());
+    let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
     CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), tool)
 }
 

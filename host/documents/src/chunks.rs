@@ -4,8 +4,9 @@
 use gatehouse_core::ports::documents::{DocumentChunk, LineRange};
 
 use crate::{
+    clean::saturating_u32,
     headings::{Heading, closes, fence},
-    kinds::Kind,
+    kinds::FileKind,
 };
 
 /// Embedding models accept 256 to 8,192 tokens. A chunk of 200 to 400 usually has one subject.
@@ -35,7 +36,7 @@ struct LineBlock {
     heading: Option<usize>,
 }
 
-pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<DocumentChunk> {
+pub(crate) fn chunks(kind: FileKind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<DocumentChunk> {
     let mut parts: Vec<LineBlock> = Vec::new();
     let mut current: Option<LineBlock> = None;
     let mut under = None;
@@ -61,8 +62,8 @@ pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading
     to_chunks(text, &parts, headings)
 }
 
-fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
-    let fenced = matches!(kind, Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx);
+fn blocks(kind: FileKind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
+    let fenced = matches!(kind, FileKind::Markdown | FileKind::Html | FileKind::Notebook | FileKind::Docx);
     let mut blocks = Vec::new();
     let (mut at, mut start, mut next, mut opened) = (0, 0, 0, None);
     let mut fence_open = None;
@@ -107,8 +108,8 @@ fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
 
 fn push(blocks: &mut Vec<LineBlock>, lines: &[&str], start: usize, heading: Option<usize>) {
     let tokens: usize = lines.iter().map(|line| estimate_tokens(line)).sum();
-    let most = if lines.iter().any(|line| fence(line).is_some()) { MAX_FENCED_TOKENS } else { MAX_TOKENS };
-    if tokens <= most {
+    let limit = if lines.iter().any(|line| fence(line).is_some()) { MAX_FENCED_TOKENS } else { MAX_TOKENS };
+    if tokens <= limit {
         let end = start + lines.iter().map(|line| line.len()).sum::<usize>();
         blocks.push(LineBlock { start, end, tokens, heading });
         return;
@@ -197,15 +198,11 @@ fn to_chunks(text: &str, parts: &[LineBlock], headings: &[Heading]) -> Vec<Docum
         DocumentChunk {
             start: part.start,
             end: part.end,
-            lines: LineRange { first: number(first), last: number(last) },
+            lines: LineRange { first: saturating_u32(first), last: saturating_u32(last) },
             heading,
         }
     });
     chunks.filter(|chunk| !text[chunk.start..chunk.end].trim().is_empty()).collect()
-}
-
-fn number(line: usize) -> u32 {
-    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

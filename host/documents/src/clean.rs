@@ -1,4 +1,4 @@
-//! Prepares quoted text: removes invisible characters and joins lines.
+//! Prepares text and numbers for storage: cuts them to size, removes invisible characters and joins lines.
 
 use gatehouse_core::hidden_chars;
 
@@ -20,13 +20,14 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
+/// Converts a number for a stored field. Numbers that do not fit become the largest.
+pub(crate) fn saturating_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// Returns at most `limit` bytes, cut at a character boundary.
 pub(crate) fn prefix(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(limit)]
 }
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_is_one_visible_line() {
+    fn quoted_text_is_one_visible_line() {
         assert_eq!(one_line(" a\n\n# b\u{202e}\tc\u{0}", 80), "a # b c");
         assert_eq!(one_line(&"ü".repeat(500), 5), "üüüü…");
         assert_eq!(prefix("aü", 2), "a");

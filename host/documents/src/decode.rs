@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_left_out() {
+    fn binary_data_is_skipped() {
         for bytes in [&b"\x7fELF\0\0"[..], b"text\0text", &[0xff, 0xfe, 0, 0, 65, 0], &[1, 2, 3, 4, 5, 6]] {
             assert_eq!(decode(bytes), Err("is binary"), "{bytes:?}");
         }

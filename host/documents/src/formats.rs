@@ -6,7 +6,7 @@ mod notebook;
 
 use crate::{
     decode::{DecodedText, decode},
-    kinds::{Kind, is_bundle},
+    kinds::{FileKind, is_bundle},
 };
 
 /// Converted text can be larger than the file.
@@ -20,14 +20,14 @@ pub(crate) struct ConvertedText {
 }
 
 /// Converts a file to text. The error is the reason why the file is not a document.
-pub(crate) fn convert(kind: Kind, path: &str, bytes: &[u8]) -> Result<ConvertedText, &'static str> {
-    if kind == Kind::Docx {
+pub(crate) fn convert(kind: FileKind, path: &str, bytes: &[u8]) -> Result<ConvertedText, &'static str> {
+    if kind == FileKind::Docx {
         return checked_text(docx::markdown(bytes)?, "DOCX", None);
     }
     let DecodedText { text, note } = decode(bytes)?;
     match kind {
-        Kind::Html => checked_text(html::markdown(&text), "HTML", note),
-        Kind::Notebook => checked_text(notebook::markdown(&text)?, "notebook", note),
+        FileKind::Html => checked_text(html::markdown(&text), "HTML", note),
+        FileKind::Notebook => checked_text(notebook::markdown(&text)?, "notebook", note),
         _ if is_bundle(path, &text) => Err("is minified or bundled"),
         _ if text.trim().is_empty() => Err("is empty"),
         _ => Ok(ConvertedText { text, made_from: None, note }),
@@ -46,6 +46,17 @@ fn checked_text(
         return Err("has more than 4 MB of text");
     }
     Ok(ConvertedText { text, made_from: Some(from), note })
+}
+
+/// Ends a table row with this number of cells. Adds the delimiter after the first row.
+fn end_table_row(out: &mut String, cells: usize, rows: &mut usize) {
+    out.push_str(" |\n");
+    if *rows == 0 {
+        out.push('|');
+        out.extend(std::iter::repeat_n(" --- |", cells));
+        out.push('\n');
+    }
+    *rows += 1;
 }
 
 /// Adds code fences that are longer than any in the text.

@@ -12,7 +12,7 @@ use crate::clean::one_line;
 /// `packed-refs` with 100,000 branches is 7 MB.
 const MAX_FILE: u64 = 16 << 20;
 
-const MAX_HOPS: usize = 5;
+const MAX_SYMBOLIC_REFS: usize = 5;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitCheckout {
@@ -52,7 +52,7 @@ fn read(path: &Path) -> Option<String> {
 
 fn commit(own: &Path, common: &Path) -> Option<String> {
     let mut value = read(&own.join("HEAD"))?;
-    for _ in 0..MAX_HOPS {
+    for _ in 0..MAX_SYMBOLIC_REFS {
         let Some(name) = value.trim().strip_prefix("ref:").map(str::trim).map(str::to_owned) else {
             return object_id(value.trim());
         };
@@ -78,12 +78,12 @@ fn object_id(text: &str) -> Option<String> {
 }
 
 fn origin(config: &str) -> Option<String> {
-    let mut within = false;
+    let mut in_section = false;
     let mut url = None;
     for line in config.lines().map(str::trim) {
         if line.starts_with('[') {
-            within = line.split_whitespace().collect::<String>() == "[remote\"origin\"]";
-        } else if within
+            in_section = line.split_whitespace().collect::<String>() == "[remote\"origin\"]";
+        } else if in_section
             && let Some((key, value)) = line.split_once('=')
             && key.trim().eq_ignore_ascii_case("url")
         {
@@ -96,7 +96,7 @@ fn origin(config: &str) -> Option<String> {
 /// Removes passwords, tokens and the query. Keeps the user of SSH URLs, usually `git`, which is part of the address.
 fn without_credentials(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
-    let bare = match url.split_once("://") {
+    let clean_url = match url.split_once("://") {
         None => url.to_owned(),
         Some((scheme, rest)) => {
             let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -107,20 +107,15 @@ fn without_credentials(url: &str) -> String {
             format!("{scheme}://{user}{host}{path}")
         }
     };
-    one_line(&bare, 500)
+    one_line(&clean_url, 500)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::put;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-
-    fn put(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(path, text).expect("written");
-    }
 
     #[test]
     fn the_commit_is_found_however_head_names_it() {
@@ -133,11 +128,11 @@ mod tests {
             ".git/config",
             "[core]\n\turl = x\n[remote \"origin\"]\n\turl = https://u:secret@example.org/a.git\n",
         );
-        put(root, ".git/packed-refs", &format!("# pack-refs\n{COMMIT} refs/heads/main\n^{COMMIT}\n"));
+        put(root, ".git/packed-refs", format!("# pack-refs\n{COMMIT} refs/heads/main\n^{COMMIT}\n"));
         let found =
             GitCheckout { url: Some("https://example.org/a.git".into()), commit: Some(COMMIT.into()) };
         assert_eq!(checkout(root), Some(found.clone()), "packed");
-        put(root, ".git/refs/heads/main", &format!("{}\n", COMMIT.replace('0', "f")));
+        put(root, ".git/refs/heads/main", format!("{}\n", COMMIT.replace('0', "f")));
         assert_eq!(checkout(root).and_then(|found| found.commit), Some(COMMIT.replace('0', "f")), "loose");
         put(root, ".git/HEAD", COMMIT);
         fs::create_dir_all(root.join("docs/inner")).expect("made");
@@ -145,7 +140,7 @@ mod tests {
         put(root, ".git/worktrees/w/HEAD", "ref: refs/heads/main\n");
         put(root, ".git/worktrees/w/commondir", "../..\n");
         let tree = tempfile::tempdir().expect("a folder");
-        put(tree.path(), ".git", &format!("gitdir: {}\n", root.join(".git/worktrees/w").display()));
+        put(tree.path(), ".git", format!("gitdir: {}\n", root.join(".git/worktrees/w").display()));
         let other = GitCheckout { commit: Some(COMMIT.replace('0', "f")), ..found };
         assert_eq!(checkout(tree.path()), Some(other), "a further work tree");
     }

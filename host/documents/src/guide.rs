@@ -5,7 +5,6 @@ mod facts;
 mod form;
 mod local;
 mod model;
-mod terms;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -51,7 +50,7 @@ impl GuidePolicy {
 
 pub(crate) struct GuideText {
     pub(crate) text: String,
-    pub(crate) by: String,
+    pub(crate) author_line: String,
 }
 
 /// Writes the guide. Reads documents from the store if `facts` does not include them.
@@ -66,7 +65,7 @@ pub(crate) async fn write(
     let facts = complete(store, name, paths, facts).await?;
     let about = local::about(store, name, paths).await?;
     let own = local::parts(&state.repository, paths, &facts, about);
-    let (mut parts, by) = match llm {
+    let (mut parts, author_line) = match llm {
         Some(llm) if llm.model().is_some() => match model::parts(llm.as_ref(), &own, paths).await {
             Ok((parts, model)) => (parts, format!("Written by {model}; its paths and queries were checked.")),
             Err(why) => (own.clone(), format!("Generated from the content only: {why}.")),
@@ -87,7 +86,7 @@ pub(crate) async fn write(
         }
     }
     parts.queries = tried;
-    Ok(GuideText { text: form::markdown(&parts, &by), by })
+    Ok(GuideText { text: form::markdown(&parts, &author_line), author_line })
 }
 
 /// Adds facts of stored documents, up to the limits, and drops those of removed ones.

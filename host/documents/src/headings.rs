@@ -3,7 +3,7 @@
 mod code;
 mod prose;
 
-use crate::{clean::one_line, kinds::Kind};
+use crate::{clean::one_line, kinds::FileKind};
 
 const MAX_TITLE: usize = 120;
 
@@ -28,14 +28,14 @@ impl Heading {
     }
 }
 
-pub(crate) fn headings(kind: Kind, lines: &[&str]) -> Vec<Heading> {
+pub(crate) fn headings(kind: FileKind, lines: &[&str]) -> Vec<Heading> {
     let mut found = match kind {
-        Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx => prose::markdown(lines),
-        Kind::Rst => prose::rst(lines),
-        Kind::AsciiDoc => prose::asciidoc(lines),
-        Kind::Source => code::definitions(lines),
-        Kind::Data => Vec::new(),
-        Kind::Plain => prose::markdown(lines),
+        FileKind::Markdown | FileKind::Html | FileKind::Notebook | FileKind::Docx => prose::markdown(lines),
+        FileKind::Rst => prose::rst(lines),
+        FileKind::AsciiDoc => prose::asciidoc(lines),
+        FileKind::Source => code::definitions(lines),
+        FileKind::Data => Vec::new(),
+        FileKind::Plain => prose::markdown(lines),
     };
     found.truncate(MAX_HEADINGS);
     found

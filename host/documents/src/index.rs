@@ -19,9 +19,10 @@ use gatehouse_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    clean::saturating_u32,
     git::{GitCheckout, checkout},
     guide::{self, GuidePolicy},
-    kinds::{self, Kind},
+    kinds::{self, FileKind},
     report::{GuideOutcome, IndexRunReport, OnIndexProgress},
     walk::{FolderListing, walk},
 };
@@ -72,15 +73,15 @@ pub async fn index(
     let heads = store.heads(&name).await?;
     let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
     let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let flow::IndexRunOutcome { unseen: left, facts } = run.store_files(&root, walked.files, known).await?;
+    let flow::IndexRunOutcome { unseen, facts } = run.store_files(&root, walked.files, known).await?;
     if report.cancelled {
         return Ok(report);
     }
-    let gone: Vec<String> = left.into_iter().filter(|path| !is_within(path, &walked.unreadable)).collect();
+    let gone: Vec<String> = unseen.into_iter().filter(|path| !is_within(path, &walked.unreadable)).collect();
     for part in gone.chunks(MAX_REMOVED_PATHS) {
         store.change(&name, Vec::new(), part.to_vec()).await?;
         report.removed += part.len();
-        state.changed_since_guide = state.changed_since_guide.saturating_add(count(part.len()));
+        state.changed_since_guide = state.changed_since_guide.saturating_add(saturating_u32(part.len()));
         store.put_state(&state).await?;
     }
     // The commit is stored only after all documents are.
@@ -159,30 +160,38 @@ async fn finish(
     let name = state.repository.name.clone();
     let paths: Vec<String> = store.heads(&name).await?.into_iter().map(|head| head.path).collect();
     state.repository.kind = Some(kind_of(&paths).to_owned());
-    state.repository.file_count = count(paths.len());
+    state.repository.file_count = saturating_u32(paths.len());
     store.put_state(&state).await?;
     if options.guide.is_due(&state) && !paths.is_empty() {
         let written = guide::write(store, &state, &paths, facts, options.llm.as_ref()).await?;
         state.repository.navigation_guide = Some(written.text);
         state.changed_since_guide = 0;
         store.put_state(&state).await?;
-        report.guide = GuideOutcome::Written { by: written.by };
+        report.guide = GuideOutcome::Written { by: written.author_line };
     }
     Ok(())
 }
 
 fn kind_of(paths: &[String]) -> &'static str {
-    let kinds: Vec<Kind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
-    let share = |wanted: &[Kind]| kinds.iter().filter(|kind| wanted.contains(kind)).count() * 10;
-    let most = kinds.len() * 6;
-    if share(&[Kind::Notebook]) * 2 >= kinds.len() * 10 {
+    let kinds: Vec<FileKind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
+    let reaches = |percent: usize, wanted: &[FileKind]| {
+        kinds.iter().filter(|kind| wanted.contains(kind)).count() * 100 >= kinds.len() * percent
+    };
+    let prose = [
+        FileKind::Markdown,
+        FileKind::Rst,
+        FileKind::AsciiDoc,
+        FileKind::Html,
+        FileKind::Docx,
+        FileKind::Plain,
+    ];
+    if reaches(50, &[FileKind::Notebook]) {
         "notebooks"
-    } else if share(&[Kind::Markdown, Kind::Rst, Kind::AsciiDoc, Kind::Html, Kind::Docx, Kind::Plain]) >= most
-    {
+    } else if reaches(60, &prose) {
         "documentation"
-    } else if share(&[Kind::Source]) * 10 >= kinds.len() * 30 {
+    } else if reaches(30, &[FileKind::Source]) {
         "source code"
-    } else if share(&[Kind::Data]) >= most {
+    } else if reaches(60, &[FileKind::Data]) {
         "data"
     } else {
         "mixed"
@@ -195,10 +204,6 @@ fn is_within(path: &str, folders: &[String]) -> bool {
         let rest = path.strip_prefix(folder.as_str());
         folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Stored paths that this run has not seen yet.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Markdown,
     Rst,
     AsciiDoc,
@@ -17,15 +17,15 @@ pub(crate) enum Kind {
 }
 
 /// In lower case. Other files are read as plain text if they look like text.
-const EXTENSIONS: [(Kind, &[&str]); 9] = [
-    (Kind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),
-    (Kind::Rst, &["rst", "rest"]),
-    (Kind::AsciiDoc, &["adoc", "asciidoc", "asc"]),
-    (Kind::Html, &["html", "htm", "xhtml"]),
-    (Kind::Notebook, &["ipynb"]),
-    (Kind::Docx, &["docx"]),
+const EXTENSIONS: [(FileKind, &[&str]); 9] = [
+    (FileKind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),
+    (FileKind::Rst, &["rst", "rest"]),
+    (FileKind::AsciiDoc, &["adoc", "asciidoc", "asc"]),
+    (FileKind::Html, &["html", "htm", "xhtml"]),
+    (FileKind::Notebook, &["ipynb"]),
+    (FileKind::Docx, &["docx"]),
     (
-        Kind::Source,
+        FileKind::Source,
         &[
             "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "go", "java", "kt", "kts",
             "scala", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "cs", "swift", "m", "mm", "rb", "php", "pl",
@@ -35,7 +35,7 @@ const EXTENSIONS: [(Kind, &[&str]); 9] = [
         ],
     ),
     (
-        Kind::Data,
+        FileKind::Data,
         &[
             "toml",
             "yaml",
@@ -61,7 +61,7 @@ const EXTENSIONS: [(Kind, &[&str]); 9] = [
             "bzl",
         ],
     ),
-    (Kind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
+    (FileKind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
 ];
 
 /// Extensions that are skipped unread, with the reason.
@@ -142,7 +142,7 @@ const LOCK_FILES: [&str; 7] = [
 ];
 
 /// Returns the kind of a file by its name, or the reason why it is skipped.
-pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
+pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
         return Err("is a lock file");
@@ -159,7 +159,7 @@ pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
         return Err(why);
     }
     let found = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension));
-    Ok(found.map_or(Kind::Plain, |(kind, _)| *kind))
+    Ok(found.map_or(FileKind::Plain, |(kind, _)| *kind))
 }
 
 /// Returns true for minified code, which has long lines.
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn names_say_how_a_file_is_read() {
-        assert_eq!(kind("docs/Guide.MD"), Ok(Kind::Markdown));
-        assert_eq!(kind("src/lib.rs"), Ok(Kind::Source));
-        assert_eq!(kind("Makefile"), Ok(Kind::Plain));
+        assert_eq!(kind("docs/Guide.MD"), Ok(FileKind::Markdown));
+        assert_eq!(kind("src/lib.rs"), Ok(FileKind::Source));
+        assert_eq!(kind("Makefile"), Ok(FileKind::Plain));
         for (path, why) in [
             ("Cargo.lock", "is a lock file"),
             ("web/package-lock.json", "is a lock file"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_are_told_by_their_lines() {
+    fn bundles_are_detected_by_their_lines() {
         assert!(is_bundle("app.js", &"x".repeat(30_000)));
         assert!(!is_bundle("app.js", &"let x = 1;\n".repeat(3_000)));
         assert!(!is_bundle("data.json", &"x".repeat(30_000)));

@@ -5,6 +5,7 @@
 
 mod chunks;
 mod clean;
+mod convert_file;
 mod decode;
 mod formats;
 mod git;
@@ -12,7 +13,6 @@ mod guide;
 mod headings;
 mod index;
 mod kinds;
-mod produce;
 mod read;
 mod report;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
-pub(crate) enum FileReadOutcome {
+pub(crate) enum ReadOutcome {
     Bytes(Vec<u8>),
     Skipped(&'static str),
     /// The stored version stays.
@@ -20,7 +20,7 @@ pub(crate) enum FileReadOutcome {
 }
 
 /// Reads a file. Retries once if it changes during the read.
-pub(crate) fn fetch(path: &Path) -> FileReadOutcome {
+pub(crate) fn read_file(path: &Path) -> ReadOutcome {
     for _ in 0..2 {
         match try_read(path) {
             Ok(Some(fetched)) => return fetched,
@@ -28,37 +28,37 @@ pub(crate) fn fetch(path: &Path) -> FileReadOutcome {
             Err(error) => return read_failure(&error),
         }
     }
-    FileReadOutcome::Unreadable("changed while it was read")
+    ReadOutcome::Unreadable("changed while it was read")
 }
 
-fn read_failure(error: &io::Error) -> FileReadOutcome {
+fn read_failure(error: &io::Error) -> ReadOutcome {
     if error.kind() == io::ErrorKind::NotFound {
-        return FileReadOutcome::Gone;
+        return ReadOutcome::Gone;
     }
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        return FileReadOutcome::Skipped("is a symbolic link");
+        return ReadOutcome::Skipped("is a symbolic link");
     }
     match error.kind() {
-        io::ErrorKind::PermissionDenied => FileReadOutcome::Unreadable("cannot be read: permission denied"),
-        _ => FileReadOutcome::Unreadable("cannot be read"),
+        io::ErrorKind::PermissionDenied => ReadOutcome::Unreadable("cannot be read: permission denied"),
+        _ => ReadOutcome::Unreadable("cannot be read"),
     }
 }
 
 /// Returns `None` if the file changed during the read.
-fn try_read(path: &Path) -> io::Result<Option<FileReadOutcome>> {
+fn try_read(path: &Path) -> io::Result<Option<ReadOutcome>> {
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
-        return Ok(Some(FileReadOutcome::Skipped("is not a regular file")));
+        return Ok(Some(ReadOutcome::Skipped("is not a regular file")));
     }
     if before.len() > MAX_BYTES {
-        return Ok(Some(FileReadOutcome::Skipped("is larger than 4 MB")));
+        return Ok(Some(ReadOutcome::Skipped("is larger than 4 MB")));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
     (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     let same = same(&before, &file.metadata()?) && bytes.len() as u64 == before.len();
-    Ok(same.then_some(FileReadOutcome::Bytes(bytes)))
+    Ok(same.then_some(ReadOutcome::Bytes(bytes)))
 }
 
 fn same(before: &Metadata, after: &Metadata) -> bool {
@@ -85,33 +85,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_readable_file_is_told() {
+    fn unreadable_files_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.md");
-        assert!(matches!(fetch(&path), FileReadOutcome::Gone));
+        assert!(matches!(read_file(&path), ReadOutcome::Gone));
         fs::write(&path, "text").expect("written");
-        assert!(matches!(fetch(&path), FileReadOutcome::Bytes(bytes) if bytes == b"text"));
-        assert!(matches!(fetch(folder.path()), FileReadOutcome::Skipped(_)));
+        assert!(matches!(read_file(&path), ReadOutcome::Bytes(bytes) if bytes == b"text"));
+        assert!(matches!(read_file(folder.path()), ReadOutcome::Skipped(_)));
         let large = File::create(folder.path().join("large")).expect("made");
         large.set_len(50_000_000).expect("grown");
         assert!(matches!(
-            fetch(&folder.path().join("large")),
-            FileReadOutcome::Skipped("is larger than 4 MB")
+            read_file(&folder.path().join("large")),
+            ReadOutcome::Skipped("is larger than 4 MB")
         ));
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_or_pipe_that_took_a_files_place_is_not_read() {
+    fn links_and_pipes_are_not_read() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a"), "text").expect("written");
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
         assert!(
-            matches!(fetch(&folder.path().join("b")), FileReadOutcome::Skipped(why) if why.contains("link"))
+            matches!(read_file(&folder.path().join("b")), ReadOutcome::Skipped(why) if why.contains("link"))
         );
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
-        assert!(matches!(fetch(&pipe), FileReadOutcome::Skipped(why) if why.contains("regular file")));
+        assert!(matches!(read_file(&pipe), ReadOutcome::Skipped(why) if why.contains("regular file")));
     }
 }

@@ -1,6 +1,6 @@
-//! In-memory document store for tests.
+//! In-memory document store and files for tests.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -12,8 +12,15 @@ use gatehouse_core::{
     },
 };
 
+/// Writes a file below `root`, and creates its directories.
+pub(crate) fn put(root: &Path, path: &str, text: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("created");
+    fs::write(path, text).expect("written");
+}
+
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct MemoryStore {
     pub(crate) states: Mutex<BTreeMap<String, RepositoryState>>,
     pub(crate) files: Mutex<BTreeMap<String, NewFile>>,
     /// Stored batches. The store fails after `down_after` of them.
@@ -21,7 +28,7 @@ pub(crate) struct Shelf {
     pub(crate) down_after: Option<usize>,
 }
 
-impl Shelf {
+impl MemoryStore {
     pub(crate) fn texts(&self) -> BTreeMap<String, String> {
         let files = self.files.lock().expect("whole");
         files.iter().map(|(path, file)| (path.clone(), file.text.clone())).collect()
@@ -33,7 +40,7 @@ impl Shelf {
 }
 
 #[async_trait]
-impl DocumentReader for Shelf {
+impl DocumentReader for MemoryStore {
     async fn repositories(&self, _: bool) -> Result<Vec<Repository>, Fault> {
         Ok(self.states.lock().expect("whole").values().map(|state| state.repository.clone()).collect())
     }
@@ -71,7 +78,7 @@ impl DocumentReader for Shelf {
 }
 
 #[async_trait]
-impl DocumentStore for Shelf {
+impl DocumentStore for MemoryStore {
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
         Ok(self.states.lock().expect("whole").get(repository).cloned())
     }
@@ -90,7 +97,7 @@ impl DocumentStore for Shelf {
     async fn change(&self, _: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
         let mut changes = self.changes.lock().expect("whole");
         if self.down_after.is_some_and(|most| *changes >= most) {
-            return Err(Fault::unavailable("The shelf is down."));
+            return Err(Fault::unavailable("The store is down."));
         }
         *changes += 1;
         let mut files = self.files.lock().expect("whole");

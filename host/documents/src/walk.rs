@@ -114,18 +114,11 @@ fn unreadable(error: &ignore::Error) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    fn put(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(path, text).expect("written");
-    }
+    use crate::testing::put;
 
     #[test]
-    fn what_git_leaves_out_is_left_out() {
+    fn ignored_files_are_skipped() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path();
         put(root, ".gitignore", "target/\n*.log\n!keep.log\n");
@@ -142,7 +135,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_and_what_is_no_file_are_not_followed() {
+    fn links_and_special_files_are_skipped() {
         let folder = tempfile::tempdir().expect("a folder");
         let outside = tempfile::tempdir().expect("a folder");
         put(outside.path(), "secret.md", "secret");
@@ -160,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_lie_too_deep_are_said() {
+    fn too_deep_directories_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         put(folder.path(), &("d/".repeat(MAX_DEPTH + 3) + "x.md"), "text");
         let walked = walk(folder.path(), false, &|| false).expect("walked");

@@ -25,18 +25,18 @@ pub enum Durability {
 
 /// Creates or replaces a file and syncs it. An existing file keeps its permissions; a new one is readable by all.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (file, folder) = write_temporary(path, bytes)?;
+    let (file, directory) = write_temporary(path, bytes)?;
     match fs::metadata(path) {
-        Ok(about) => file.as_file().set_permissions(about.permissions())?,
-        Err(_) => make_public(&file)?,
+        Ok(metadata) => file.as_file().set_permissions(metadata.permissions())?,
+        Err(_) => set_public_mode(&file)?,
     }
-    finish(file, path, &folder, Durability::Synced)
+    finish(file, path, &directory, Durability::Synced)
 }
 
 /// Creates a file that is readable by all, and syncs it. Fails if the file exists.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (file, _) = write_temporary(path, bytes)?;
-    make_public(&file)?;
+    set_public_mode(&file)?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path)?;
     Ok(())
@@ -46,34 +46,34 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// processes may contain secrets.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     // Temporary files have mode 0600.
-    let (file, folder) = write_temporary(path, bytes)?;
-    sweep(&folder);
-    finish(file, path, &folder, durability)
+    let (file, directory) = write_temporary(path, bytes)?;
+    sweep(&directory);
+    finish(file, path, &directory, durability)
 }
 
 /// Creates a directory and its missing parents with mode 0700. Existing ones keep their mode.
-pub fn make_private(folder: &Path) -> io::Result<()> {
+pub fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(directory)
 }
 
 fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = temporary::new_file(folder)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = temporary::new_file(directory)?;
     file.write_all(bytes)?;
-    Ok((file, folder.to_owned()))
+    Ok((file, directory.to_owned()))
 }
 
-fn make_public(file: &NamedTempFile) -> io::Result<()> {
+fn set_public_mode(file: &NamedTempFile) -> io::Result<()> {
     #[cfg(unix)]
     file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     Ok(())
 }
 
-fn finish(file: NamedTempFile, path: &Path, folder: &Path, durability: Durability) -> io::Result<()> {
+fn finish(file: NamedTempFile, path: &Path, directory: &Path, durability: Durability) -> io::Result<()> {
     if durability == Durability::Synced {
         file.as_file().sync_all()?;
     }
@@ -81,7 +81,7 @@ fn finish(file: NamedTempFile, path: &Path, folder: &Path, durability: Durabilit
     // The rename is durable only after the directory is synced.
     #[cfg(unix)]
     if durability == Durability::Synced {
-        fs::File::open(folder)?.sync_all()?;
+        fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
 }
@@ -97,32 +97,32 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_whole_and_leave_nothing_beside_them() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (public, private) = (folder.path().join("public"), folder.path().join("private"));
+    fn files_are_replaced_atomically() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let (public, private) = (directory.path().join("public"), directory.path().join("private"));
         for bytes in [b"old", b"new"] {
             write_atomic(&public, bytes).expect("written");
             write_private(&private, bytes, Durability::Unsynced).expect("written");
             assert_eq!((&fs::read(&public).expect("read")[..], mode(&public)), (&bytes[..], 0o644));
             assert_eq!((&fs::read(&private).expect("read")[..], mode(&private)), (&bytes[..], 0o600));
         }
-        assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 2);
+        assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 2);
         fs::set_permissions(&public, fs::Permissions::from_mode(0o640)).expect("set");
         write_atomic(&public, b"newer").expect("written");
         assert_eq!(mode(&public), 0o640);
         let exists = write_new(&public, b"newest").map_err(|error| error.kind());
         assert_eq!(exists, Err(io::ErrorKind::AlreadyExists));
         assert_eq!(fs::read(&public).expect("read"), b"newer");
-        fs::write(folder.path().join(".tmp-gatehouse-killed"), "a secret").expect("written");
+        fs::write(directory.path().join(".tmp-gatehouse-killed"), "a secret").expect("written");
         write_private(&private, b"newest", Durability::Synced).expect("written");
-        assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 2);
+        assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 2);
     }
 
     #[test]
-    fn private_folders_are_for_one_user() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let inner = folder.path().join("a/b");
+    fn private_directories_have_mode_0700() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let inner = directory.path().join("a/b");
         make_private(&inner).expect("made");
-        assert_eq!([mode(&inner), mode(&folder.path().join("a"))], [0o700, 0o700]);
+        assert_eq!([mode(&inner), mode(&directory.path().join("a"))], [0o700, 0o700]);
     }
 }

@@ -18,7 +18,7 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub struct ScratchFolder {
     // Declared first, so that it is removed before the lock is released.
-    folder: TempDir,
+    directory: TempDir,
     _lock: File,
 }
 
@@ -29,11 +29,11 @@ impl ScratchFolder {
             builder.prefix(PREFIX);
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-            let folder = builder.tempdir_in(parent)?;
-            let path = folder.path().join(LOCK);
+            let directory = builder.tempdir_in(parent)?;
+            let path = directory.path().join(LOCK);
             // A sweep can remove the directory before it is locked.
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(lock) if claim(&lock, &path) => return Ok(Self { folder, _lock: lock }),
+                Ok(lock) if claim(&lock, &path) => return Ok(Self { directory, _lock: lock }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -42,7 +42,7 @@ impl ScratchFolder {
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
     /// Moves a finished file out of the directory. Returns `false` if `to` exists.
@@ -56,16 +56,16 @@ impl ScratchFolder {
 
     /// Moves the directory to its final path. The lock file stays in it.
     pub fn rename(self, to: &Path) -> io::Result<()> {
-        fs::rename(self.folder.path(), to)?;
-        let _renamed = self.folder.keep();
+        fs::rename(self.directory.path(), to)?;
+        let _renamed = self.directory.keep();
         Ok(())
     }
 }
 
 /// Creates a private file next to the one that it will replace.
-pub(super) fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+pub(super) fn new_file(directory: &Path) -> io::Result<NamedTempFile> {
     loop {
-        let file = Builder::new().prefix(PREFIX).tempfile_in(folder)?;
+        let file = Builder::new().prefix(PREFIX).tempfile_in(directory)?;
         if claim(file.as_file(), file.path()) {
             return Ok(file);
         }
@@ -83,8 +83,8 @@ fn claim(file: &File, path: &Path) -> bool {
 }
 
 /// Removes this user's temporary files and directories of killed processes. Ignores errors.
-pub fn sweep(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+pub fn sweep(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             let _ = remove_abandoned(&entry.path());
         }
@@ -92,15 +92,15 @@ pub fn sweep(folder: &Path) {
 }
 
 fn remove_abandoned(path: &Path) -> io::Result<()> {
-    let about = fs::symlink_metadata(path)?;
-    if !is_own(&about) {
+    let metadata = fs::symlink_metadata(path)?;
+    if !is_own(&metadata) {
         return Ok(());
     }
-    if about.is_file() {
+    if metadata.is_file() {
         let file = File::open(path)?;
         return if file.try_lock().is_ok() { fs::remove_file(path) } else { Ok(()) };
     }
-    if !about.is_dir() {
+    if !metadata.is_dir() {
         return Ok(());
     }
     match File::open(path.join(LOCK)) {
@@ -112,8 +112,8 @@ fn remove_abandoned(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn is_own(about: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(about) == rustix::process::geteuid().as_raw()
+fn is_own(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
@@ -127,15 +127,15 @@ mod tests {
 
     use super::*;
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).expect("read").flatten();
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("read").flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().display().to_string()).collect();
         names.sort();
         names
     }
 
     #[test]
-    fn what_nobody_has_locked_is_removed_and_nothing_else() {
+    fn sweep_removes_only_unlocked_entries() {
         let place = tempfile::tempdir().expect("a folder");
         let (abandoned, foreign) = (|name: &str| place.path().join(format!("{PREFIX}{name}")), "keep-me");
         fs::write(abandoned("file"), "of a killed process").expect("written");
@@ -147,9 +147,9 @@ mod tests {
         // A non-empty directory without a lock file is not ours. Links are never followed.
         fs::create_dir_all(abandoned("unlocked").join("x")).expect("made");
         symlink(place.path().join(foreign), abandoned("link")).expect("linked");
-        let (file, folder) =
+        let (file, directory) =
             (new_file(place.path()).expect("a file"), ScratchFolder::new_in(place.path()).expect("a folder"));
-        fs::write(folder.path().join("work"), "unfinished").expect("written");
+        fs::write(directory.path().join("work"), "unfinished").expect("written");
         sweep(place.path());
         let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
         let mut left = [
@@ -157,30 +157,30 @@ mod tests {
             name(&abandoned("unlocked")),
             name(&abandoned("link")),
             name(file.path()),
-            name(folder.path()),
+            name(directory.path()),
         ];
         left.sort();
         assert_eq!(names(place.path()), left);
-        assert_eq!(fs::read_to_string(folder.path().join("work")).expect("there"), "unfinished");
+        assert_eq!(fs::read_to_string(directory.path().join("work")).expect("there"), "unfinished");
     }
 
     #[test]
-    fn a_scratch_folder_is_for_one_user_and_goes_or_gets_its_name() {
+    fn scratch_folder_is_private_and_removed_or_renamed() {
         let place = tempfile::tempdir().expect("a folder");
-        let folder = ScratchFolder::new_in(place.path()).expect("a folder");
-        let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
+        let directory = ScratchFolder::new_in(place.path()).expect("a folder");
+        let mode = fs::metadata(directory.path()).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        fs::write(folder.path().join("work"), "done").expect("written");
+        fs::write(directory.path().join("work"), "done").expect("written");
         let named = place.path().join("named");
-        folder.rename(&named).expect("renamed");
+        directory.rename(&named).expect("renamed");
         assert_eq!(fs::read_to_string(named.join("work")).expect("there"), "done");
-        let folder = ScratchFolder::new_in(place.path()).expect("a folder");
-        let (file, to) = (folder.path().join("file"), place.path().join("placed"));
+        let directory = ScratchFolder::new_in(place.path()).expect("a folder");
+        let (file, to) = (directory.path().join("file"), place.path().join("placed"));
         for (text, placed) in [("first", true), ("second", false)] {
             fs::write(&file, text).expect("written");
-            assert_eq!(folder.place(&file, &to).expect("a name"), placed);
+            assert_eq!(directory.place(&file, &to).expect("a name"), placed);
         }
-        drop(folder);
+        drop(directory);
         assert_eq!(names(place.path()), ["named", "placed"]);
         assert_eq!(fs::read_to_string(to).expect("there"), "first");
     }

@@ -4,15 +4,11 @@
 //! data is sent, and how answers are used.
 
 mod backoff;
-mod body;
-mod client;
-mod error;
+mod http;
 mod tls;
 
 pub use backoff::{Backoff, CircuitBreaker};
-pub use body::{BodyError, read_body, read_body_while};
-pub use client::HttpClients;
-pub use error::{http_cause, plain_cause, root_cause};
+pub use http::{BodyError, HttpClients, http_cause, plain_cause, read_body, read_body_while, root_cause};
 pub use reqwest::{
     Body, Client, ClientBuilder, Error, Method, Request, RequestBuilder, Response, StatusCode, Url, dns,
     header,

@@ -12,14 +12,14 @@ pub const MAX_SERVER_TOKENS: usize = 50_000;
 
 /// A server whose tools exceed [`MAX_SERVER_TOKENS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CrowdedServer {
+pub struct OversizedServer {
     pub source: SourceId,
     pub unlisted: usize,
     /// Estimated tokens of all its tools, listed or not.
     pub tokens: usize,
 }
 
-impl fmt::Display for CrowdedServer {
+impl fmt::Display for OversizedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, unlisted, tokens } = self;
         write!(
@@ -33,7 +33,7 @@ impl fmt::Display for CrowdedServer {
 }
 
 /// Unlists a server's tools, in listing order, after they reach the limit. Unlisted tools can still be called.
-pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<CrowdedServer> {
+pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<OversizedServer> {
     let mut order: Vec<&mut ToolEntry> = entries
         .iter_mut()
         .filter(|entry| entry.listed && matches!(entry.id.source, SourceId::Server(_)))
@@ -48,8 +48,8 @@ pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<CrowdedServer> {
             *unlisted += 1;
         }
     }
-    let crowded = servers.into_iter().filter(|(_, (_, unlisted))| *unlisted > 0);
-    crowded.map(|(source, (tokens, unlisted))| CrowdedServer { source, unlisted, tokens }).collect()
+    let oversized = servers.into_iter().filter(|(_, (_, unlisted))| *unlisted > 0);
+    oversized.map(|(source, (tokens, unlisted))| OversizedServer { source, unlisted, tokens }).collect()
 }
 
 fn estimate_tokens(entry: &ToolEntry) -> usize {
@@ -73,9 +73,9 @@ mod tests {
         let fat = |name: &str| ToolSpec { description: "x".repeat(60_000), ..tool(name, None) };
         let crowd = Fixture::new(SourceId::Server("crowd".into()), ["a", "b", "c", "d", "e"].map(fat).into());
         let other = Fixture::new(SourceId::Server("other".into()), vec![fat("a")]);
-        let exposure = CompiledPreset::from_sources("p", Vec::new());
+        let preset = CompiledPreset::from_sources("p", Vec::new());
         let listings = vec![crowd.listed().await, other.listed().await];
-        let catalog = Catalog::build(&exposure, listings).expect("a catalog");
+        let catalog = Catalog::build(&preset, listings).expect("a catalog");
         let listed =
             catalog.entries().iter().filter(|entry| entry.listed).map(|entry| entry.name.to_string());
         assert_eq!(listed.collect::<Vec<_>>(), ["crowd__a", "crowd__b", "crowd__c", "other__a"]);

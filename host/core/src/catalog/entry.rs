@@ -33,8 +33,8 @@ pub struct ToolEntry {
     pub filters: Vec<Arc<AttachedFilter>>,
     /// The preset's parameters merged with defaults, as JSON text.
     pub params: Arc<str>,
-    pub schema: Arc<Schema>,
-    pub output: Option<Arc<Schema>>,
+    pub input_schema: Arc<Schema>,
+    pub output_schema: Option<Arc<Schema>>,
     /// Arguments that the preset sets. They replace the client's.
     pub fixed: Map<String, Value>,
     /// True if tool lists include it. Unlisted tools can still be called.
@@ -75,8 +75,11 @@ impl ToolEntry {
             version: listing.version.as_str().into(),
             filters: Vec::new(),
             params: Arc::clone(params),
-            schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
-            output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
+            input_schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
+            output_schema: tool
+                .output_schema
+                .as_ref()
+                .map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
             approval: None,
             listed: true,
@@ -89,14 +92,14 @@ impl ToolEntry {
     ///
     /// `deny` is applied later, because aliases may refer to denied tools.
     pub(crate) fn from_listing(
-        exposure: &CompiledPreset,
+        preset: &CompiledPreset,
         source: &Arc<dyn Source>,
         listing: &Listing,
         tool: &Arc<ToolSpec>,
         params: &Arc<str>,
     ) -> Result<Option<Self>, CatalogError> {
         let entry = Self::new(source, listing, tool, params)?;
-        match exposure.tools.get(entry.name.as_str()) {
+        match preset.tools.get(entry.name.as_str()) {
             Some(change) if change.hidden => Ok(None),
             Some(change) => entry.with_override(change).map(Some),
             None => Ok(Some(entry)),
@@ -113,7 +116,7 @@ impl ToolEntry {
             self.name = ExposedName::new(name).map_err(|why| CatalogError::BadName { source_id, why })?;
         }
         self.spec = change.apply(&self.spec);
-        self.schema = Arc::new(Schema::new(Arc::clone(&self.spec.input_schema)));
+        self.input_schema = Arc::new(Schema::new(Arc::clone(&self.spec.input_schema)));
         self.fixed.clone_from(&change.fixed);
         self.listed = !change.unlisted;
         Ok(self)

@@ -20,10 +20,10 @@ impl UnescapedText {
         }
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut starts = Vec::with_capacity(self.starts.len());
-        let mut at = 0;
+        let mut position = 0;
         let mut escaped = false;
-        while let Some(&byte) = self.bytes.get(at) {
-            let (length, text) = match parse_escape(&self.bytes[at..]) {
+        while let Some(&byte) = self.bytes.get(position) {
+            let (length, text) = match parse_escape(&self.bytes[position..]) {
                 Some((length, c)) => (length, Some(c)),
                 None => (1, None),
             };
@@ -38,8 +38,8 @@ impl UnescapedText {
                 None => &buffer[..1],
             };
             bytes.extend_from_slice(text);
-            starts.extend(text.iter().map(|_| self.starts[at]));
-            at += length;
+            starts.extend(text.iter().map(|_| self.starts[position]));
+            position += length;
         }
         starts.extend(self.starts.last());
         *self = Self { bytes, starts };

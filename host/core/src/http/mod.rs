@@ -6,14 +6,14 @@
 pub mod address;
 mod escapes;
 pub mod header;
-pub mod key;
+pub mod host_pattern;
 pub mod redact;
 pub mod rules;
 pub mod secret;
 #[cfg(test)]
 mod tests;
 
-pub use key::HostPattern;
+pub use host_pattern::HostPattern;
 pub use redact::Redactor;
 pub use rules::{AddressScope, AllowedUrl, HostRule, HttpRules};
 pub use secret::{Secret, SecretTemplate};

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_show_what_it_looks_for() {
+    fn debug_output_shows_no_secrets() {
         let shown = format!("{:?}", Redactor::new([&Secret::new("s3cret-token")]));
         assert!(!shown.contains("s3cret"), "{shown}");
     }

@@ -103,8 +103,8 @@ impl HttpRules {
         if url.len() > MAX_URL {
             return Err(Fault::invalid(format!("URL is {} bytes; the limit is {MAX_URL}", url.len())));
         }
-        let no_url = |why: String| Fault::invalid(format!("invalid URL '{}': {why}", quoted(url, 100)));
-        self.check_url(Url::parse(url).map_err(|error| no_url(error.to_string()))?)
+        let invalid_url = |why: String| Fault::invalid(format!("invalid URL '{}': {why}", quoted(url, 100)));
+        self.check_url(Url::parse(url).map_err(|error| invalid_url(error.to_string()))?)
     }
 
     /// Checks a parsed URL. See [`HttpRules::check`].
@@ -125,8 +125,8 @@ impl HttpRules {
             )));
         };
         let host = quoted(&exact.to_string(), 300);
-        let fitting = self.rules.iter().filter_map(|rule| Some((rule.key.match_length(&exact)?, rule)));
-        let Some((_, rule)) = fitting.max_by_key(|(length, _)| *length) else {
+        let matches = self.rules.iter().filter_map(|rule| Some((rule.key.match_length(&exact)?, rule)));
+        let Some((_, rule)) = matches.max_by_key(|(length, _)| *length) else {
             return Err(Fault::denied(format!("gate '{gate}' may not reach {host}"))
                 .hint(allow_hint(gate, &host, "{}")));
         };
@@ -150,9 +150,9 @@ impl HttpRules {
                 .map_err(|error| Fault::invalid(format!("invalid host '{host}': {error}")))?;
         }
         url.set_fragment(None);
-        let any = rule.private || rule.key.is_fixed_address();
-        let reach = if any { AddressScope::Any } else { AddressScope::Public };
-        Ok(AllowedUrl { url, scope: reach, headers, host, gate: &self.gate })
+        let allows_private = rule.private || rule.key.is_fixed_address();
+        let scope = if allows_private { AddressScope::Any } else { AddressScope::Public };
+        Ok(AllowedUrl { url, scope, headers, host, gate: &self.gate })
     }
 }
 

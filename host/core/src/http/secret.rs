@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_filled_in_and_kept_from_view() {
+    fn variables_are_expanded_and_not_shown() {
         let filled =
             SecretTemplate::parse("Bearer ${TOKEN}").expect("a template").fill("Authorization", environment);
         assert_eq!(filled.value.as_ref().map(Secret::reveal), Ok("Bearer s3cret-value"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_variables_are_named() {
         let fill =
             |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
         assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_is_secret_where_its_header_says_so() {
+    fn literal_is_secret_if_its_header_suggests_it() {
         let fill = |name: &str| {
             SecretTemplate::parse("abcdefgh").expect("a template").fill(name, environment).secrets
         };

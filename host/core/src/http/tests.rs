@@ -24,7 +24,7 @@ fn reach(url: &str) -> Result<AddressScope, FaultKind> {
 }
 
 #[test]
-fn what_is_named_is_allowed_in_every_spelling() {
+fn listed_hosts_are_allowed_in_every_spelling() {
     for url in [
         "https://api.example.com/a?b#c",
         "HTTPS://API.EXAMPLE.COM:443/",
@@ -47,7 +47,7 @@ fn what_is_named_is_allowed_in_every_spelling() {
 }
 
 #[test]
-fn what_is_not_named_is_denied() {
+fn unlisted_hosts_are_denied() {
     for url in [
         "http://api.example.com/",
         "https://api.example.com:8443/",
@@ -91,7 +91,7 @@ fn a_denial_says_which_line_to_add() {
 }
 
 #[test]
-fn what_was_compared_is_what_is_asked_for() {
+fn compared_url_is_the_requested_url() {
     let url = rules().check("https://API.example.com.:443/a#b").expect("allowed").url;
     assert_eq!(url.as_str(), "https://api.example.com/a");
 }

@@ -44,24 +44,25 @@ impl PageNeighbor {
     ///
     /// An edge and its inverse are duplicates, and so are mutual `related` edges. Prefers outgoing edges.
     pub fn deduplicate(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
-        let mut once: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
+        let mut unique: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
         let mut others = BTreeSet::new();
-        for near in found {
-            let meaning = match (near.edge.as_str(), near.outgoing) {
+        for neighbor in found {
+            let meaning = match (neighbor.edge.as_str(), neighbor.outgoing) {
                 ("implements", outgoing) => ("implemented_by", !outgoing),
                 ("implemented_by", outgoing) => ("implemented_by", outgoing),
                 ("related", _) => ("related", true),
                 _ => {
-                    others.insert(near);
+                    others.insert(neighbor);
                     continue;
                 }
             };
-            let kept = once.entry((near.id.clone(), meaning.0, meaning.1)).or_insert_with(|| near.clone());
-            if near.outgoing && !kept.outgoing {
-                *kept = near;
+            let existing =
+                unique.entry((neighbor.id.clone(), meaning.0, meaning.1)).or_insert_with(|| neighbor.clone());
+            if neighbor.outgoing && !existing.outgoing {
+                *existing = neighbor;
             }
         }
-        others.extend(once.into_values());
+        others.extend(unique.into_values());
         others.into_iter().collect()
     }
 }
@@ -70,30 +71,30 @@ impl PageNeighbor {
 mod tests {
     use super::*;
 
-    fn near(edge: &str, outgoing: bool, id: &str) -> PageNeighbor {
+    fn neighbor(edge: &str, outgoing: bool, id: &str) -> PageNeighbor {
         PageNeighbor { edge: edge.into(), outgoing, id: id.into(), title: String::new() }
     }
 
     #[test]
     fn an_edge_and_its_inverse_are_one() {
         let both = vec![
-            near("implements", false, "Implementation/A"),
-            near("implemented_by", true, "Implementation/A"),
-            near("related", false, "Principle/B"),
-            near("related", true, "Principle/B"),
-            near("related", false, "Principle/C"),
-            near("step", false, "Workflow/W"),
-            near("step", false, "Workflow/W"),
-            near("implemented_by", false, "Implementation/A"),
+            neighbor("implements", false, "Implementation/A"),
+            neighbor("implemented_by", true, "Implementation/A"),
+            neighbor("related", false, "Principle/B"),
+            neighbor("related", true, "Principle/B"),
+            neighbor("related", false, "Principle/C"),
+            neighbor("step", false, "Workflow/W"),
+            neighbor("step", false, "Workflow/W"),
+            neighbor("implemented_by", false, "Implementation/A"),
         ];
-        let kept = [
-            near("implemented_by", false, "Implementation/A"),
-            near("implemented_by", true, "Implementation/A"),
-            near("related", false, "Principle/C"),
-            near("related", true, "Principle/B"),
-            near("step", false, "Workflow/W"),
+        let expected = [
+            neighbor("implemented_by", false, "Implementation/A"),
+            neighbor("implemented_by", true, "Implementation/A"),
+            neighbor("related", false, "Principle/C"),
+            neighbor("related", true, "Principle/B"),
+            neighbor("step", false, "Workflow/W"),
         ];
-        assert_eq!(PageNeighbor::deduplicate(both.clone()), kept);
-        assert_eq!(PageNeighbor::deduplicate(both.into_iter().rev()), kept);
+        assert_eq!(PageNeighbor::deduplicate(both.clone()), expected);
+        assert_eq!(PageNeighbor::deduplicate(both.into_iter().rev()), expected);
     }
 }

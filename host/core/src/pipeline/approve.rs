@@ -34,12 +34,12 @@ impl Stage for ApproveStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
-        if let Some(remembered) = entry.approval {
+        if let Some(scope) = entry.approval {
             let mut arguments = Cow::Borrowed(&call.arguments);
             if !entry.fixed.is_empty() {
                 entry.apply_fixed_arguments(arguments.to_mut());
             }
-            self.ensure_approved(&context, entry, remembered, &arguments).await?;
+            self.ensure_approved(&context, entry, scope, &arguments).await?;
         }
         next.run(call).await
     }
@@ -51,11 +51,11 @@ impl ApproveStage {
         &self,
         context: &CallContext,
         entry: &ToolEntry,
-        remembered: ApprovalScope,
+        scope: ApprovalScope,
         arguments: &Value,
     ) -> Result<(), Fault> {
         let preset = &context.catalog.preset;
-        let approval = ApprovalKey::new(&context.principal, preset, entry, remembered, arguments);
+        let approval = ApprovalKey::new(&context.principal, preset, entry, scope, arguments);
         let is_approved = || {
             context.call_tree.approvals.is_approved(&approval)
                 || context.client.approvals().is_some_and(|session| session.is_approved(&approval))
@@ -73,11 +73,11 @@ impl ApproveStage {
         if declined().contains(&entry.id) {
             return Err(declined_fault(entry));
         }
-        if !ask(context, entry, message(context, entry, remembered, &approval, arguments)).await? {
+        if !ask(context, entry, message(context, entry, scope, &approval, arguments)).await? {
             declined().push(entry.id.clone());
             return Err(declined_fault(entry));
         }
-        match remembered {
+        match scope {
             ApprovalScope::Call => {}
             ApprovalScope::Session => {
                 if let Some(session) = context.client.approvals() {
@@ -94,9 +94,9 @@ impl ApproveStage {
 /// Asks the user. Returns true if the call is allowed.
 async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
     let (tool, preset) = (&entry.name, &context.catalog.preset);
-    let abilities = context.client.profile();
-    if !abilities.forms {
-        let why = if abilities.protocol.is_empty() {
+    let profile = context.client.profile();
+    if !profile.forms {
+        let why = if profile.protocol.is_empty() {
             "the caller is not an MCP client"
         } else {
             "the client does not \
@@ -127,17 +127,17 @@ fn declined_fault(entry: &ToolEntry) -> Fault {
 fn message(
     context: &CallContext,
     entry: &ToolEntry,
-    remembered: ApprovalScope,
+    scope: ApprovalScope,
     approval: &ApprovalKey,
     arguments: &Value,
 ) -> String {
     let (tool, effect) = (&entry.name, entry.declared.effect.as_str());
-    let of = format!("{} of {}", entry.id.name, entry.id.source);
-    let by = match &context.effect_limit {
+    let origin = format!("{} of {}", entry.id.name, entry.id.source);
+    let caller = match &context.effect_limit {
         Some(above) => format!(", called by '{}'", above.tool),
         None => String::new(),
     };
-    let holds = match (remembered, approval.is_bound_to_arguments()) {
+    let duration = match (scope, approval.is_bound_to_arguments()) {
         (ApprovalScope::Call, _) => "for this call".to_owned(),
         (memory, alone) => {
             let time = match memory {
@@ -148,7 +148,7 @@ fn message(
         }
     };
     format!(
-        "May '{tool}' run ({of}, {effect}{by})? Approval applies {holds}.\nArguments: {}",
+        "May '{tool}' run ({origin}, {effect}{caller})? Approval applies {duration}.\nArguments: {}",
         display_arguments(&arguments.to_string())
     )
 }

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Next, Stage};
+use super::{Next, Stage, run_work};
 use crate::{
     call::{Call, Principal},
     call_time::CallDeadline,
@@ -79,7 +79,7 @@ impl Stage for CompactStage {
                 }
             }
         }
-        Ok(without_data(reply))
+        Ok(drop_structured(reply))
     }
 }
 
@@ -117,13 +117,13 @@ impl CompactStage {
         let own = Instant::now() + filter.source.time_limit();
         let deadline =
             call.deadline().instant().checked_sub(REPLY_TIME_RESERVE).map_or(own, |most| most.min(own));
-        let late = || Fault::new(FaultKind::TimedOut, "the filter exceeded its deadline");
+        let timed_out = || Fault::new(FaultKind::TimedOut, "the filter exceeded its deadline");
         if deadline <= Instant::now() {
-            return Err(late());
+            return Err(timed_out());
         }
         let arguments = Arc::clone(&origin.arguments);
         let context = &call.context;
-        let work = FilterKey {
+        let key = FilterKey {
             principal: context.principal.clone(),
             filter: filter.source.id().clone(),
             params: Arc::clone(&filter.params),
@@ -132,7 +132,7 @@ impl CompactStage {
             called: origin.called.clone(),
             content: digest(reply, &arguments).await?,
         };
-        let asked = FilterRequest {
+        let request = FilterRequest {
             context: Arc::new(context.for_filter(origin.meta())),
             tool: Arc::clone(&origin.entry),
             arguments,
@@ -141,9 +141,9 @@ impl CompactStage {
             deadline: CallDeadline::fixed(deadline),
         };
         let source = Arc::clone(&filter.source);
-        let begin = || async move { Ok(source.filter(asked).await?.map(Arc::new)) };
-        // A caller that joins a run late keeps its own deadline.
-        timeout_at(deadline, self.running.run(work, begin)).await.unwrap_or_else(|_| Err(late()))
+        let begin = || async move { Ok(source.filter(request).await?.map(Arc::new)) };
+        // A caller that joins a run timed_out keeps its own deadline.
+        timeout_at(deadline, self.running.run(key, begin)).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
     fn report(&self, call: &Call, filter: &AttachedFilter, fault: &Fault) {
@@ -162,37 +162,27 @@ impl CompactStage {
 async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fault> {
     let (reply, arguments) = (Arc::clone(reply), Arc::clone(arguments));
     let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
-    let work = move || hash::sha256_json(&(&*reply, &*arguments));
-    if short {
-        return Ok(work());
-    }
-    let hashed = tokio::task::spawn_blocking(work).await;
-    hashed.map_err(|_| Fault::internal("cannot hash the reply"))
+    run_work(short, "cannot hash the reply", move || hash::sha256_json(&(&*reply, &*arguments))).await
 }
 
 /// Returns the bytes of text in a reply, or of its structured data if it has no content.
 fn text_bytes(reply: &Reply) -> usize {
-    let text = |block: &ContentPart| match block {
-        ContentPart::Text(text) => text.len(),
-        ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
-        _ => 0,
-    };
     let data = reply.structured.as_ref().filter(|_| reply.content.is_empty());
-    reply.content.iter().map(text).sum::<usize>() + data.map_or(0, json::encoded_len)
+    reply.text_bytes() + data.map_or(0, json::encoded_len)
 }
 
 /// Checks that a filtered reply is not an error, has content, and retains all content that is not text.
 fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
-    let broken = |why: &str| Err(Fault::internal(format!("it returned a reply that {why}")));
+    let invalid = |why: &str| Err(Fault::internal(format!("it returned a reply that {why}")));
     if new.is_error {
-        return broken("is an error");
+        return invalid("is an error");
     }
     if new.content.is_empty() {
-        return broken("is empty");
+        return invalid("is empty");
     }
     let mut rest = new.content.iter();
     if !raw.content.iter().filter(|block| !is_text(block)).all(|block| rest.any(|kept| kept == block)) {
-        return broken("lacks non-text content");
+        return invalid("lacks non-text content");
     }
     Ok(new)
 }
@@ -205,7 +195,7 @@ fn is_text(block: &ContentPart) -> bool {
 }
 
 /// Removes the structured data. If the reply has no content, the data becomes text.
-fn without_data(mut reply: Reply) -> Reply {
+fn drop_structured(mut reply: Reply) -> Reply {
     if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
         reply.content.push(ContentPart::Text(data.to_string()));
     }

@@ -22,7 +22,7 @@ impl Stage for ConformStage {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         let mut reply = next.run(call).await?;
-        let Some(schema) = entry.output.as_ref().filter(|_| !reply.is_error) else { return Ok(reply) };
+        let Some(schema) = entry.output_schema.as_ref().filter(|_| !reply.is_error) else { return Ok(reply) };
         let Some(structured) = reply.structured.take() else {
             return Err(contract_fault(
                 entry,

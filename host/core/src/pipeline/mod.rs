@@ -16,8 +16,8 @@
 //! - *rescue* returns the reply of a nested call if the tool that forwards it fails.
 //! - *conform* is next to the source, so that no stage handles an invalid reply.
 //!
-//! Future stages (suggest, cache, retry, breaker) belong between *compact* and *conform*; a retry limits each attempt
-//! with [`Call::attempt`]. The host's composition root builds the list, because stages need its services.
+//! Future stages (suggest, cache, retry, breaker) belong between *compact* and *conform*. The
+//! host's composition root builds the list, because stages need its services.
 
 mod admit;
 mod approve;
@@ -40,7 +40,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 #[cfg(any(test, fuzzing))]
-pub(crate) use splice::fuzz::arguments as fuzz_arguments;
+pub(crate) use splice::fuzz_arguments;
 
 pub use admit::AdmitStage;
 pub use approve::ApproveStage;
@@ -58,8 +58,11 @@ pub use workflow::WorkflowStage;
 
 use crate::{
     call::{Call, CallContext},
-    outcome::Outcome,
+    outcome::{Fault, Outcome},
 };
+
+/// Maximum bytes to parse as JSON on a thread that serves requests.
+const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
 #[async_trait]
 pub trait Stage: Send + Sync {
@@ -100,6 +103,19 @@ impl Drop for SourceTimer<'_> {
         let took = self.since.elapsed().saturating_sub(waited).as_micros().max(1) as u64;
         self.context.in_source_us.fetch_add(took, Ordering::Relaxed);
     }
+}
+
+/// Runs work on this thread if it is `short`, or else on one that may block. `panicked` is the message of the fault if it
+/// panics there.
+async fn run_work<T: Send + 'static>(
+    short: bool,
+    panicked: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    if short {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|_| Fault::internal(panicked))
 }
 
 pub struct Pipeline {

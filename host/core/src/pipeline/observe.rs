@@ -9,8 +9,8 @@ use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
 use crate::{
+    call::failure_text::failure_text,
     call::{Call, CallContext},
-    failure_text::failure_text,
     json,
     log_limit::LogLimit,
     names,

@@ -73,19 +73,19 @@ mod tests {
     #[tokio::test]
     async fn a_fault_of_any_stage_is_one_json_object() {
         let sent = json!({"intent": "QUERY", "action": "x".repeat(500), "effect": 5});
-        let told_of = error_json(outcome(Arc::new(Fails), "ask", sent).await);
-        assert_eq!(told_of["ok"], false);
+        let answer = error_json(outcome(Arc::new(Fails), "ask", sent).await);
+        assert_eq!(answer["ok"], false);
         assert_eq!(
-            (&told_of["request"]["intent"], &told_of["request"]["effect"]),
+            (&answer["request"]["intent"], &answer["request"]["effect"]),
             (&json!("QUERY"), &Value::Null)
         );
         assert!(
-            told_of["request"]["action"].as_str().is_some_and(|action| action.chars().count() <= 65),
-            "{told_of}"
+            answer["request"]["action"].as_str().is_some_and(|action| action.chars().count() <= 65),
+            "{answer}"
         );
-        assert_eq!(told_of["error"]["message"], "The gate is out of memory.");
-        assert_eq!(told_of["error"]["suggestion"], "Ask for less.");
-        assert!(told_of["meta"]["duration_ms"].is_u64());
+        assert_eq!(answer["error"]["message"], "The gate is out of memory.");
+        assert_eq!(answer["error"]["suggestion"], "Ask for less.");
+        assert!(answer["meta"]["duration_ms"].is_u64());
         let list = error_json(outcome(Arc::new(ValidateStage), "ask", json!([1, 2])).await);
         assert_eq!(list["error"]["type"], "VALIDATION", "{list}");
         assert!(outcome(Arc::new(Fails), "look", json!({})).await.is_err(), "other tools keep their faults");

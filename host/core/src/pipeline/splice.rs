@@ -10,8 +10,6 @@
 //! markers. Later stages see the new arguments; logs and counts use the original ones. A tool whose schema defines
 //! `$artifact` gets its arguments unchanged.
 
-#[cfg(any(test, fuzzing))]
-pub(super) mod fuzz;
 mod marker;
 
 use std::sync::Arc;
@@ -19,9 +17,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::marker::fuzz_arguments;
 pub(crate) use self::marker::has_own_markers;
 use self::marker::{ArtifactMarker, MARKER, replace};
-use super::{Next, Stage};
+use super::{MAX_INLINE_PARSE_BYTES, Next, Stage, run_work};
 use crate::{
     budget::ByteBudget,
     call::{Call, Principal},
@@ -36,11 +36,10 @@ const MAX_PARTS: usize = 64;
 /// Maximum bytes of spliced arguments as JSON text.
 const MAX_BYTES: usize = 16 << 20;
 
+const WORK_PANICKED: &str = "cannot insert artifacts into the arguments";
+
 /// Maximum bytes of memory for all parsed values.
 const MAX_MEMORY: usize = 64 << 20;
-
-/// Maximum bytes to parse as JSON on a thread that serves requests.
-const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
 pub struct SpliceStage {
     artifacts: Arc<dyn ArtifactService>,
@@ -90,7 +89,7 @@ impl SpliceStage {
             replace(&mut arguments, &mut values.into_iter());
             if json::encoded_len(&arguments) > MAX_BYTES { Err(too_large()) } else { Ok(arguments) }
         };
-        call.arguments = if short { work()? } else { run_blocking(work).await?? };
+        call.arguments = run_work(short, WORK_PANICKED, work).await??;
         call.sent = Some(Arc::new(sent));
         Ok(())
     }
@@ -141,13 +140,7 @@ async fn parse_arguments(arguments: &Value) -> Result<Value, Fault> {
     let Value::String(text) = arguments else { return Ok(arguments.clone()) };
     let text = text.clone();
     let short = text.len() <= MAX_INLINE_PARSE_BYTES;
-    let work = move || json::parse(&text).unwrap_or(Value::String(text));
-    if short { Ok(work()) } else { run_blocking(work).await }
-}
-
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Fault::internal("cannot insert artifacts into the arguments"))
+    run_work(short, WORK_PANICKED, move || json::parse(&text).unwrap_or(Value::String(text))).await
 }
 
 fn too_large() -> Fault {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::{Next, Stage};
+use super::{MAX_INLINE_PARSE_BYTES, Next, Stage};
 use crate::{
     call::Call,
     check_threads, json,
@@ -18,9 +18,6 @@ use crate::{
 /// Maximum bytes of a schema in a hint. Longer schemas cost the client more tokens than they save.
 const MAX_SHOWN_SCHEMA: usize = 4096;
 
-/// Maximum bytes to parse as JSON on a thread that serves requests.
-const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
-
 pub struct ValidateStage;
 
 #[async_trait]
@@ -28,7 +25,7 @@ impl Stage for ValidateStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
-        let schema = &entry.schema;
+        let schema = &entry.input_schema;
         let arguments = std::mem::take(&mut call.arguments);
         let short = !matches!(&arguments, Value::String(text) if text.len() > MAX_INLINE_PARSE_BYTES);
         let (arguments, settled) =
@@ -124,7 +121,7 @@ mod tests {
         assert_eq!(
             settled(json!({"query": null})),
             Err(ValidationError::Invalid("'query' must be a string, got null.".into())),
-            "the first mistake is told"
+            "the first mistake is reported"
         );
         assert!(settled(json!({"query": 5})).is_err());
     }

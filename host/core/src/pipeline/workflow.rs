@@ -14,7 +14,7 @@ use crate::{
     call::{Call, CallContext},
     catalog::ToolEntry,
     effect::Intent,
-    envelope::RequestClaim,
+    envelope::RequestEnvelope,
     forwarding::forwards,
     outcome::{ContentPart, Fault, Outcome, Reply},
     ports::WorkflowMarks,
@@ -28,9 +28,9 @@ pub struct WorkflowStage {
 struct StepContext<'a> {
     intent: Intent,
     /// The request, if the call is one or is nested in one. It may name the project.
-    claim: Option<&'a Arc<RequestClaim>>,
+    envelope: Option<&'a Arc<RequestEnvelope>>,
     /// True for a dry run, which leaves no mark.
-    rehearsal: bool,
+    dry_run: bool,
     /// True if the reply is a JSON object with `meta`.
     is_request: bool,
 }
@@ -45,18 +45,18 @@ impl WorkflowStage {
     async fn require_marks(
         &self,
         context: &CallContext,
-        turn: &StepContext<'_>,
+        step_context: &StepContext<'_>,
         steps: &[&WorkflowStep],
     ) -> Result<PathBuf, Fault> {
-        let named = if steps.is_empty() { None } else { project_root(context, turn.claim).await? };
+        let root = if steps.is_empty() { None } else { project_root(context, step_context.envelope).await? };
         let mut project = PathBuf::new();
         for step in steps {
-            project = match &named {
+            project = match &root {
                 Some((root, origin)) => self.marks.project(origin, root, &step.roots).await?,
                 None => self
                     .working_directory(context, step)
                     .await
-                    .ok_or_else(|| no_project(context, turn, step))?,
+                    .ok_or_else(|| no_project(context, step_context, step))?,
             };
             for mark in &step.requires {
                 let file = step.mark_file(mark);
@@ -87,15 +87,15 @@ impl WorkflowStage {
         is_request: bool,
         reply: &mut Reply,
     ) {
-        let (mut left, mut failed) = (Vec::new(), Vec::new());
+        let (mut created, mut failed) = (Vec::new(), Vec::new());
         for step in steps {
             let Some(file) = step.produces.as_ref().map(|mark| step.mark_file(mark)) else { continue };
             match self.marks.create(project, &file).await {
-                Ok(()) => left.push(file),
+                Ok(()) => created.push(file),
                 Err(fault) => failed.push(format!("cannot create the mark {file}: {}", fault.in_one_line())),
             }
         }
-        if is_request && add_marks_to_meta(reply, &left, &failed) {
+        if is_request && add_marks_to_meta(reply, &created, &failed) {
             return;
         }
         for why in failed {
@@ -109,22 +109,22 @@ impl Stage for WorkflowStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
-        let claim =
-            takes_requests(entry).then(|| RequestClaim::read(&call.arguments)).flatten().map(Arc::new);
-        if let Some(claim) = &claim {
-            let _ = context.claim.set(Arc::clone(claim));
+        let envelope =
+            takes_requests(entry).then(|| RequestEnvelope::read(&call.arguments)).flatten().map(Arc::new);
+        if let Some(envelope) = &envelope {
+            let _ = context.envelope.set(Arc::clone(envelope));
         }
         let all = &context.catalog.workflow;
         if all.is_empty() {
             return next.run(call).await;
         }
-        let Some(step_context) = turn(&context, entry, claim.as_ref(), &call.arguments) else {
+        let Some(step_context) = step_context(&context, entry, envelope.as_ref(), &call.arguments) else {
             return next.run(call).await;
         };
         let steps = steps_for(all, step_context.intent);
         let project = self.require_marks(&context, &step_context, &steps).await?;
         let mut reply = next.run(call).await?;
-        if !reply.is_error && !step_context.rehearsal {
+        if !reply.is_error && !step_context.dry_run {
             self.write_marks(&steps, &project, step_context.is_request, &mut reply).await;
         }
         Ok(reply)
@@ -132,36 +132,36 @@ impl Stage for WorkflowStage {
 }
 
 /// Returns the step context of a call. `None` if its nested calls, or the request that it serves, are checked instead.
-fn turn<'a>(
+fn step_context<'a>(
     context: &'a CallContext,
     entry: &ToolEntry,
-    claim: Option<&'a Arc<RequestClaim>>,
+    envelope: Option<&'a Arc<RequestEnvelope>>,
     arguments: &Value,
 ) -> Option<StepContext<'a>> {
-    if let Some(claim) = claim {
-        let (intent, rehearsal) = (claim.intent, claim.dry_run);
-        return Some(StepContext { intent, claim: Some(claim), rehearsal, is_request: true });
+    if let Some(envelope) = envelope {
+        let (intent, dry_run) = (envelope.intent, envelope.dry_run);
+        return Some(StepContext { intent, envelope: Some(envelope), dry_run, is_request: true });
     }
     if forwards(entry) {
         return None;
     }
-    let (intent, outer) = (intent_of(&entry.declared), context.outer_claim.as_ref());
+    let (intent, outer) = (intent_of(&entry.declared), context.outer_envelope.as_ref());
     if outer.is_some_and(|outer| outer.intent >= intent) {
         return None;
     }
-    let rehearsal = entry.declared.dry_run.as_ref().is_some_and(|argument| {
+    let dry_run = entry.declared.dry_run.as_ref().is_some_and(|argument| {
         let set = entry.fixed.get(argument).or_else(|| arguments.get(argument));
         set == Some(&Value::Bool(true))
     });
-    Some(StepContext { intent, claim: outer, rehearsal, is_request: false })
+    Some(StepContext { intent, envelope: outer, dry_run, is_request: false })
 }
 
 /// Returns the project directory from the request, the preset or the client's only root, in this order.
 async fn project_root(
     context: &CallContext,
-    claim: Option<&Arc<RequestClaim>>,
+    envelope: Option<&Arc<RequestEnvelope>>,
 ) -> Result<Option<ProjectRoot>, Fault> {
-    if let Some(root) = claim.and_then(|claim| claim.project_root.clone()) {
+    if let Some(root) = envelope.and_then(|envelope| envelope.project_root.clone()) {
         return Ok(Some((root, "context.project_root")));
     }
     if let Some(project) = &context.catalog.project {
@@ -174,9 +174,9 @@ async fn project_root(
     Ok(path.map(|path| (path.display().to_string(), "the client's root")))
 }
 
-fn no_project(context: &CallContext, turn: &StepContext<'_>, step: &WorkflowStep) -> Fault {
+fn no_project(context: &CallContext, step_context: &StepContext<'_>, step: &WorkflowStep) -> Fault {
     let why = format!("workflow '{}' requires a project directory", step.workflow);
-    let fault = if turn.is_request { Fault::invalid(why) } else { Fault::denied(why) };
+    let fault = if step_context.is_request { Fault::invalid(why) } else { Fault::denied(why) };
     let preset = &context.catalog.preset;
     fault.hint(format!(
         "Set context.project_root in the request, or project = \"DIR\" under [presets.{preset}] in presets.toml."
@@ -184,17 +184,17 @@ fn no_project(context: &CallContext, turn: &StepContext<'_>, step: &WorkflowStep
 }
 
 /// Adds marks to the `meta` of an answer. Returns false if the reply is not a JSON object with `meta`.
-fn add_marks_to_meta(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
+fn add_marks_to_meta(reply: &mut Reply, created: &[String], failed: &[String]) -> bool {
     let Some(ContentPart::Text(text)) = reply.content.first_mut() else { return false };
     let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
     let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut) else { return false };
-    if !left.is_empty() {
-        meta.insert("marks".into(), json!(left));
+    if !created.is_empty() {
+        meta.insert("marks".into(), json!(created));
     }
     if !failed.is_empty() {
         meta.insert("marks_failed".into(), json!(failed));
     }
-    if !left.is_empty() || !failed.is_empty() {
+    if !created.is_empty() || !failed.is_empty() {
         *text = Value::Object(answer).to_string();
     }
     true

@@ -2,9 +2,14 @@
 //!
 //! Nothing in this module opens a file or a socket.
 
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+
+use crate::outcome::Fault;
+
 pub mod artifacts;
 pub mod client;
-pub mod clock;
 pub mod documents;
 pub mod embed;
 pub mod http;
@@ -12,14 +17,12 @@ pub mod knowledge;
 pub mod kv;
 pub mod ledger;
 pub mod llm;
-pub mod marks;
 pub mod servers;
 pub mod text;
 pub mod tool_index;
 
 pub use artifacts::ArtifactService;
 pub use client::CallingClient;
-pub use clock::Clock;
 pub use documents::{DocumentReader, DocumentStore};
 pub use embed::Embedder;
 pub use http::HttpFetcher;
@@ -27,7 +30,28 @@ pub use knowledge::KnowledgeGraph;
 pub use kv::KvStore;
 pub use ledger::CallLedger;
 pub use llm::Llm;
-pub use marks::WorkflowMarks;
 pub use servers::ServerRegistry;
 pub use text::{TextCompressor, TokenCounter};
 pub use tool_index::ToolIndex;
+
+/// The time of day, as a port so that tests and replays can set it. Deadlines use the runtime's monotonic timer instead.
+pub trait Clock: Send + Sync {
+    /// Returns milliseconds since 1970-01-01T00:00:00Z.
+    fn now_ms(&self) -> u64;
+}
+
+/// Workflow marks: files in a project directory. Paths outside the allowed directories are `denied`; a path that is not a directory is
+/// `invalid-arguments`.
+#[async_trait]
+pub trait WorkflowMarks: Send + Sync {
+    /// Returns the canonical project directory if it is in one of the `allowed` directories.
+    ///
+    /// `origin` names the source of `root` in messages.
+    async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault>;
+
+    /// Returns true if the file exists and is a regular file.
+    async fn exists(&self, project: &Path, file: &str) -> Result<bool, Fault>;
+
+    /// Creates the file if it does not exist. Follows no symbolic links.
+    async fn create(&self, project: &Path, file: &str) -> Result<(), Fault>;
+}

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     call::CallContext,
-    hidden_chars, json as bounds, lock, names,
+    hidden_chars, json, lock, names,
     outcome::{Fault, FaultKind},
     ports::client::{ClientProfile, MessageLevel},
     tool::SourceId,
@@ -40,14 +40,14 @@ impl QuestionCount {
         let to_model = |question: &&ClientQuestion| question.kind == QuestionKind::Sampling;
         let models = questions.iter().filter(to_model).count() as u32;
         let users = questions.len() as u32 - models;
-        for (count, more, whom) in
+        for (count, more, recipient) in
             [(&self.to_model, models, "the client's model"), (&self.to_user, users, "the user")]
         {
             let add = |count: u32| count.checked_add(more).filter(|count| *count <= MAX_QUESTIONS_PER_CALL);
             if more > 0 && count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
                 let server = sentence_subject(server);
                 return Err(Fault::exhausted(format!(
-                    "{server} may ask {whom} at most {MAX_QUESTIONS_PER_CALL} times in one call"
+                    "{server} may ask {recipient} at most {MAX_QUESTIONS_PER_CALL} times in one call"
                 )));
             }
         }
@@ -66,10 +66,10 @@ impl CallContext {
         if questions.is_empty() || questions.len() > MAX_QUESTIONS_AT_ONCE {
             return Err(Fault::invalid(format!("expected 1 to {MAX_QUESTIONS_AT_ONCE} questions")));
         }
-        let abilities = self.client.profile();
-        if let Some(question) = questions.iter().find(|question| !question.kind.is_supported(&abilities)) {
+        let profile = self.client.profile();
+        if let Some(question) = questions.iter().find(|question| !question.kind.is_supported(&profile)) {
             self.client.record_missing_capability(question.kind);
-            return Err(unsupported_fault(&abilities, question.kind));
+            return Err(unsupported_fault(&profile, question.kind));
         }
         let server = questions.iter().find_map(ClientQuestion::server);
         let _turn = match server {
@@ -127,11 +127,11 @@ impl CallContext {
     }
 
     /// Sends a log message in the name of a gate or server if the client wants its level.
-    pub fn notify_client(&self, level: MessageLevel, teller: &SourceId, mut data: Value) {
+    pub fn notify_client(&self, level: MessageLevel, sender: &SourceId, mut data: Value) {
         let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
-        if wanted && bounds::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
+        if wanted && json::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
             hidden_chars::strip_value(&mut data);
-            self.client.send_log_message(level, teller.name(), data);
+            self.client.send_log_message(level, sender.name(), data);
         }
     }
 }
@@ -148,11 +148,11 @@ pub(super) fn declined_fault(asker: &SourceId) -> Fault {
         .hint("Ask the user what to do instead.")
 }
 
-fn unsupported_fault(abilities: &ClientProfile, kind: QuestionKind) -> Fault {
-    let client = match (abilities.protocol.is_empty(), abilities.name.is_empty()) {
+fn unsupported_fault(profile: &ClientProfile, kind: QuestionKind) -> Fault {
+    let client = match (profile.protocol.is_empty(), profile.name.is_empty()) {
         (true, _) => "the caller is not an MCP client and".to_owned(),
         (false, true) => "the client".to_owned(),
-        (false, false) => format!("the client '{}'", names::quoted(&abilities.name, 64)),
+        (false, false) => format!("the client '{}'", names::quoted(&profile.name, 64)),
     };
     Fault::denied(format!("{client} cannot {kind}")).hint(format!(
         "Call the tool from a client with the capability {}, or pass the answer as arguments.",

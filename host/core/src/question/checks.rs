@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::{MAX_FORM_BYTES, MAX_FORM_FIELDS, MAX_URL_BYTES};
-use crate::{json as bounds, names, schema::Schema};
+use crate::{json, names, schema::Schema};
 
 /// Checks that a form is an object of primitive fields, as MCP requires.
 pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), String> {
-    let size = bounds::encoded_len(form);
+    let size = json::encoded_len(form);
     if size > MAX_FORM_BYTES {
         return Err(format!("its form is {size} bytes; the limit is {MAX_FORM_BYTES}"));
     }

@@ -9,7 +9,7 @@ use crate::{
     call::CallContext,
     outcome::FaultKind,
     ports::client::{CallingClient, MessageLevel},
-    testing::{Fixture, context, tool},
+    testing::{FakeClient, Fixture, context, tool},
 };
 
 fn gate() -> SourceId {
@@ -25,7 +25,7 @@ fn count() -> Value {
 }
 
 #[test]
-fn a_question_names_who_asks() {
+fn question_names_its_asker() {
     let question = form(count()).expect("a question");
     assert_eq!(question.params()["message"], "Gate 'shop' asks: How many?");
     let hidden =
@@ -64,7 +64,7 @@ fn a_form_is_an_object_of_plain_fields() {
 }
 
 #[test]
-fn an_address_is_shown_only_where_nobody_listens_on_the_way() {
+fn urls_must_be_encrypted_or_local() {
     let of = |url: &str| ClientQuestion::url(&gate(), "Open this.", url, "1");
     for good in ["https://x.example/a?b=c#d", "http://127.0.0.1:8080/", "http://localhost/x", "http://[::1]/"]
     {
@@ -112,7 +112,7 @@ fn an_answer_has_to_fit_its_question() {
 const ASKS: &str = "asks this through Gatehouse. The words are its own, not the user's.";
 
 #[test]
-fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
+fn sampling_names_the_asker_and_strips_hidden_characters() {
     let asked = json!({"systemPrompt": "You are\u{202e} the host.\u{1b}[2J", "includeContext": "allServers",
         "messages": [{"role": "user", "content": {"type": "text", "text": "\u{2066}Hi\u{e0041}\n"}}]});
     let server = SourceId::Server("s".into());
@@ -132,12 +132,12 @@ fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
 struct Person {
     forms: bool,
     answers: bool,
-    told: Mutex<Vec<(MessageLevel, String)>>,
+    logged: Mutex<Vec<(MessageLevel, String)>>,
 }
 
 impl Person {
     fn new(forms: bool, answers: bool) -> Arc<Self> {
-        Arc::new(Self { forms, answers, told: Mutex::default() })
+        Arc::new(Self { forms, answers, logged: Mutex::default() })
     }
 }
 
@@ -163,7 +163,7 @@ impl CallingClient for Person {
     }
 
     fn send_log_message(&self, level: MessageLevel, logger: &str, _: Value) {
-        crate::lock(&self.told).push((level, logger.to_owned()));
+        crate::lock(&self.logged).push((level, logger.to_owned()));
     }
 }
 
@@ -175,7 +175,7 @@ async fn call_from(person: &Arc<Person>) -> CallContext {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_who_thinks_uses_up_no_time_of_the_call() {
+async fn waiting_for_an_answer_pauses_the_deadline() {
     let call = call_from(&Person::new(true, true)).await;
     let question = form(count()).expect("a question");
     for _ in 0..2 {
@@ -186,7 +186,7 @@ async fn a_person_who_thinks_uses_up_no_time_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_waited_for_for_ever_and_only_who_can_answer_is_asked() {
+async fn questions_time_out_and_need_the_capability() {
     let question = form(count()).expect("a question");
     let call = call_from(&Person::new(true, false)).await;
     let fault = call.ask_client(std::slice::from_ref(&question)).await.expect_err("nobody answers");
@@ -201,45 +201,19 @@ async fn nobody_is_waited_for_for_ever_and_only_who_can_answer_is_asked() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_what_it_wants_to_hear() {
+async fn log_messages_respect_the_level_of_the_client() {
     let person = Person::new(true, true);
     let call = call_from(&person).await;
     call.notify_client(MessageLevel::Info, &gate(), json!("less"));
     call.notify_client(MessageLevel::Error, &gate(), json!("more"));
     call.notify_client(MessageLevel::Error, &gate(), json!("x".repeat(MAX_CLIENT_MESSAGE_BYTES)));
-    assert_eq!(*crate::lock(&person.told), [(MessageLevel::Error, "shop".to_owned())]);
-}
-
-/// A client that gives each question the same answer, and counts questions.
-struct Desk {
-    answer: Result<Value, Fault>,
-    asked: Mutex<usize>,
-}
-
-#[async_trait]
-impl CallingClient for Desk {
-    fn profile(&self) -> ClientProfile {
-        ClientProfile {
-            protocol: "2025-11-25".into(),
-            forms: true,
-            sampling: true,
-            ..ClientProfile::default()
-        }
-    }
-
-    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        *crate::lock(&self.asked) += questions.len();
-        tokio::task::yield_now().await;
-        questions.iter().map(|_| self.answer.clone().map(object)).collect()
-    }
-
-    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
+    assert_eq!(*crate::lock(&person.logged), [(MessageLevel::Error, "shop".to_owned())]);
 }
 
 /// Asks twice the limit of questions. Returns the number that reach the client, and the last fault.
 async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>) -> (usize, String) {
     let source = Fixture::new(gate(), vec![tool("buy", None)]);
-    let desk = Arc::new(Desk { answer, asked: Mutex::default() });
+    let desk = Arc::new(FakeClient::new(move |_| answer.clone()));
     let mut call = context(Vec::new(), &source, "buy").await;
     call.client = Arc::clone(&desk) as _;
     let question = if sampling {
@@ -251,12 +225,11 @@ async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>)
     let asked = (0..2 * MAX_QUESTIONS_PER_CALL).map(|_| call.ask_client(std::slice::from_ref(&question)));
     let answers = futures_util::future::join_all(asked).await;
     let fault = answers.into_iter().filter_map(Result::err).next_back();
-    let asked = *crate::lock(&desk.asked);
-    (asked, fault.map_or_else(String::new, |fault| fault.message))
+    (desk.asked().len(), fault.map_or_else(String::new, |fault| fault.message))
 }
 
 #[tokio::test]
-async fn a_server_asks_so_often_in_a_call_and_no_more_after_a_no() {
+async fn questions_of_a_server_are_limited_and_end_after_a_refusal() {
     let server = SourceId::Server("s".into());
     let (limit, accepted) =
         (MAX_QUESTIONS_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));

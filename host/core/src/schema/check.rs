@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::{
     kind_of,
     node::{
-        BoundKind, ContainsKeyword, CountedPart, ItemsKeyword, Keyword, MembersKeyword, SchemaNodeId,
-        SchemaTree, SizeLimit,
+        BoundKind, ContainsKeyword, CountedPart, IfKeyword, ItemsKeyword, Keyword, MembersKeyword,
+        SchemaNodeId, SchemaTree, SizeLimit,
     },
     number,
     step_budget::{CheckInterrupt, StepBudget},
@@ -35,12 +35,12 @@ pub(super) struct SchemaChecker<'t, 'e, 'a> {
     pub(super) tree: &'t SchemaTree,
     pub(super) steps: &'e mut StepBudget<'a>,
     /// Depth of nested trial matches. Their violations are discarded, so no text is built for them.
-    pub(super) tries: u32,
+    pub(super) trial_depth: u32,
 }
 
 impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     pub(super) fn new(tree: &'t SchemaTree, steps: &'e mut StepBudget<'a>) -> Self {
-        Self { tree, steps, tries: 0 }
+        Self { tree, steps, trial_depth: 0 }
     }
 
     pub(super) fn schema(&mut self, id: SchemaNodeId, value: &Value) -> Result<(), CheckError> {
@@ -54,9 +54,9 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
 
     /// Returns whether a value matches a schema, without a violation.
     pub(super) fn matches(&mut self, id: SchemaNodeId, value: &Value) -> Result<bool, CheckInterrupt> {
-        self.tries += 1;
+        self.trial_depth += 1;
         let checked = self.schema(id, value);
-        self.tries -= 1;
+        self.trial_depth -= 1;
         match checked {
             Ok(()) => Ok(true),
             Err(CheckError::Invalid(_)) => Ok(false),
@@ -65,17 +65,21 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     }
 
     /// Returns a violation. Builds its text only outside trial matches.
-    pub(super) fn fail(&self, words: impl FnOnce() -> String) -> Result<(), CheckError> {
-        Err(CheckError::Invalid(if self.tries == 0 { Violation::new(words()) } else { Violation::default() }))
+    pub(super) fn fail(&self, message: impl FnOnce() -> String) -> Result<(), CheckError> {
+        Err(CheckError::Invalid(if self.trial_depth == 0 {
+            Violation::new(message())
+        } else {
+            Violation::default()
+        }))
     }
 
-    fn ensure(&self, holds: bool, words: impl FnOnce() -> String) -> Result<(), CheckError> {
-        if holds { Ok(()) } else { self.fail(words) }
+    fn ensure(&self, holds: bool, message: impl FnOnce() -> String) -> Result<(), CheckError> {
+        if holds { Ok(()) } else { self.fail(message) }
     }
 
     pub(super) fn with_path_step(&self, failed: CheckError, step: impl ToString) -> CheckError {
         match failed {
-            CheckError::Invalid(violation) if self.tries == 0 => {
+            CheckError::Invalid(violation) if self.trial_depth == 0 => {
                 CheckError::Invalid(violation.with_path_step(step.to_string()))
             }
             failed => failed,
@@ -176,9 +180,9 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         for item in items {
             found += u64::from(self.matches(keyword.schema, item)?);
         }
-        self.ensure(found >= keyword.least && keyword.most.is_none_or(|most| found <= most), || {
-            let most = keyword.most.map(|most| format!(", at most {most}")).unwrap_or_default();
-            format!("has {found} matching items; expected at least {}{most}", keyword.least)
+        self.ensure(found >= keyword.min && keyword.max.is_none_or(|max| found <= max), || {
+            let at_most = keyword.max.map(|max| format!(", at most {max}")).unwrap_or_default();
+            format!("has {found} matching items; expected at least {}{at_most}", keyword.min)
         })
     }
 
@@ -217,7 +221,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     fn required(&mut self, names: &[String], given: &Map<String, Value>) -> Result<(), CheckError> {
         self.steps.spend(names.len() as u64)?;
         match names.iter().find(|name| !given.contains_key(*name)) {
-            Some(_) if self.tries > 0 => Err(CheckError::Invalid(Violation::default())),
+            Some(_) if self.trial_depth > 0 => self.fail(String::new),
             Some(name) => Err(CheckError::Invalid(Violation::missing(name))),
             None => Ok(()),
         }
@@ -240,5 +244,52 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             Some(id) => self.schema(id, part).map_err(|failed| self.with_path_step(failed, name)),
             None => Ok(()),
         }
+    }
+
+    fn any_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
+        for branch in branches {
+            if self.matches(*branch, value)? {
+                return Ok(());
+            }
+        }
+        self.explain_no_match(branches, value)
+    }
+
+    fn one_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
+        let mut matched = 0;
+        for branch in branches {
+            matched += usize::from(self.matches(*branch, value)?);
+            if matched == 2 {
+                return self
+                    .fail(|| "matches more than one of the alternatives, but only one is allowed".into());
+            }
+        }
+        if matched == 1 { Ok(()) } else { self.explain_no_match(branches, value) }
+    }
+
+    /// Explains why no branch matches. If only one branch allows the value's type, reports the violation of that
+    /// branch.
+    fn explain_no_match(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
+        if self.trial_depth > 0 {
+            return self.fail(String::new);
+        }
+        let types: Vec<_> = branches.iter().map(|branch| self.tree.node(*branch).types()).collect();
+        let open: Vec<_> = std::iter::zip(branches, &types)
+            .filter(|(_, types)| types.is_none_or(|types| types.accepts(value)))
+            .collect();
+        match open[..] {
+            [] if !types.is_empty() => {
+                let all = types.iter().flatten().copied().reduce(|all, one| all.union(one));
+                let words = all.map(|all| all.describe()).unwrap_or_default();
+                self.fail(|| format!("must be {words}, got {}", kind_of(value)))
+            }
+            [(branch, _)] => self.schema(*branch, value),
+            _ => self.fail(|| "matches none of the allowed alternatives".into()),
+        }
+    }
+
+    fn condition(&mut self, keyword: &IfKeyword, value: &Value) -> Result<(), CheckError> {
+        let next = if self.matches(keyword.condition, value)? { keyword.then } else { keyword.otherwise };
+        next.map_or(Ok(()), |id| self.schema(id, value))
     }
 }

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     assertions::{array, count, plain, text, texts, type_mismatch},
     node::{ContainsKeyword, IfKeyword, ItemsKeyword, Keyword, MembersKeyword, SchemaNodeId},
-    pointer::{self, SubschemaShape},
-    read::SchemaReader,
+    read::{SchemaReader, SubschemaShape, subschema_shape},
 };
 
 const GROUPED_KEYWORDS: [&str; 10] = [
@@ -58,7 +57,7 @@ impl<'a> SchemaReader<'a> {
 
     /// Parses a keyword with subschemas that does not depend on other keywords.
     fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, String> {
-        Ok(match pointer::subschema_shape(keyword) {
+        Ok(match subschema_shape(keyword) {
             SubschemaShape::Schema => {
                 let id = self.schema(value)?;
                 match keyword {
@@ -121,8 +120,8 @@ impl<'a> SchemaReader<'a> {
             })?;
         }
         members.others = self.read_keyword(object, "additionalProperties")?;
-        let said = members.others.is_some() || !members.named.is_empty() || !members.matching.is_empty();
-        Ok(said.then_some(Keyword::Members(members)))
+        let is_set = members.others.is_some() || !members.named.is_empty() || !members.matching.is_empty();
+        Ok(is_set.then_some(Keyword::Members(members)))
     }
 
     /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
@@ -144,9 +143,9 @@ impl<'a> SchemaReader<'a> {
 
     fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
-        let (least, most) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
-        let what = self.read_keyword(object, "contains")?;
-        Ok(what.map(|what| Keyword::Contains(ContainsKeyword { schema: what, least, most })))
+        let (min, max) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
+        let schema = self.read_keyword(object, "contains")?;
+        Ok(schema.map(|schema| Keyword::Contains(ContainsKeyword { schema, min, max })))
     }
 
     fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {

@@ -174,8 +174,8 @@ pub(super) struct ItemsKeyword {
 #[derive(Debug)]
 pub(super) struct ContainsKeyword {
     pub(super) schema: SchemaNodeId,
-    pub(super) least: u64,
-    pub(super) most: Option<u64>,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
 }
 
 #[derive(Debug)]

@@ -41,16 +41,17 @@ pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
     if let (Some(number), Some(step)) = (integer(number), integer(step)) {
         return number.checked_rem(step) == Some(0);
     }
-    let ((digits, exponent), (by, below)) = (decimal(number), decimal(step));
+    let ((digits, exponent), (step_digits, step_exponent)) = (decimal(number), decimal(step));
     if digits == 0 {
         return true;
     }
-    match u32::try_from(exponent - below) {
-        // digits × 10^shift modulo by. Both factors stay below 2^64.
-        Ok(shift) => (0..shift).fold(digits % by, |rest, _| rest * 10 % by) == 0,
+    match u32::try_from(exponent - step_exponent) {
+        // digits × 10^shift modulo step_digits. Both factors stay below 2^64.
+        Ok(shift) => (0..shift).fold(digits % step_digits, |rest, _| rest * 10 % step_digits) == 0,
         Err(_) => {
-            let scale = u32::try_from(below - exponent).ok().and_then(|shift| 10_u128.checked_pow(shift));
-            scale.and_then(|scale| by.checked_mul(scale)).is_some_and(|by| digits % by == 0)
+            let scale =
+                u32::try_from(step_exponent - exponent).ok().and_then(|shift| 10_u128.checked_pow(shift));
+            scale.and_then(|scale| step_digits.checked_mul(scale)).is_some_and(|step| digits % step == 0)
         }
     }
 }

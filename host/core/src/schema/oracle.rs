@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn what_is_read_here_means_what_it_means_elsewhere(source in schema(), values in prop::collection::vec(value(), 8)) {
+    fn accepted_schemas_agree_with_another_validator(source in schema(), values in prop::collection::vec(value(), 8)) {
         let elsewhere = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(PatternOptions::regex())

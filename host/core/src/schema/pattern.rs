@@ -24,8 +24,8 @@ const MAX_TABLE_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub(super) struct SchemaPattern {
     source: Box<str>,
-    states: NFA,
-    table: Option<dense::DFA<Vec<u32>>>,
+    nfa: NFA,
+    dfa: Option<dense::DFA<Vec<u32>>>,
 }
 
 impl SchemaPattern {
@@ -38,11 +38,11 @@ impl SchemaPattern {
         let config = thompson::Config::new()
             .nfa_size_limit(Some(MAX_AUTOMATON_BYTES))
             .which_captures(WhichCaptures::None);
-        let states = thompson::Compiler::new()
+        let nfa = thompson::Compiler::new()
             .configure(config)
             .syntax(syntax::Config::new().nest_limit(64))
             .build(&translated);
-        let states = states.map_err(|error| match error.size_limit() {
+        let nfa = nfa.map_err(|error| match error.size_limit() {
             Some(_) => wrong(&format!("compiles to more than {MAX_AUTOMATON_BYTES} bytes")),
             None => wrong("is not a regular expression, or uses look-around or back-references"),
         })?;
@@ -50,8 +50,8 @@ impl SchemaPattern {
             .start_kind(StartKind::Unanchored)
             .dfa_size_limit(Some(MAX_TABLE_BYTES))
             .determinize_size_limit(Some(MAX_TABLE_BYTES));
-        let table = dense::Builder::new().configure(config).build_from_nfa(&states).ok();
-        Ok(Self { source: source.into(), states, table })
+        let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok();
+        Ok(Self { source: source.into(), nfa, dfa })
     }
 
     pub(super) fn source(&self) -> &str {
@@ -59,25 +59,25 @@ impl SchemaPattern {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.states.memory_usage() + self.table.as_ref().map_or(0, dense::DFA::memory_usage)
+        self.nfa.memory_usage() + self.dfa.as_ref().map_or(0, dense::DFA::memory_usage)
     }
 
     pub(super) fn is_match(&self, text: &str, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
-        if let Some(table) = &self.table {
+        if let Some(dfa) = &self.dfa {
             steps.spend(1 + text.len() as u64 / 4)?;
             // The DFA gives up at non-ASCII bytes if the pattern has Unicode word boundaries.
-            if let Ok(found) = table.try_search_fwd(&Input::new(text).earliest(true)) {
+            if let Ok(found) = dfa.try_search_fwd(&Input::new(text).earliest(true)) {
                 return Ok(found.is_some());
             }
         }
-        NfaSearch { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, steps }
+        NfaSearch { nfa: &self.nfa, seen: vec![0; self.nfa.states().len()], turn: 0, steps }
             .run(text.as_bytes())
     }
 }
 
 /// A simulation that follows all NFA states in parallel.
 struct NfaSearch<'p, 'e, 'a> {
-    states: &'p NFA,
+    nfa: &'p NFA,
     /// The last turn that reached each state.
     seen: Vec<usize>,
     turn: usize,
@@ -91,7 +91,7 @@ impl NfaSearch<'_, '_, '_> {
         for at in 0..=text.len() {
             if at == 0 {
                 self.turn += 1;
-                if self.reach(self.states.start_unanchored(), text, 0, &mut now, &mut open)? {
+                if self.reach(self.nfa.start_unanchored(), text, 0, &mut now, &mut open)? {
                     return Ok(true);
                 }
             }
@@ -99,7 +99,7 @@ impl NfaSearch<'_, '_, '_> {
             self.turn += 1;
             next.clear();
             for id in now.drain(..) {
-                let to = match self.states.state(id) {
+                let to = match self.nfa.state(id) {
                     State::ByteRange { trans } => trans.matches_byte(byte).then_some(trans.next),
                     State::Sparse(many) => {
                         self.steps.spend(many.transitions.len() as u64 / 8)?;
@@ -139,11 +139,11 @@ impl NfaSearch<'_, '_, '_> {
             if std::mem::replace(&mut self.seen[id.as_usize()], self.turn) == self.turn {
                 continue;
             }
-            match self.states.state(id) {
+            match self.nfa.state(id) {
                 State::Match { .. } => return Ok(true),
                 State::Fail => {}
                 State::Look { look, next } => {
-                    if self.states.look_matcher().matches(*look, text, at) {
+                    if self.nfa.look_matcher().matches(*look, text, at) {
                         open.push(*next);
                     }
                 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_mean_what_they_mean_in_json_schema() {
+    fn patterns_follow_json_schema() {
         for (pattern, text, expected) in [
             ("b", "abc", true),
             ("^b", "abc", false),
@@ -191,18 +191,18 @@ mod tests {
     #[test]
     fn a_huge_automaton_is_followed_step_by_step_and_stops() {
         let huge = SchemaPattern::new("[ab]*a[ab]{1900}c").expect("within the limit");
-        assert!(huge.table.is_none());
+        assert!(huge.dfa.is_none());
         let fits = format!("{}c", "a".repeat(1_901));
         assert!(matches(&huge, &fits));
         assert!(!matches(&huge, &fits[1..]));
         let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut StepBudget::new_awaited());
         assert_eq!(stopped, Err(CheckInterrupt::OutOfSteps));
-        assert!(SchemaPattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").table.is_some());
-        assert!(SchemaPattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").table.is_some());
+        assert!(SchemaPattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").dfa.is_some());
+        assert!(SchemaPattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").dfa.is_some());
     }
 
     #[test]
-    fn what_cannot_be_searched_in_linear_time_or_little_memory_is_refused() {
+    fn expensive_patterns_are_refused() {
         for (pattern, why) in [
             ("(?=a)b", "uses look-around"),
             ("(a)\\1", "uses look-around or back"),
@@ -210,8 +210,8 @@ mod tests {
             ("\\p{L}{500}", "more than 262144 bytes"),
             ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
         ] {
-            let told = SchemaPattern::new(pattern).expect_err("refused");
-            assert!(told.contains(why), "{told}");
+            let error = SchemaPattern::new(pattern).expect_err("refused");
+            assert!(error.contains(why), "{error}");
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
                 .expect("a pattern")
                 .is_match(&text);
             prop_assert_eq!(matches(&compiled, &text), expected);
-            compiled.table = None;
+            compiled.dfa = None;
             prop_assert_eq!(matches(&compiled, &text), expected);
         }
     }

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use super::{
     node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
     pattern::SchemaPattern,
-    pointer,
 };
 use crate::names::quoted;
 
@@ -50,7 +49,7 @@ pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
     let mut reader = SchemaReader {
         root,
         nodes: Vec::new(),
-        known: HashMap::new(),
+        resolved: HashMap::new(),
         patterns: HashMap::new(),
         path: Vec::new(),
         depth: 0,
@@ -70,7 +69,7 @@ pub(super) struct SchemaReader<'a> {
     root: &'a Map<String, Value>,
     nodes: Vec<SchemaNode>,
     /// Resolved references. `None` while one is being parsed, to detect cycles.
-    known: HashMap<&'a str, Option<SchemaNodeId>>,
+    resolved: HashMap<&'a str, Option<SchemaNodeId>>,
     patterns: HashMap<&'a str, Arc<SchemaPattern>>,
     /// Keywords and members on the path to the current value.
     pub(super) path: Vec<String>,
@@ -93,7 +92,7 @@ impl<'a> SchemaReader<'a> {
         if self.depth >= MAX_DEPTH {
             return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
         }
-        self.identity(object)?;
+        self.reject_rebasing(object)?;
         self.depth += 1;
         let target = match object.get("$ref") {
             Some(Value::String(target)) => Some(self.resolve_reference(target)?),
@@ -112,7 +111,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Rejects keywords that change the base, dialect or identity of this subschema.
-    fn identity(&self, object: &Map<String, Value>) -> Result<(), String> {
+    fn reject_rebasing(&self, object: &Map<String, Value>) -> Result<(), String> {
         const REBASING_KEYWORDS: [&str; 5] =
             ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
         if let Some(keyword) = REBASING_KEYWORDS.iter().find(|keyword| object.contains_key(**keyword)) {
@@ -145,7 +144,7 @@ impl<'a> SchemaReader<'a> {
 
     fn resolve_reference(&mut self, target: &'a str) -> Result<SchemaNodeId, String> {
         let shown = quoted(target, 80);
-        match self.known.get(target) {
+        match self.resolved.get(target) {
             Some(Some(id)) => return Ok(*id),
             Some(None) => return Err(format!("refers to itself through '{shown}'")),
             None => {}
@@ -153,14 +152,14 @@ impl<'a> SchemaReader<'a> {
         if target == "#" {
             return Err("refers to itself through '#'".into());
         }
-        let found = pointer::resolve(self.root, target)
-            .map_err(|why| format!("has an invalid reference '{shown}': {why}"))?;
-        self.known.insert(target, None);
+        let found =
+            resolve(self.root, target).map_err(|why| format!("has an invalid reference '{shown}': {why}"))?;
+        self.resolved.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
         let id = self.schema(found)?;
         self.path = path;
-        self.known.insert(target, Some(id));
+        self.resolved.insert(target, Some(id));
         Ok(id)
     }
 
@@ -194,5 +193,68 @@ impl<'a> SchemaReader<'a> {
         let id = SchemaNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(SchemaNode { keywords, weight, height: height + 1 });
         Ok(id)
+    }
+}
+
+pub(super) enum SubschemaShape {
+    Schema,
+    List,
+    Map,
+    /// A schema or, in earlier drafts, a list of schemas.
+    Either,
+    /// Data, or an unknown keyword.
+    Other,
+}
+
+pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
+    match keyword {
+        "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "additionalProperties"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => SubschemaShape::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SubschemaShape::List,
+        "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
+        | "definitions" => SubschemaShape::Map,
+        "items" => SubschemaShape::Either,
+        _ => SubschemaShape::Other,
+    }
+}
+
+/// Returns the subschema that a reference points to. The error describes the fault of the reference.
+fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
+    let path = reference
+        .strip_prefix("#/")
+        .ok_or("expected a JSON pointer from the root, such as '#/$defs/name'")?;
+    if path.contains('%') {
+        return Err("percent-encoding is not supported; write the name without '%'");
+    }
+    const NO_SCHEMA: &str = "there is no such subschema";
+    let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
+    let mut object = root;
+    loop {
+        let keyword = steps.next().ok_or(NO_SCHEMA)?;
+        let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
+        let found = match (subschema_shape(&keyword), found) {
+            (SubschemaShape::Schema | SubschemaShape::Either, Value::Object(_) | Value::Bool(_)) => {
+                Some(found)
+            }
+            (SubschemaShape::Map, Value::Object(map)) => steps.next().and_then(|name| map.get(&name)),
+            (SubschemaShape::List | SubschemaShape::Either, Value::Array(list)) => {
+                let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
+                digits.and_then(|digits| list.get(digits.parse::<usize>().ok()?))
+            }
+            _ => None,
+        };
+        let found = found.ok_or(NO_SCHEMA)?;
+        if steps.peek().is_none() {
+            return Ok(found);
+        }
+        object = found.as_object().ok_or(NO_SCHEMA)?;
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum CheckInterrupt {
 
 pub(crate) struct StepBudget<'a> {
     left: u64,
-    until_look: u64,
+    until_poll: u64,
     abandoned: &'a dyn Fn() -> bool,
 }
 
@@ -39,15 +39,15 @@ impl<'a> StepBudget<'a> {
     }
 
     pub(super) fn with_steps(steps: u64, abandoned: &'a dyn Fn() -> bool) -> Self {
-        Self { left: steps, until_look: STEPS_BETWEEN_POLLS, abandoned }
+        Self { left: steps, until_poll: STEPS_BETWEEN_POLLS, abandoned }
     }
 
     pub(super) fn spend(&mut self, steps: u64) -> Result<(), CheckInterrupt> {
         self.left = self.left.checked_sub(steps).ok_or(CheckInterrupt::OutOfSteps)?;
-        match self.until_look.checked_sub(steps) {
-            Some(left) => self.until_look = left,
+        match self.until_poll.checked_sub(steps) {
+            Some(left) => self.until_poll = left,
             None if (self.abandoned)() => return Err(CheckInterrupt::Abandoned),
-            None => self.until_look = STEPS_BETWEEN_POLLS,
+            None => self.until_poll = STEPS_BETWEEN_POLLS,
         }
         Ok(())
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_when_it_is_spent_or_nobody_waits() {
+    fn budget_ends_when_spent_or_abandoned() {
         let mut steps = StepBudget::with_steps(10, &|| false);
         assert_eq!(
             (steps.spend(7), steps.spend(3), steps.spend(1)),

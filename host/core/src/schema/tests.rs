@@ -67,7 +67,7 @@ fn a_megabyte_is_refused_in_a_line() {
 }
 
 #[test]
-fn alternatives_are_told_by_what_would_fit() {
+fn failed_alternatives_report_the_expected_types() {
     let schema = of(json!({"properties": {
         "size": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
         "way": {"oneOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^x"}]},
@@ -106,15 +106,15 @@ fn a_check_that_would_take_for_ever_is_stopped() {
 }
 
 #[test]
-fn defaults_fill_only_what_is_missing() {
+fn defaults_fill_only_missing_members() {
     let filled = with_defaults(schema().source(), json!({"query": "x"}).as_object().expect("object"));
     assert_eq!(Value::Object(filled), json!({"query": "x", "top_k": 5}));
 }
 
 #[test]
 fn a_broken_schema_says_so_and_where() {
-    let told = of(json!({"type": 5})).check(&json!({}), "argument").expect_err("broken");
-    assert_eq!(told, "the schema is invalid: it has a number instead of a JSON Schema type (at 'type').");
+    let error = of(json!({"type": 5})).check(&json!({}), "argument").expect_err("broken");
+    assert_eq!(error, "the schema is invalid: it has a number instead of a JSON Schema type (at 'type').");
     for (broken, why) in [
         (json!({"properties": 5}), "has a number instead of an object (at 'properties')"),
         (
@@ -131,13 +131,13 @@ fn a_broken_schema_says_so_and_where() {
         (json!({"pattern": "("}), "not a regular expression"),
         (json!({"items": [true], "prefixItems": [true]}), "both prefixItems and a list of items"),
     ] {
-        let told = refused(broken);
-        assert!(told.contains(why), "{told}");
+        let error = refused(broken);
+        assert!(error.contains(why), "{error}");
     }
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused() {
+fn ambiguous_schemas_are_refused() {
     let with =
         |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
     for (inner, why) in [
@@ -161,8 +161,8 @@ fn what_can_be_read_in_two_ways_is_refused() {
         (json!({"$dynamicRef": "#a"}), "uses $dynamicRef"),
         (json!({"$recursiveRef": "#"}), "uses $recursiveRef"),
     ] {
-        let told = refused(with(inner));
-        assert!(told.contains(why), "{told}");
+        let error = refused(with(inner));
+        assert!(error.contains(why), "{error}");
     }
     let old =
         json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});
@@ -171,7 +171,7 @@ fn what_can_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn what_generators_write_is_read() {
+fn generated_schemas_are_accepted() {
     accepted(json!({"$schema": "http://json-schema.org/draft-07/schema#", "$id": "https://example.org/s",
         "type": "object", "additionalProperties": false, "definitions": {"s": {"type": "string"}},
         "properties": {"id": {"$ref": "#/definitions/s"}, "$ref": {"type": "string"}, "$id": true,
@@ -194,7 +194,7 @@ fn what_generators_write_is_read() {
 }
 
 #[test]
-fn what_a_schema_hides_is_weighed() {
+fn unused_definitions_are_counted() {
     let mut doubling = Map::new();
     for level in 0..40 {
         let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
@@ -238,6 +238,6 @@ fn a_pattern_that_takes_for_ever_is_stopped() {
             .expect_err("no match")
             .contains("must match the pattern")
     );
-    let told = schema.check(&json!({"x": "ab".repeat(2 << 20)}), "argument").expect_err("stopped");
-    assert!(told.contains("take more than 100 million steps"), "{told}");
+    let error = schema.check(&json!({"x": "ab".repeat(2 << 20)}), "argument").expect_err("stopped");
+    assert!(error.contains("take more than 100 million steps"), "{error}");
 }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_unique_by_what_they_are() {
+    fn uniqueness_compares_values() {
         let unique = |items: Value| {
             are_unique(items.as_array().expect("an array"), &mut StepBudget::new_awaited())
                 .expect("a verdict")

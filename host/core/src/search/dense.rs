@@ -6,10 +6,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{
-    RowSet,
-    dot::{DotProduct, LANE},
-};
+use super::dot::{DotProduct, LANE};
 
 #[derive(Debug, Clone)]
 pub struct VectorBlock {
@@ -31,7 +28,7 @@ pub struct NearestRow {
 impl VectorBlock {
     pub fn new(dimension: usize) -> Self {
         let stride = dimension.div_ceil(LANE).max(1) * LANE;
-        Self { dimension, stride, values: Vec::new(), scales: Vec::new(), dot: DotProduct::best() }
+        Self { dimension, stride, values: Vec::new(), scales: Vec::new(), dot: DotProduct::detect() }
     }
 
     pub fn dimension(&self) -> usize {
@@ -83,17 +80,8 @@ impl VectorBlock {
         if query.len() != self.dimension {
             return vec![0.0; self.len()];
         }
-        let mut bytes = vec![0; self.stride];
-        let scale = quantize(query, &mut bytes);
         let mut cosines = Vec::with_capacity(self.len());
-        self.dot.scan(
-            &bytes,
-            &self.values,
-            |_| true,
-            |row, product| {
-                cosines.push(product as f32 * (self.scales[row] * scale));
-            },
-        );
+        self.scan(query, |_| true, |_, cosine| cosines.push(cosine));
         cosines
     }
 
@@ -102,14 +90,12 @@ impl VectorBlock {
         if query.len() != self.dimension || limit == 0 {
             return Vec::new();
         }
-        let mut bytes = vec![0; self.stride];
-        let scale = quantize(query, &mut bytes);
-        let wanted = |row| allowed.is_none_or(|rows| rows.contains(row));
+        let accept = |row| allowed.is_none_or(|rows| rows.contains(row));
         // The worst row is on top. Rows arrive in order, so of equally near rows the first stays.
         let mut best: BinaryHeap<Reverse<(OrderedFloat, Reverse<usize>)>> =
             BinaryHeap::with_capacity(limit.min(self.len()) + 1);
-        self.dot.scan(&bytes, &self.values, wanted, |row, product| {
-            let near = Reverse((OrderedFloat(product as f32 * (self.scales[row] * scale)), Reverse(row)));
+        self.scan(query, accept, |row, cosine| {
+            let near = Reverse((OrderedFloat(cosine), Reverse(row)));
             if best.len() < limit {
                 best.push(near);
             } else if best.peek().is_some_and(|worst| near < *worst) {
@@ -122,6 +108,46 @@ impl VectorBlock {
             .into_iter()
             .map(|Reverse((OrderedFloat(cosine), Reverse(row)))| NearestRow { row, cosine })
             .collect()
+    }
+
+    /// Calls `visit` with each row that `accept` accepts and its approximate cosine.
+    fn scan(&self, query: &[f32], accept: impl Fn(usize) -> bool, mut visit: impl FnMut(usize, f32)) {
+        let mut bytes = vec![0; self.stride];
+        let scale = quantize(query, &mut bytes);
+        self.dot.scan(&bytes, &self.values, accept, |row, product| {
+            visit(row, product as f32 * (self.scales[row] * scale));
+        });
+    }
+}
+
+/// A bit set of rows that pass a filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowSet {
+    words: Vec<u64>,
+}
+
+impl RowSet {
+    pub fn insert(&mut self, row: usize) {
+        if row / 64 >= self.words.len() {
+            self.words.resize(row / 64 + 1, 0);
+        }
+        self.words[row / 64] |= 1 << (row % 64);
+    }
+
+    pub fn contains(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|word| word & (1 << (row % 64)) != 0)
+    }
+
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+impl FromIterator<usize> for RowSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(rows: I) -> Self {
+        let mut set = Self::default();
+        rows.into_iter().for_each(|row| set.insert(row));
+        set
     }
 }
 

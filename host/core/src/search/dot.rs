@@ -14,7 +14,7 @@ pub(super) enum DotProduct {
 }
 
 impl DotProduct {
-    pub(super) fn best() -> Self {
+    pub(super) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             return Self::Avx2;
@@ -22,20 +22,20 @@ impl DotProduct {
         Self::Portable
     }
 
-    /// Calls `hear` with the number and dot product of each row of `block` that `wanted` accepts. Values must be in
+    /// Calls `visit` with the number and dot product of each row of `block` that `accept` accepts. Values must be in
     /// -127..=127, and the row length a multiple of [`LANE`].
     pub(super) fn scan(
         self,
         query: &[i8],
         block: &[i8],
-        wanted: impl Fn(usize) -> bool,
-        mut hear: impl FnMut(usize, i32),
+        accept: impl Fn(usize) -> bool,
+        mut visit: impl FnMut(usize, i32),
     ) {
-        let rows = block.chunks_exact(query.len().max(1)).enumerate().filter(|(row, _)| wanted(*row));
+        let rows = block.chunks_exact(query.len().max(1)).enumerate().filter(|(row, _)| accept(*row));
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => rows.for_each(|(row, values)| hear(row, avx2::product(query, values))),
-            Self::Portable => rows.for_each(|(row, values)| hear(row, portable(query, values))),
+            Self::Avx2 => rows.for_each(|(row, values)| visit(row, avx2::product(query, values))),
+            Self::Portable => rows.for_each(|(row, values)| visit(row, portable(query, values))),
         }
     }
 }
@@ -57,7 +57,7 @@ mod avx2 {
 
     #[inline]
     pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
-        // SAFETY: only `DotProduct::best` constructs `DotProduct::Avx2`, after it detected AVX2.
+        // SAFETY: only `DotProduct::detect` constructs `DotProduct::Avx2`, after it detected AVX2.
         unsafe { sum(a, b) }
     }
 
@@ -97,37 +97,37 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_values_do_not_overflow() {
+    fn largest_values_do_not_overflow() {
         for sign in [1, -1] {
             let (a, b) = (vec![127_i8; 4096], vec![127 * sign; 4096]);
-            assert_eq!(products(DotProduct::best(), &a, &b), [127 * 127 * 4096 * i32::from(sign)]);
+            assert_eq!(products(DotProduct::detect(), &a, &b), [127 * 127 * 4096 * i32::from(sign)]);
         }
     }
 
     #[test]
-    fn rows_that_are_not_wanted_are_not_heard_of() {
+    fn skipped_rows_are_not_visited() {
         let block: Vec<i8> = (0..10).flat_map(|row| [row; LANE]).collect();
-        let mut heard = Vec::new();
-        DotProduct::best().scan(
+        let mut visited = Vec::new();
+        DotProduct::detect().scan(
             &[1; LANE],
             &block,
             |row| row % 3 == 0,
-            |row, product| heard.push((row, product)),
+            |row, product| visited.push((row, product)),
         );
-        assert_eq!(heard, [(0, 0), (3, 96), (6, 192), (9, 288)]);
+        assert_eq!(visited, [(0, 0), (3, 96), (6, 192), (9, 288)]);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn both_ways_give_the_same_numbers(
+        fn avx2_and_portable_agree(
             lanes in 1_usize..12,
             values in proptest::collection::vec(-127_i8..=127, 12 * LANE * 5),
         ) {
             let (query, block) = values.split_at(lanes * LANE);
             let block = &block[..block.len() / query.len() * query.len()];
-            prop_assert_eq!(products(DotProduct::Portable, query, block), products(DotProduct::best(), query, block));
+            prop_assert_eq!(products(DotProduct::Portable, query, block), products(DotProduct::detect(), query, block));
         }
     }
 }

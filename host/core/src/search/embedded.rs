@@ -11,18 +11,18 @@ const MAX_SHORT_CHARS: usize = 2_000;
 const MAX_NAME_CHARS: usize = 300;
 
 /// Version of [`embedded_text`]. A change causes all vectors to be recomputed.
-pub const RECIPE: u32 = 1;
+pub const EMBEDDED_TEXT_VERSION: u32 = 1;
 
-/// Builds the text to embed for a document, about 4,000 characters at most. Increment [`RECIPE`] if you change this.
+/// Builds the text to embed for a document, about 4,000 characters at most. Increment [`EMBEDDED_TEXT_VERSION`] if you change this.
 pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -> String {
     let name = beginning(name, MAX_NAME_CHARS).replace('_', " ");
-    let parted = split_identifier(&name);
-    let parted = if parted == name { "" } else { &parted };
+    let split_name = split_identifier(&name);
+    let split_name = if split_name == name { "" } else { &split_name };
     let subjects = subjects.join(", ");
     let mut text = String::new();
     for part in [
         &name,
-        parted,
+        split_name,
         beginning(short, MAX_SHORT_CHARS),
         beginning(&subjects, MAX_NAME_CHARS),
         beginning(long, MAX_LONG_CHARS),
@@ -38,8 +38,8 @@ pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -
     text
 }
 
-fn beginning(text: &str, letters: usize) -> &str {
-    text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
+fn beginning(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_its_name_its_short_text_and_its_beginning() {
+    fn embedded_text_has_name_summary_subjects_and_beginning() {
         let text = embedded_text("GRPOTrainer_x", "Short.", &["x".into(), "y".into()], &"é".repeat(5_000));
         assert!(text.starts_with("GRPOTrainer x\nGRPO Trainer x\nShort.\nx, y\né"), "{text}");
         assert_eq!(text.chars().filter(|c| *c == 'é').count(), MAX_LONG_CHARS);

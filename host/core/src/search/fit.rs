@@ -49,10 +49,10 @@ impl FitScorer {
         if name == NameMatch::Exact {
             return MatchQuality::Names;
         }
-        let held = self.word_share(texts);
+        let word_share = self.word_share(texts);
         match cosine {
-            Some(cosine) => by_both(held, cosine),
-            None => by_words(held),
+            Some(cosine) => by_both(word_share, cosine),
+            None => by_words(word_share),
         }
     }
 
@@ -75,18 +75,18 @@ const MIN_GOOD_FIT: f32 = 0.5;
 
 const MIN_WEAK_FIT: f32 = 0.4;
 
-fn by_both(held: f32, cosine: f32) -> MatchQuality {
-    match WORD_WEIGHT * held + cosine {
+fn by_both(word_share: f32, cosine: f32) -> MatchQuality {
+    match WORD_WEIGHT * word_share + cosine {
         sum if sum >= MIN_GOOD_FIT => MatchQuality::Good,
         sum if sum >= MIN_WEAK_FIT => MatchQuality::Weak,
         _ => MatchQuality::Nothing,
     }
 }
 
-fn by_words(held: f32) -> MatchQuality {
-    match held {
-        held if held >= 0.75 => MatchQuality::Good,
-        held if held >= 0.4 => MatchQuality::Weak,
+fn by_words(word_share: f32) -> MatchQuality {
+    match word_share {
+        word_share if word_share >= 0.75 => MatchQuality::Good,
+        word_share if word_share >= 0.4 => MatchQuality::Weak,
         _ => MatchQuality::Nothing,
     }
 }
@@ -94,12 +94,12 @@ fn by_words(held: f32) -> MatchQuality {
 /// Cuts a word to a prefix that its other forms share; rougher than [`super::stem`].
 fn stem(word: &str) -> WordStem {
     let word = word.to_lowercase();
-    let letters = word.chars().count();
-    if letters < MIN_STEM_CHARS {
+    let chars = word.chars().count();
+    if chars < MIN_STEM_CHARS {
         return WordStem { text: word, whole: true };
     }
-    let kept = (letters - 3).clamp(MIN_STEM_CHARS - 1, 8);
-    WordStem { text: word.chars().take(kept).collect(), whole: false }
+    let length = (chars - 3).clamp(MIN_STEM_CHARS - 1, 8);
+    WordStem { text: word.chars().take(length).collect(), whole: false }
 }
 
 impl WordStem {
@@ -109,7 +109,7 @@ impl WordStem {
 
     /// Yields byte offsets in lowercase text.
     pub(super) fn positions<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let stands = move |(at, found): &(usize, &str)| {
+        let is_match = move |(at, found): &(usize, &str)| {
             if !self.whole {
                 return true;
             }
@@ -119,7 +119,7 @@ impl WordStem {
             // Accept a plural `s`.
             ends(before) && (ends(after.clone().next()) || (after.next() == Some('s') && ends(after.next())))
         };
-        text.match_indices(self.text.as_str()).filter(stands).map(|(at, _)| at)
+        text.match_indices(self.text.as_str()).filter(is_match).map(|(at, _)| at)
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_nearness_make_up_for_each_other() {
+    fn words_and_cosine_compensate_each_other() {
         let page = ["Retries", "A call is repeated after a pause; CircuitBreakers stop that.", "Reliability"];
         for (question, cosine, fit) in [
             ("repeating calls after pauses", Some(0.3), MatchQuality::Good),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_are_whole_words() {
+    fn short_words_match_whole_words_only() {
         let page = ["x", "Catalogs of SQL."];
         assert_eq!(FitScorer::new("cat").word_share(&page), 0.0);
         assert_eq!(FitScorer::new("sql").word_share(&page), 1.0);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_word_in_any_page_a_page_has_to_be_nearer() {
+    fn without_any_word_the_cosine_must_be_higher() {
         assert!(near_enough(0.2, true) && !near_enough(0.19, true));
         assert!(near_enough(0.35, false) && !near_enough(0.34, false));
     }

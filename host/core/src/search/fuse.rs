@@ -40,32 +40,32 @@ pub struct RankedCandidate<K> {
 pub fn fuse<K: Ord>(candidates: Vec<ScoredCandidate<K>>) -> Vec<RankedCandidate<K>> {
     let best_words = candidates.iter().map(|c| positive(c.bm25)).fold(0.0, f64::max);
     let best_cosine = candidates.iter().filter_map(|c| cosine(c.cosine)).fold(0.0, f64::max);
-    let ranked = |c: ScoredCandidate<K>| RankedCandidate {
+    let rank = |c: ScoredCandidate<K>| RankedCandidate {
         score: score(&c, best_words, best_cosine),
         name: c.name,
         cosine: c.cosine,
         key: c.key,
     };
-    sort_ranked(candidates.into_iter().map(ranked).collect())
+    sort_ranked(candidates.into_iter().map(rank).collect())
 }
 
 /// Sorts candidates that already have a score into the same order.
-pub fn sort_ranked<K: Ord>(mut placed: Vec<RankedCandidate<K>>) -> Vec<RankedCandidate<K>> {
-    placed.sort_by(|a, b| {
+pub fn sort_ranked<K: Ord>(mut ranked: Vec<RankedCandidate<K>>) -> Vec<RankedCandidate<K>> {
+    ranked.sort_by(|a, b| {
         a.name.cmp(&b.name).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.key.cmp(&b.key))
     });
     // A name match scores at least as high as the candidates after it.
-    let mut least = 0.0;
-    for page in placed.iter_mut().rev() {
+    let mut floor = 0.0;
+    for page in ranked.iter_mut().rev() {
         page.score = match page.name {
             NameMatch::Exact => 1.0,
             // Only its name matches.
-            name if name != NameMatch::No && page.score.max(least) == 0.0 => NAME_ONLY_SCORE,
-            _ => page.score.max(least),
+            name if name != NameMatch::No && page.score.max(floor) == 0.0 => NAME_ONLY_SCORE,
+            _ => page.score.max(floor),
         };
-        least = page.score;
+        floor = page.score;
     }
-    placed
+    ranked
 }
 
 /// Filters candidates that match by name, by a word, or by being [near enough](near_enough).
@@ -97,7 +97,7 @@ fn positive(value: f64) -> f64 {
     if value.partial_cmp(&0.0) == Some(Ordering::Greater) && value.is_finite() { value } else { 0.0 }
 }
 
-fn share(value: f64, best: f64) -> f64 {
+pub(super) fn share(value: f64, best: f64) -> f64 {
     if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 }
 }
 
@@ -116,22 +116,22 @@ mod tests {
     }
 
     #[test]
-    fn half_words_half_meaning_each_as_a_share_of_the_best() {
-        let placed = order(vec![
+    fn score_is_half_words_half_meaning_relative_to_the_best() {
+        let ranked = order(vec![
             scored("words", 8.0, Some(0.2)),
             scored("meaning", 0.0, Some(0.8)),
             scored("both", 6.0, Some(0.6)),
             scored("against", 0.0, Some(-0.5)),
         ]);
         let expected = [("both", 0.75), ("words", 0.625), ("meaning", 0.5), ("against", 0.0)];
-        for ((key, score), (name, value)) in placed.iter().zip(expected) {
+        for ((key, score), (name, value)) in ranked.iter().zip(expected) {
             assert_eq!(key, name);
             assert!((score - value).abs() < 1e-6, "{key}: {score}");
         }
     }
 
     #[test]
-    fn without_a_vector_the_words_stand_alone() {
+    fn only_words_count_without_vectors() {
         let query_without = order(vec![scored("b", 2.0, None), scored("a", 4.0, None)]);
         assert_eq!(query_without, [("a".into(), 1.0), ("b".into(), 0.5)]);
         let one_without = order(vec![scored("a", 4.0, Some(0.5)), scored("b", 3.0, None)]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_first_and_score_no_less_than_what_follows() {
+    fn names_come_first_and_score_at_least_as_high() {
         let mut candidates =
             vec![scored("far", 0.1, None), scored("starts", 0.2, None), scored("best", 9.0, None)];
         candidates[0].name = NameMatch::Exact;
@@ -152,28 +152,28 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_word_answers_only_where_it_is_near() {
-        let kept = |candidates| -> Vec<String> {
+    fn candidate_without_words_must_be_near() {
+        let matching = |candidates| -> Vec<String> {
             matching_candidates(candidates).into_iter().map(|c| c.key).collect()
         };
         let mut named = scored("named", 0.0, None);
         named.name = NameMatch::Prefix;
         let near =
             [named, scored("near", 0.0, Some(0.3)), scored("far", 0.0, Some(0.1)), scored("none", 0.0, None)];
-        assert_eq!(kept(near.to_vec()), ["named"]);
+        assert_eq!(matching(near.to_vec()), ["named"]);
         let word = [scored("word", 1.0, Some(-0.5))];
-        assert_eq!(kept([near.to_vec(), word.to_vec()].concat()), ["named", "near", "word"]);
+        assert_eq!(matching([near.to_vec(), word.to_vec()].concat()), ["named", "near", "word"]);
     }
 
     #[test]
-    fn values_that_are_no_numbers_count_as_none() {
-        let placed = order(vec![
+    fn non_finite_values_count_as_zero() {
+        let ranked = order(vec![
             scored("a", f64::NAN, Some(f32::NAN)),
             scored("b", f64::INFINITY, Some(0.5)),
             scored("c", 1.0, Some(0.5)),
         ]);
-        assert_eq!(placed[0], ("c".into(), 1.0));
-        assert_eq!(placed[2], ("a".into(), 0.0));
+        assert_eq!(ranked[0], ("c".into(), 1.0));
+        assert_eq!(ranked[2], ("a".into(), 0.0));
         assert_eq!(fuse::<u8>(vec![]), []);
     }
 
@@ -181,22 +181,22 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_candidates_get_one_order_with_falling_scores(
+        fn order_is_stable_and_scores_descend(
             rows in proptest::collection::vec((any::<f64>(), proptest::option::of(any::<f32>()), 0_u8..6), 0..40),
-            turn in 0_usize..40,
+            rotation in 0_usize..40,
         ) {
             let mut candidates: Vec<ScoredCandidate<usize>> = rows.into_iter().enumerate().map(|(key, (bm25, cosine, name))| {
                 let name = match name { 0 => NameMatch::Exact, 1 => NameMatch::Prefix, _ => NameMatch::No };
                 ScoredCandidate { key, name, bm25, cosine }
             }).collect();
-            let placed = fuse(candidates.clone());
-            prop_assert!(placed.iter().all(|ranked| (0.0..=1.0).contains(&ranked.score)));
-            prop_assert!(placed.windows(2).all(|pair| pair[0].score >= pair[1].score));
+            let ranked = fuse(candidates.clone());
+            prop_assert!(ranked.iter().all(|ranked| (0.0..=1.0).contains(&ranked.score)));
+            prop_assert!(ranked.windows(2).all(|pair| pair[0].score >= pair[1].score));
             if !candidates.is_empty() {
-                let turn = turn % candidates.len();
-                candidates.rotate_left(turn);
+                let rotation = rotation % candidates.len();
+                candidates.rotate_left(rotation);
             }
-            prop_assert_eq!(placed, fuse(candidates));
+            prop_assert_eq!(ranked, fuse(candidates));
         }
     }
 }

@@ -15,19 +15,17 @@ pub mod fit;
 pub mod fuse;
 pub mod name;
 pub mod passage;
-pub mod row_set;
 pub mod script;
 pub mod stem;
 pub mod terms;
 pub mod tools;
 
-pub use dense::VectorBlock;
+pub use dense::{RowSet, VectorBlock};
 pub use embedded::embedded_text;
 pub use fit::{FitScorer, near_enough};
 pub use fuse::{RankedCandidate, ScoredCandidate, fuse, matching_candidates};
 pub use name::{NameMatch, NameQuery};
 pub use passage::Passage;
-pub use row_set::RowSet;
 pub use stem::stem;
 pub use terms::{SearchQuery, for_each_term, variants};
 

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_empty_questions_begin_no_name() {
+    fn short_and_empty_questions_match_no_prefix() {
         assert_eq!(NameQuery::new("cl").matches("CLI"), NameMatch::No);
         assert_eq!(NameQuery::new("cli").matches("CLI_Finetuning"), NameMatch::Prefix);
         assert_eq!(NameQuery::new("c").matches("C"), NameMatch::Exact);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_holds_what_matches() {
+    fn range_contains_exactly_the_matching_keys() {
         for (query, keys) in
             [("Model Lo", ["modelloading", "modello", "modelsaving"]), ("go", ["go", "golang", "g"])]
         {

@@ -14,7 +14,7 @@ pub struct Passage {
     /// Inclusive; at most 11 lines after the first.
     pub last: u32,
     /// Share of the question's words that the passage contains, above 0.
-    pub held: f32,
+    pub word_share: f32,
 }
 
 impl FitScorer {
@@ -38,27 +38,27 @@ impl FitScorer {
             }
         }
         found.sort_unstable();
-        let mut held = vec![0_u32; self.stems.len()];
-        let (mut from, mut different, mut best) = (0, 0, None);
+        let mut counts = vec![0_u32; self.stems.len()];
+        let (mut from, mut distinct, mut best) = (0, 0, None);
         for (line, word) in found.iter().copied() {
-            different += u32::from(held[word] == 0);
-            held[word] += 1;
+            distinct += u32::from(counts[word] == 0);
+            counts[word] += 1;
             while found[from].0 + PASSAGE_LINES <= line {
-                let gone = found[from].1;
-                held[gone] -= 1;
-                different -= u32::from(held[gone] == 0);
+                let dropped = found[from].1;
+                counts[dropped] -= 1;
+                distinct -= u32::from(counts[dropped] == 0);
                 from += 1;
             }
-            if best.is_none_or(|(most, _, _)| different > most) {
-                best = Some((different, found[from].0, line));
+            if best.is_none_or(|(most, _, _)| distinct > most) {
+                best = Some((distinct, found[from].0, line));
             }
         }
-        let (different, first, last) = best?;
+        let (distinct, first, last) = best?;
         let line = |line: usize| u32::try_from(line + 1).unwrap_or(u32::MAX);
         Some(Passage {
             first: line(first),
             last: line(last),
-            held: different as f32 / self.stems.len() as f32,
+            word_share: distinct as f32 / self.stems.len() as f32,
         })
     }
 }
@@ -68,13 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_with_the_most_words_are_found() {
+    fn lines_with_most_words_are_found() {
         let text =
             format!("retry\n{}the pause\nof a RETRY\nof calls\n{}pauses", "x\n".repeat(50), "x\n".repeat(50));
         let found = FitScorer::new("retries pause for calls").best_passage(&text).expect("a passage");
-        assert_eq!((found.first, found.last, found.held), (52, 54, 1.0));
+        assert_eq!((found.first, found.last, found.word_share), (52, 54, 1.0));
         assert_eq!(
-            FitScorer::new("retry moon").best_passage(&text).map(|found| (found.first, found.held)),
+            FitScorer::new("retry moon").best_passage(&text).map(|found| (found.first, found.word_share)),
             Some((1, 0.5))
         );
         assert_eq!(FitScorer::new("nothing").best_passage(&text), None);
@@ -83,10 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_text_costs_no_more_than_its_length() {
+    fn hostile_text_takes_linear_time() {
         let text = "a b c d e f g h i j k l m\n".repeat(100_000);
         let found = FitScorer::new("b c d e f g h j k l m").best_passage(&text).expect("a passage");
-        assert_eq!((found.first, found.last, found.held), (1, 1, 1.0));
+        assert_eq!((found.first, found.last, found.word_share), (1, 1, 1.0));
         let line = "word ".repeat(500_000);
         assert_eq!(FitScorer::new("words").best_passage(&line).map(|found| found.last), Some(1));
     }

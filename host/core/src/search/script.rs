@@ -9,43 +9,43 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScriptKind {
     /// Covered by the word index: Latin letters, digits and everything that is not a letter.
-    Words,
+    Latin,
     /// Written without spaces, or with inflected endings; indexed as bigrams.
-    Pairs,
-    Threes,
+    Bigrams,
+    Trigrams,
 }
 
 fn script_kind(c: char) -> ScriptKind {
     match c {
         // ASCII, Latin-1 and the Latin extensions, including ª and º; IPA; full-width Latin.
-        '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => ScriptKind::Words,
+        '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => ScriptKind::Latin,
         '\u{2C60}'..='\u{2C7F}'
         | '\u{A720}'..='\u{A7FF}'
         | '\u{AB30}'..='\u{AB6F}'
-        | '\u{FF21}'..='\u{FF5A}' => ScriptKind::Words,
+        | '\u{FF21}'..='\u{FF5A}' => ScriptKind::Latin,
         // Thai and Lao, Myanmar, Hangul Jamo, Khmer.
         '\u{E01}'..='\u{E4E}' | '\u{E81}'..='\u{ECD}' | '\u{1000}'..='\u{103F}' | '\u{1100}'..='\u{11FF}' => {
-            ScriptKind::Pairs
+            ScriptKind::Bigrams
         }
-        '\u{1780}'..='\u{17D3}' => ScriptKind::Pairs,
+        '\u{1780}'..='\u{17D3}' => ScriptKind::Bigrams,
         // 々 and 〇, kana, Bopomofo, Hangul, Han, half-width kana, Han beyond the basic plane.
         '\u{3005}'..='\u{3007}'
         | '\u{3041}'..='\u{3096}'
         | '\u{309D}'..='\u{309F}'
-        | '\u{30A1}'..='\u{30FA}' => ScriptKind::Pairs,
+        | '\u{30A1}'..='\u{30FA}' => ScriptKind::Bigrams,
         '\u{30FC}'..='\u{318E}'
         | '\u{31A0}'..='\u{31BF}'
         | '\u{31F0}'..='\u{31FF}'
-        | '\u{3400}'..='\u{4DBF}' => ScriptKind::Pairs,
-        '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => ScriptKind::Pairs,
-        '\u{FF66}'..='\u{FFDC}' | '\u{20000}'..='\u{3FFFF}' => ScriptKind::Pairs,
-        c if c.is_alphabetic() => ScriptKind::Threes,
-        _ => ScriptKind::Words,
+        | '\u{3400}'..='\u{4DBF}' => ScriptKind::Bigrams,
+        '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => ScriptKind::Bigrams,
+        '\u{FF66}'..='\u{FFDC}' | '\u{20000}'..='\u{3FFFF}' => ScriptKind::Bigrams,
+        c if c.is_alphabetic() => ScriptKind::Trigrams,
+        _ => ScriptKind::Latin,
     }
 }
 
 pub fn has_other(text: &str) -> bool {
-    !text.is_ascii() && text.chars().any(|c| script_kind(c) != ScriptKind::Words)
+    !text.is_ascii() && text.chars().any(|c| script_kind(c) != ScriptKind::Latin)
 }
 
 /// Returns the n-grams of the text in lower case, separated by spaces, for an index that splits at ASCII spaces only.
@@ -56,7 +56,7 @@ pub fn grams(text: &str) -> String {
     }
     for (script, run) in runs(text) {
         for start in 0..run.len() {
-            let end = (start + length(script)).min(run.len());
+            let end = (start + ngram_len(script)).min(run.len());
             if !pieces.is_empty() {
                 pieces.push(' ');
             }
@@ -88,7 +88,7 @@ pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
             break;
         }
         run.truncate(MAX_RUN);
-        let length = length(script).min(run.len());
+        let length = ngram_len(script).min(run.len());
         let mut pieces: Vec<String> = Vec::new();
         for window in run.windows(length) {
             let piece: String = window.iter().collect();
@@ -96,11 +96,11 @@ pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
                 pieces.push(piece);
             }
         }
-        let beginning = length < self::length(script);
-        let any = script == ScriptKind::Pairs && !beginning;
-        let stretch = ScriptRun { text: run.into_iter().collect(), pieces, beginning, any };
-        if !found.contains(&stretch) {
-            found.push(stretch);
+        let beginning = length < ngram_len(script);
+        let any = script == ScriptKind::Bigrams && !beginning;
+        let run = ScriptRun { text: run.into_iter().collect(), pieces, beginning, any };
+        if !found.contains(&run) {
+            found.push(run);
         }
     }
     found
@@ -108,17 +108,17 @@ pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
 
 const MAX_RUN: usize = 64;
 
-fn length(script: ScriptKind) -> usize {
-    if script == ScriptKind::Pairs { 2 } else { 3 }
+fn ngram_len(script: ScriptKind) -> usize {
+    if script == ScriptKind::Bigrams { 2 } else { 3 }
 }
 
 /// Returns runs of one script in lower case, without Latin text.
 fn runs(text: &str) -> Vec<(ScriptKind, Vec<char>)> {
     let mut runs: Vec<(ScriptKind, Vec<char>)> = Vec::new();
-    let mut last = ScriptKind::Words;
+    let mut last = ScriptKind::Latin;
     for c in text.chars() {
         let script = script_kind(c);
-        if script != ScriptKind::Words {
+        if script != ScriptKind::Latin {
             if script != last {
                 runs.push((script, Vec::new()));
             }
@@ -140,7 +140,7 @@ pub fn separate_scripts(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut before: Option<char> = None;
     for (at, c) in text.char_indices() {
-        let touches = |pair: char, word: char| script_kind(pair) == ScriptKind::Pairs && is_word(word);
+        let touches = |pair: char, word: char| script_kind(pair) == ScriptKind::Bigrams && is_word(word);
         if before.is_some_and(|before| touches(before, c) || touches(c, before)) {
             out.push_str(&text[copied..at]);
             out.push(' ');
@@ -156,7 +156,7 @@ pub fn separate_scripts(text: &str) -> Cow<'_, str> {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() && script_kind(c) == ScriptKind::Words
+    c.is_alphanumeric() && script_kind(c) == ScriptKind::Latin
 }
 
 #[cfg(test)]
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn latin_text_has_no_pieces() {
+    fn latin_text_has_no_ngrams() {
         for text in ["", "plain words", "Größe café naïve Ａ", "1 + 2 ∑ 🙂", "łódź ſ ɸ"] {
             assert_eq!((grams(text).as_str(), has_other(text)), ("", false), "{text}");
         }
     }
 
     #[test]
-    fn chinese_goes_in_pairs_and_russian_in_threes() {
+    fn chinese_uses_bigrams_and_russian_trigrams() {
         assert_eq!(grams("如何保存 model 模型"), "如何 何保 保存 存 模型 型");
         assert_eq!(grams("Модели да"), "мод оде дел ели ли и да а");
         assert_eq!(pieces("保存模型"), [["保存", "存模", "模型"]]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shorter_than_a_piece_is_the_beginning_of_one() {
+    fn run_shorter_than_an_ngram_matches_as_prefix() {
         for (text, document) in [("猫", "黑猫"), ("猫", "猫咪"), ("да", "да"), ("да", "дать"), ("я", "моя")]
         {
             let stretch = &script_runs(text, 1)[0];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_parted_from_scripts_without_spaces() {
+    fn latin_words_are_separated_from_other_scripts() {
         assert_eq!(separate_scripts("导出GGUF格式"), "导出 GGUF 格式");
         assert_eq!(separate_scripts("v2の3"), "v2 の 3");
         assert_eq!(separate_scripts("plain"), "plain");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_bounded() {
+    fn long_queries_are_bounded() {
         let long = "模".repeat(1_000_000);
         assert_eq!(script_runs(&long, 5)[0].text.chars().count(), MAX_RUN);
         let many = (0..5_000_u32)
@@ -217,7 +217,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_stretch_is_found_in_every_text_that_holds_it(
+        fn run_is_found_in_every_text_that_contains_it(
             before in "[а-яёa-z ]{0,5}", word in "[а-яё]{1,8}|[一-龥]{1,6}|[ก-ฮ]{1,4}|[가-힣]{1,4}", after in "[а-яё一-龥a-z ]{0,5}",
         ) {
             let indexed = grams(&format!("{before}{word}{after}"));

@@ -14,10 +14,10 @@ pub fn stem(word: &mut String) {
         word.truncate(stem);
         word.push('i');
     }
-    first_of(word, &LONG_ENDINGS, |stem| measure(stem) > 0);
-    first_of(word, &ENDINGS, |stem| measure(stem) > 0);
-    last_ending(word);
-    tidy(word);
+    replace_ending(word, &STEP2_ENDINGS, |stem| measure(stem) > 0);
+    replace_ending(word, &STEP3_ENDINGS, |stem| measure(stem) > 0);
+    strip_last_ending(word);
+    strip_final_letter(word);
 }
 
 /// Step 1: plurals, `-ed` and `-ing`.
@@ -47,7 +47,7 @@ fn plurals(word: &mut String) {
 }
 
 /// Step 2.
-const LONG_ENDINGS: [(&str, &str); 20] = [
+const STEP2_ENDINGS: [(&str, &str); 20] = [
     ("ational", "ate"),
     ("tional", "tion"),
     ("enci", "ence"),
@@ -71,7 +71,7 @@ const LONG_ENDINGS: [(&str, &str); 20] = [
 ];
 
 /// Step 3.
-const ENDINGS: [(&str, &str); 7] = [
+const STEP3_ENDINGS: [(&str, &str); 7] = [
     ("icate", "ic"),
     ("ative", ""),
     ("alize", "al"),
@@ -82,24 +82,24 @@ const ENDINGS: [(&str, &str); 7] = [
 ];
 
 /// Step 4. Longer endings precede the endings that they contain.
-const LAST: [&str; 19] = [
+const STEP4_ENDINGS: [&str; 19] = [
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
     "ion", "al", "er", "ic", "ou",
 ];
 
-/// Replaces the first matching ending if `may` accepts the text before it.
-fn first_of(word: &mut String, endings: &[(&str, &str)], may: impl Fn(&str) -> bool) {
+/// Replaces the first matching ending if `condition` accepts the text before it.
+fn replace_ending(word: &mut String, endings: &[(&str, &str)], condition: impl Fn(&str) -> bool) {
     let found = endings.iter().find_map(|(ending, new)| Some((word.strip_suffix(ending)?.len(), new)));
     if let Some((stem, new)) = found
-        && may(&word[..stem])
+        && condition(&word[..stem])
     {
         word.truncate(stem);
         word.push_str(new);
     }
 }
 
-fn last_ending(word: &mut String) {
-    let found = LAST.iter().find_map(|ending| Some((word.strip_suffix(ending)?, ending)));
+fn strip_last_ending(word: &mut String) {
+    let found = STEP4_ENDINGS.iter().find_map(|ending| Some((word.strip_suffix(ending)?, ending)));
     let cut =
         found.filter(|(stem, ending)| measure(stem) > 1 && (**ending != "ion" || stem.ends_with(['s', 't'])));
     if let Some(cut) = cut.map(|(stem, _)| stem.len()) {
@@ -108,7 +108,7 @@ fn last_ending(word: &mut String) {
 }
 
 /// Step 5.
-fn tidy(word: &mut String) {
+fn strip_final_letter(word: &mut String) {
     if let Some(stem) = word.strip_suffix('e') {
         let syllables = measure(stem);
         if syllables > 1 || (syllables == 1 && !ends_short(stem)) {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_have_one_stem() {
+    fn forms_of_a_word_share_one_stem() {
         for (forms, expected) in [
             (&["caress", "caresses"][..], "caress"),
             (&["calibrate", "calibrated", "calibrates", "calibrating", "calibration"], "calibr"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_english_word_stays() {
+    fn other_text_is_unchanged() {
         for text in ["", "as", "größen", "x86s", "GRPOs", "日本"] {
             let mut word = text.to_owned();
             stem(&mut word);

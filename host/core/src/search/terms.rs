@@ -34,11 +34,11 @@ pub struct SearchQuery {
 
 impl SearchQuery {
     pub fn new(text: &str) -> Self {
-        let (mut telling, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut significant, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         let separated = script::separate_scripts(text);
         for compound in separated.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
-            if telling.len() >= MAX_TERMS {
+            if significant.len() >= MAX_TERMS {
                 break;
             }
             let parts: Vec<String> = compound
@@ -58,19 +58,19 @@ impl SearchQuery {
             }
             for part in parts {
                 let lower = part.to_lowercase();
-                let list = if STOP_WORDS.contains(&lower.as_str()) { &mut common } else { &mut telling };
+                let list = if STOP_WORDS.contains(&lower.as_str()) { &mut common } else { &mut significant };
                 if list.len() < MAX_TERMS && seen.insert(lower) {
                     list.push(part);
                 }
             }
         }
         let stretches = script::script_runs(text, MAX_TERMS);
-        if telling.is_empty() {
+        if significant.is_empty() {
             let words = if stretches.is_empty() { common } else { Vec::new() };
             return Self { words, joined: Vec::new(), stretches };
         }
         joined.truncate(MAX_TERMS);
-        Self { words: telling, joined, stretches }
+        Self { words: significant, joined, stretches }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -78,7 +78,7 @@ impl SearchQuery {
     }
 }
 
-fn truncate_word(word: &str) -> String {
+pub(super) fn truncate_word(word: &str) -> String {
     word.chars().take(MAX_WORD).collect()
 }
 
@@ -91,7 +91,7 @@ pub fn variants(text: &str) -> String {
             found.push(compound.replace('-', ""));
         }
         for word in compound.split('-') {
-            let parts = humps(word);
+            let parts = split_camel_case(word);
             if parts.len() > 1 {
                 found.extend(parts);
             }
@@ -100,11 +100,11 @@ pub fn variants(text: &str) -> String {
     found.join(" ")
 }
 
-/// Calls `give` with each term of a question or document for an in-memory index: lower case, stemmed, without stop
+/// Calls `emit` with each term of a question or document for an in-memory index: lower case, stemmed, without stop
 /// words, identifiers both whole and split, and n-grams for other scripts.
-pub fn for_each_term(text: &str, mut give: impl FnMut(&str)) {
+pub fn for_each_term(text: &str, mut emit: impl FnMut(&str)) {
     let mut term = String::new();
-    let mut put = |word: &str| {
+    let mut emit_term = |word: &str| {
         term.clear();
         if word.is_ascii() {
             term.push_str(word);
@@ -114,29 +114,29 @@ pub fn for_each_term(text: &str, mut give: impl FnMut(&str)) {
         }
         if !STOP_WORDS.contains(&term.as_str()) {
             stem(&mut term);
-            give(&term);
+            emit(&term);
         }
     };
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if script::has_other(word) {
             let separated = script::separate_scripts(word);
             let latin = separated.split(' ').filter(|piece| !script::has_other(piece));
-            script::grams(word).split(' ').chain(latin).for_each(&mut put);
+            script::grams(word).split(' ').chain(latin).for_each(&mut emit_term);
             continue;
         }
-        let head = word.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
-        put(word);
+        let starts_lower = word.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
+        emit_term(word);
         // Words in lower case have no parts.
-        if !(head && word.bytes().all(|b| b.is_ascii_lowercase())) && word.len() <= MAX_WORD {
-            let parts = humps(word);
+        if !(starts_lower && word.bytes().all(|b| b.is_ascii_lowercase())) && word.len() <= MAX_WORD {
+            let parts = split_camel_case(word);
             if parts.len() > 1 {
-                parts.iter().for_each(|part| put(part));
+                parts.iter().for_each(|part| emit_term(part));
             }
         }
     }
 }
 
-fn humps(word: &str) -> Vec<String> {
+fn split_camel_case(word: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut before = ' ';
     let mut rest = word.chars().peekable();
@@ -167,21 +167,21 @@ mod tests {
     }
 
     #[test]
-    fn common_words_count_only_when_there_are_no_others() {
+    fn stop_words_count_only_without_other_words() {
         assert_eq!(words("how to use the LoRA"), ["use", "LoRA"]);
         assert_eq!(words("How is it"), ["How", "is", "it"]);
         assert!(words("the 模型").is_empty());
     }
 
     #[test]
-    fn nothing_to_look_for_is_no_query() {
+    fn query_without_words_is_empty() {
         for text in ["", " ", "\"'*()-^:", "🙂🙃", "\0"] {
             assert!(SearchQuery::new(text).is_empty(), "{text:?}");
         }
     }
 
     #[test]
-    fn other_scripts_are_stretches_and_no_words() {
+    fn other_scripts_are_runs_instead_of_words() {
         let query = SearchQuery::new("导出GGUF格式 и модель");
         assert_eq!(query.words, ["GGUF"]);
         let texts: Vec<&str> = query.stretches.iter().map(|stretch| stretch.text.as_str()).collect();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_stemmed_parted_and_telling() {
+    fn terms_are_stemmed_split_and_significant() {
         let terms = |text: &str| {
             let mut terms = Vec::new();
             for_each_term(text, |term| terms.push(term.to_owned()));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_found_by_their_parts() {
+    fn variants_split_identifiers() {
         assert_eq!(variants("UnslothGRPOTrainer"), "Unsloth GRPO Trainer");
         assert_eq!(variants("a fine-tuning tip"), "finetuning");
         assert_eq!(variants("plain words_here"), "");

@@ -151,13 +151,7 @@ impl DocxConverter {
             "p" => self.end_paragraph(),
             "Fallback" => self.fallback = self.fallback.saturating_sub(1),
             "tr" if self.tables == 1 && self.cells > 0 => {
-                self.out.push_str(" |\n");
-                if self.rows == 0 {
-                    self.out.push('|');
-                    self.out.extend(std::iter::repeat_n(" --- |", self.cells));
-                    self.out.push('\n');
-                }
-                self.rows += 1;
+                super::end_table_row(&mut self.out, self.cells, &mut self.rows);
             }
             "tbl" => {
                 self.tables = self.tables.saturating_sub(1);
@@ -196,5 +190,4 @@ impl DocxConverter {
 }
 
 #[cfg(test)]
-#[path = "docx_tests.rs"]
 mod tests;

@@ -237,13 +237,7 @@ impl HtmlConverter {
         if cells == 0 {
             return;
         }
-        self.out.push_str(" |\n");
-        if self.table.rows == 0 {
-            self.out.push('|');
-            self.out.extend(std::iter::repeat_n(" --- |", cells));
-            self.out.push('\n');
-        }
-        self.table.rows += 1;
+        super::end_table_row(&mut self.out, cells, &mut self.table.rows);
         self.space = false;
     }
 
@@ -273,5 +267,4 @@ fn is_block(name: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "html_tests.rs"]
 mod tests;

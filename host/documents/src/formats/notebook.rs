@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_code_and_what_it_printed_are_text() {
+    fn prose_code_and_output_become_markdown() {
         let notebook = json!({"nbformat": 4, "metadata": {"kernelspec": {"language": "python"}}, "cells": [
             {"cell_type": "markdown", "source": ["# Title\n", "Some text."]},
             {"cell_type": "code", "source": "print('```')", "outputs": [
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_notebook_is_said() {
+    fn invalid_notebooks_are_rejected() {
         let deep = "[".repeat(100_000);
         for text in ["", "{", "[]", "{\"cells\": 5}", deep.as_str()] {
             assert!(markdown(text).is_err());

@@ -32,26 +32,26 @@ pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
         "When to search here",
         parts.when.iter().take(6).map(|text| format!("- {}", quoted(text, 300))).collect(),
     );
-    section("Layout", pairs(&parts.layout, 30, ": "));
-    section("Key documents", pairs(&parts.key, 24, ": "));
+    section("Layout", pairs(&parts.layout, 30, description));
+    section("Key documents", pairs(&parts.key, 24, description));
     let list = |words: &[String]| words.iter().take(24).map(|word| code(word)).collect::<Vec<_>>().join(", ");
     let terms = [("Words", &parts.words), ("Names", &parts.names)];
     let terms = terms.into_iter().filter(|(_, words)| !words.is_empty());
     section("Search terms", terms.map(|(what, words)| format!("- {what}: {}", list(words))).collect());
-    section("Tested queries", pairs(&parts.queries, 10, " finds "));
+    section("Tested queries", pairs(&parts.queries, 10, |path| format!(" finds {}", code(path))));
     lines.truncate(MAX_LINES - 2);
     lines.extend([String::new(), one_line(by, 300)]);
     lines.join("\n") + "\n"
 }
 
-fn pairs(pairs: &[(String, String)], most: usize, between: &str) -> Vec<String> {
-    let quoted_path = between.trim() == "finds";
-    let line = |(left, right): &(String, String)| match right.as_str() {
-        "" => format!("- {}", code(left)),
-        right if quoted_path => format!("- {}{between}{}", code(left), code(right)),
-        right => format!("- {}{between}{}", code(left), quoted(right, 200)),
-    };
-    pairs.iter().take(most).map(line).collect()
+/// Lists at most `limit` pairs; `right` formats the right side.
+fn pairs(pairs: &[(String, String)], limit: usize, right: impl Fn(&str) -> String) -> Vec<String> {
+    let line = |(left, text): &(String, String)| format!("- {}{}", code(left), right(text));
+    pairs.iter().take(limit).map(line).collect()
+}
+
+fn description(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {}", quoted(text, 200)) }
 }
 
 fn code(text: &str) -> String {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guide_keeps_its_form_whatever_it_quotes() {
+    fn quoted_text_cannot_change_the_format() {
         let parts = GuideParts {
             name: "x\n# y".into(),
             facts: "3 documents.".into(),

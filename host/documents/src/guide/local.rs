@@ -10,14 +10,13 @@ use gatehouse_core::{
 use serde_json::Value;
 
 use super::{
-    facts::{GuideFacts, first_sentence},
+    facts::{GuideFacts, first_sentence, repository_terms},
     form::GuideParts,
-    terms,
 };
 use crate::clean::{one_line, prefix};
 
 /// Prefixes of document names to read first, best first.
-const FIRST_READ: [&str; 16] = [
+const KEY_NAMES: [&str; 16] = [
     "readme",
     "index",
     "overview",
@@ -44,19 +43,19 @@ pub(super) async fn about(
 ) -> Result<Vec<String>, Fault> {
     let at_top = |path: &&String| !path.contains('/');
     let readme = paths.iter().filter(at_top).find(|path| path.to_lowercase().starts_with("readme"));
-    let mut said = Vec::new();
+    let mut descriptions = Vec::new();
     if let Some(text) = read(store, name, readme).await? {
-        said.push(first_sentence(&text, false));
+        descriptions.push(first_sentence(&text, false));
     }
     for manifest in ["Cargo.toml", "package.json", "pyproject.toml"] {
         let path = paths.iter().find(|path| *path == manifest);
         if let Some(text) = read(store, name, path).await? {
-            said.push(one_line(&description(manifest, &text), 300));
+            descriptions.push(one_line(&description(manifest, &text), 300));
         }
     }
-    said.retain(|text| !text.is_empty());
-    said.dedup();
-    Ok(said)
+    descriptions.retain(|text| !text.is_empty());
+    descriptions.dedup();
+    Ok(descriptions)
 }
 
 /// Returns `None` if the document does not exist. Another run may have removed it.
@@ -74,11 +73,11 @@ fn description(manifest: &str, text: &str) -> String {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         return value["description"].as_str().unwrap_or_default().to_owned();
     }
-    let mut within = false;
+    let mut in_section = false;
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {
-            within = line == "[package]" || line == "[project]";
-        } else if within
+            in_section = line == "[package]" || line == "[project]";
+        } else if in_section
             && let Some((key, value)) = line.split_once('=')
             && key.trim() == "description"
         {
@@ -94,7 +93,7 @@ pub(super) fn parts(
     facts: &[GuideFacts],
     purpose: Vec<String>,
 ) -> GuideParts {
-    let (words, names) = terms::repository_terms(facts);
+    let (words, names) = repository_terms(facts);
     let key = key_documents(facts);
     let wanted_queries = queries(&key, &words, &names);
     let kind = repository.kind.as_deref().unwrap_or("mixed");
@@ -120,7 +119,7 @@ pub(super) fn parts(
 }
 
 fn line(facts: &GuideFacts) -> String {
-    match (facts.title.as_str(), facts.begins.as_str()) {
+    match (facts.title.as_str(), facts.first_sentence.as_str()) {
         (title, "") => title.to_owned(),
         ("", begins) => begins.to_owned(),
         (title, begins) if facts.is_code => format!("{begins} ({title})"),
@@ -155,9 +154,9 @@ fn layout(paths: &[String]) -> Vec<(String, String)> {
         folders.into_iter().filter(|(_, (count, _))| *count >= least).map(|(folder, (count, extensions))| {
             let mut extensions: Vec<(&str, usize)> = extensions.into_iter().collect();
             extensions.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-            let most: Vec<String> =
+            let frequent: Vec<String> =
                 extensions.iter().take(3).map(|(name, count)| format!("{count} {name}")).collect();
-            (folder, format!("{} ({})", documents(count), most.join(", ")))
+            (folder, format!("{} ({})", documents(count), frequent.join(", ")))
         });
     lines.take(30).collect()
 }
@@ -170,18 +169,18 @@ fn nth_largest(counts: impl Iterator<Item = usize>, nth: usize) -> usize {
 
 /// Returns the documents to read first.
 fn key_documents(facts: &[GuideFacts]) -> Vec<&GuideFacts> {
-    let worth = |facts: &GuideFacts| {
+    let rank = |facts: &GuideFacts| {
         let name = facts.path.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let named = FIRST_READ.iter().position(|first| name.starts_with(first));
+        let named = KEY_NAMES.iter().position(|first| name.starts_with(first));
         let depth = facts.path.matches('/').count();
-        let said = usize::from(facts.title.is_empty()) + usize::from(facts.begins.is_empty());
+        let missing = usize::from(facts.title.is_empty()) + usize::from(facts.first_sentence.is_empty());
         // Code files such as index.js are not an introduction.
         let named =
-            named.filter(|_| !facts.is_code).unwrap_or(FIRST_READ.len() + usize::from(facts.is_code) * 2);
-        (depth + said * 2 + named / 3, usize::MAX - facts.headings.len())
+            named.filter(|_| !facts.is_code).unwrap_or(KEY_NAMES.len() + usize::from(facts.is_code) * 2);
+        (depth + missing * 2 + named / 3, usize::MAX - facts.headings.len())
     };
     let mut key: Vec<&GuideFacts> = facts.iter().filter(|facts| !line(facts).is_empty()).collect();
-    key.sort_by_cached_key(|facts| (worth(facts), facts.path.clone()));
+    key.sort_by_cached_key(|facts| (rank(facts), facts.path.clone()));
     key.truncate(20);
     key
 }
@@ -218,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_counted_two_levels_deep() {
+    fn layout_counts_directories_two_levels_deep() {
         let paths = ["README.md", "docs/a.md", "docs/b/c.md", "docs/b/d/e.rst"].map(str::to_owned);
-        let told = layout(&paths);
-        let told: Vec<String> = told.into_iter().map(|(folder, what)| format!("{folder} {what}")).collect();
+        let lines = layout(&paths);
+        let lines: Vec<String> = lines.into_iter().map(|(folder, what)| format!("{folder} {what}")).collect();
         assert_eq!(
-            told,
+            lines,
             ["./ 1 document (1 md)", "docs/ 3 documents (2 md, 1 rst)", "docs/b/ 2 documents (1 md, 1 rst)"]
         );
     }

@@ -10,7 +10,7 @@ use gatehouse_core::ports::{
 use serde_json::json;
 
 use super::*;
-use crate::testing::Shelf;
+use crate::testing::MemoryStore;
 
 struct Model(Result<String, Fault>);
 
@@ -29,7 +29,7 @@ impl Llm for Model {
 }
 
 async fn written(answer: Option<Result<String, Fault>>) -> GuideText {
-    let shelf = Shelf::default();
+    let store = MemoryStore::default();
     let files = [
         (
             "README.md",
@@ -47,18 +47,18 @@ async fn written(answer: Option<Result<String, Fault>>) -> GuideText {
             tokens: 1,
             chunks: Vec::new(),
         };
-        shelf.files.lock().expect("whole").insert(path.into(), file);
+        store.files.lock().expect("whole").insert(path.into(), file);
     }
     let repository =
         Repository { name: "herbs".into(), kind: Some("documentation".into()), ..Repository::default() };
     let state = RepositoryState { repository, ..RepositoryState::default() };
     let paths = files.map(|(path, _)| path.to_owned());
     let llm = answer.map(|answer| Arc::new(Model(answer)) as Arc<dyn Llm>);
-    write(&shelf, &state, &paths, Vec::new(), llm.as_ref()).await.expect("written")
+    write(&store, &state, &paths, Vec::new(), llm.as_ref()).await.expect("written")
 }
 
 #[tokio::test]
-async fn content_alone_makes_a_guide_whose_queries_find_something() {
+async fn guide_without_a_model_has_working_queries() {
     let guide = written(None).await;
     let text = &guide.text;
     for part in [
@@ -76,7 +76,7 @@ async fn content_alone_makes_a_guide_whose_queries_find_something() {
 }
 
 #[tokio::test]
-async fn what_a_model_says_is_checked() {
+async fn answers_of_a_model_are_checked() {
     let answer = json!({
         "purpose": ["Herbs and how to grow them.", "See docs/none.md for more."],
         "when": ["# When you ask about basil\n\nin the garden"],
@@ -94,7 +94,7 @@ async fn what_a_model_says_is_checked() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_leaves_the_guide_to_the_content() {
+async fn guide_falls_back_to_content_if_the_model_fails() {
     let invented =
         json!({"purpose": ["x"], "when": ["y"], "key_documents": [{"path": "no.md"}], "queries": []});
     for (answer, why) in [
@@ -103,7 +103,7 @@ async fn a_model_that_fails_leaves_the_guide_to_the_content() {
         (Ok(invented.to_string()), "mock/one omitted required parts of the guide"),
     ] {
         let guide = written(Some(answer)).await;
-        assert_eq!(guide.by, format!("Generated from the content only: {why}."));
+        assert_eq!(guide.author_line, format!("Generated from the content only: {why}."));
         assert!(guide.text.contains("> A handbook of herbs"));
     }
 }

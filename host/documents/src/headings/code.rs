@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_indented_lies_deeper() {
+    fn indentation_sets_the_heading_level() {
         let found = definitions(&["class A:", "    def b(self):", "  def c(self)", "x = 1"]);
         let told: Vec<_> = found.iter().map(|one| (one.line, one.level, one.title.as_str())).collect();
         assert_eq!(told, [(0, 1, "class A"), (1, 2, "def b(self)"), (2, 2, "def c(self)")]);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_has_two_kinds_of_headings_and_none_in_fences() {
+    fn markdown_headings_are_atx_and_setext_outside_fences() {
         let text = "# One #\n\nSetext\n===\n\n```sh\n# no heading\n```\n~~~~\n```\n# nor this\n~~~~\n## Two\n#hashtag\n| a |\n---\n";
         assert_eq!(render(markdown(&lines(text))), ["0:1 One", "2:1 Setext", "12:2 Two"]);
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn asciidoc_titles_are_no_listings() {
+    fn asciidoc_titles_are_not_listings() {
         let text = "= Title\n\n----\n== code\n----\n== Part\ntext\n=== Inner\n";
         assert_eq!(render(asciidoc(&lines(text))), ["0:1 Title", "5:2 Part", "7:3 Inner"]);
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use futures_util::{StreamExt as _, future, stream};
+use futures_util::{FutureExt as _, StreamExt as _, future, stream};
 use gatehouse_core::{
     outcome::Fault,
     ports::documents::{DocumentStore, NewFile, RepositoryState},
@@ -10,10 +10,11 @@ use gatehouse_core::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{UnseenPaths, count};
+use super::UnseenPaths;
 use crate::{
+    clean::saturating_u32,
+    convert_file::{FileOutcome, NewDocument, convert_file},
     guide::{self, GuideFacts},
-    produce::{NewDocument, ProduceOutcome, produce},
     report::{IndexProgress, IndexRunReport, OnIndexProgress},
 };
 
@@ -42,7 +43,7 @@ struct FileBatch {
     bytes: usize,
     /// Number of files, with any outcome.
     seen: usize,
-    done: Vec<(String, Result<FileStatus, &'static str>)>,
+    statuses: Vec<(String, Result<FileStatus, &'static str>)>,
     facts: Vec<GuideFacts>,
     notes: Vec<(String, String)>,
 }
@@ -64,20 +65,16 @@ impl IndexRun<'_> {
     ) -> Result<IndexRunOutcome, Fault> {
         let total = files.len();
         (self.progress)(IndexProgress { done: 0, total });
-        let mut left: UnseenPaths = known.keys().cloned().collect();
+        let mut unseen: UnseenPaths = known.keys().cloned().collect();
         let known = Arc::new(known);
-        let (parts, mut stored) = mpsc::channel::<FileBatch>(1);
-        let reading = read_all(root, files, Arc::clone(&known), parts, self.cancel);
-        let reading = async {
-            reading.await;
-            Ok(())
-        };
+        let (batches, mut stored) = mpsc::channel::<FileBatch>(1);
+        let reading = read_all(root, files, Arc::clone(&known), batches, self.cancel).map(Ok);
         let storing = async {
             let (mut done, mut facts) = (0, Vec::new());
-            while let Some(mut part) = stored.recv().await {
-                let files = std::mem::take(&mut part.files);
+            while let Some(mut batch) = stored.recv().await {
+                let files = std::mem::take(&mut batch.files);
                 if !files.is_empty() {
-                    let changed = count(files.len());
+                    let changed = saturating_u32(files.len());
                     for file in &files {
                         self.report.bytes += file.text.len() as u64;
                         self.report.tokens += u64::from(file.tokens);
@@ -86,34 +83,34 @@ impl IndexRun<'_> {
                     self.state.changed_since_guide = self.state.changed_since_guide.saturating_add(changed);
                     self.store.put_state(self.state).await?;
                 }
-                done += part.seen;
-                facts.append(&mut part.facts);
-                for (path, became) in part.done {
-                    record_status(self.report, &mut left, path, became);
+                done += batch.seen;
+                facts.append(&mut batch.facts);
+                for (path, status) in batch.statuses {
+                    record_status(self.report, &mut unseen, path, status);
                 }
-                part.notes.into_iter().for_each(|(path, note)| self.report.noted.add(path, note));
+                batch.notes.into_iter().for_each(|(path, note)| self.report.noted.add(path, note));
                 (self.progress)(IndexProgress { done, total });
             }
             Ok::<_, Fault>(facts)
         };
         let ((), facts) = future::try_join(reading, storing).await?;
         self.report.cancelled = self.cancel.is_cancelled();
-        Ok(IndexRunOutcome { unseen: left, facts })
+        Ok(IndexRunOutcome { unseen, facts })
     }
 }
 
-/// Counts the status of a file. Paths that remain in `left` are removed at the end.
+/// Counts the status of a file. Paths that remain in `unseen` are removed at the end.
 fn record_status(
     report: &mut IndexRunReport,
-    left: &mut UnseenPaths,
+    unseen: &mut UnseenPaths,
     path: String,
-    became: Result<FileStatus, &'static str>,
+    status: Result<FileStatus, &'static str>,
 ) {
-    match became {
+    match status {
         Err(why) => report.skipped.add(path, why),
-        Ok(kept) => {
-            let was_known = left.remove(&path);
-            match kept {
+        Ok(status) => {
+            let was_known = unseen.remove(&path);
+            match status {
                 FileStatus::Unchanged => report.unchanged += 1,
                 FileStatus::New if was_known => report.updated += 1,
                 FileStatus::New => report.added += 1,
@@ -127,7 +124,7 @@ async fn read_all(
     root: &Path,
     files: Vec<String>,
     known: Arc<HashMap<String, String>>,
-    parts: mpsc::Sender<FileBatch>,
+    batches: mpsc::Sender<FileBatch>,
     cancel: &CancellationToken,
 ) {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
@@ -138,40 +135,40 @@ async fn read_all(
         let with_facts = index % stride == 0;
         async move {
             let work = path.clone();
-            let job = move || produce(&root, &work, known.get(&work).map(String::as_str), with_facts);
+            let job = move || convert_file(&root, &work, known.get(&work).map(String::as_str), with_facts);
             (path, tokio::task::spawn_blocking(job).await)
         }
     });
     let mut read = stream::iter(jobs).buffered(processors);
-    let mut part = FileBatch::default();
+    let mut batch = FileBatch::default();
     while let Some((path, produced)) = read.next().await {
         if cancel.is_cancelled() {
             break;
         }
         // A panic while one file is read must not end the run.
-        part.add(
+        batch.add(
             path,
-            produced.unwrap_or(ProduceOutcome::Unreadable("could not be read because of a bug in Gatehouse")),
+            produced.unwrap_or(FileOutcome::Unreadable("could not be read because of a bug in Gatehouse")),
         );
-        if (part.bytes >= MAX_BATCH_BYTES || part.seen >= MAX_BATCH_FILES)
-            && parts.send(std::mem::take(&mut part)).await.is_err()
+        if (batch.bytes >= MAX_BATCH_BYTES || batch.seen >= MAX_BATCH_FILES)
+            && batches.send(std::mem::take(&mut batch)).await.is_err()
         {
             return;
         }
     }
     // Sending fails only if the storing future returned an error.
-    parts.send(part).await.unwrap_or_default();
+    batches.send(batch).await.unwrap_or_default();
 }
 
 impl FileBatch {
-    fn add(&mut self, path: String, produced: ProduceOutcome) {
+    fn add(&mut self, path: String, produced: FileOutcome) {
         self.seen += 1;
-        let became = match produced {
-            ProduceOutcome::Gone => return,
-            ProduceOutcome::Unchanged => Ok(FileStatus::Unchanged),
-            ProduceOutcome::Unreadable(why) => Ok(FileStatus::Unreadable(why)),
-            ProduceOutcome::Skipped(why) => Err(why),
-            ProduceOutcome::New(document) => {
+        let status = match produced {
+            FileOutcome::Gone => return,
+            FileOutcome::Unchanged => Ok(FileStatus::Unchanged),
+            FileOutcome::Unreadable(why) => Ok(FileStatus::Unreadable(why)),
+            FileOutcome::Skipped(why) => Err(why),
+            FileOutcome::New(document) => {
                 let NewDocument { file, facts, note } = *document;
                 self.bytes += file.text.len();
                 self.facts.extend(facts);
@@ -180,6 +177,6 @@ impl FileBatch {
                 Ok(FileStatus::New)
             }
         };
-        self.done.push((path, became));
+        self.statuses.push((path, status));
     }
 }

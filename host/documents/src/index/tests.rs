@@ -5,20 +5,14 @@ use std::{fs, path::Path, sync::Mutex};
 use gatehouse_core::FaultKind;
 
 use super::*;
-use crate::testing::Shelf;
-
-fn put(root: &Path, path: &str, text: impl AsRef<[u8]>) {
-    let path = root.join(path);
-    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    fs::write(path, text).expect("written");
-}
+use crate::testing::{MemoryStore, put};
 
 fn source(root: &Path) -> IndexSource {
     IndexSource { root: root.into(), name: "r".into(), url: None }
 }
 
-async fn run(shelf: &Shelf, root: &Path) -> IndexRunReport {
-    let done = index(shelf, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
+async fn run(store: &MemoryStore, root: &Path) -> IndexRunReport {
+    let done = index(store, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
     done.expect("indexed")
 }
 
@@ -27,55 +21,55 @@ fn counts(report: &IndexRunReport) -> [usize; 5] {
 }
 
 #[tokio::test]
-async fn what_differs_is_stored_and_the_rest_left_alone() {
-    let (folder, shelf) = (tempfile::tempdir().expect("a folder"), Shelf::default());
+async fn only_changed_files_are_stored() {
+    let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::default());
     let root = folder.path();
     put(root, "README.md", "# Garden\n\nHow to keep a garden of herbs in order.\n");
     put(root, "docs/basil.html", "<h1>Basil</h1><p>Water &amp; sun.</p>");
     put(root, "src/main.rs", "fn main() {}\n");
     put(root, "logo.png", [137, 80, 78, 71, 0]);
     put(root, "old.txt", b"Die Gr\xf6\xdfe der Stra\xdfe ist f\xfcr alle gleich.");
-    let report = run(&shelf, root).await;
+    let report = run(&store, root).await;
     assert_eq!(counts(&report), [4, 0, 0, 0, 1]);
     assert_eq!(report.noted.named[0].0, "old.txt");
-    assert_eq!(shelf.texts()["src/main.rs"], "fn main() {}\n");
-    assert_eq!(shelf.texts()["docs/basil.html"], "# Basil\n\nWater & sun.\n");
+    assert_eq!(store.texts()["src/main.rs"], "fn main() {}\n");
+    assert_eq!(store.texts()["docs/basil.html"], "# Basil\n\nWater & sun.\n");
     assert!(matches!(report.guide, GuideOutcome::Written { .. }));
-    let guide = shelf.state_of("r").repository.navigation_guide.expect("written");
+    let guide = store.state_of("r").repository.navigation_guide.expect("written");
     assert!(guide.contains("> How to keep a garden of herbs in order."), "{guide}");
     assert!(guide.lines().count() <= 150);
 
-    let changes = *shelf.changes.lock().expect("whole");
-    let report = run(&shelf, root).await;
+    let changes = *store.changes.lock().expect("whole");
+    let report = run(&store, root).await;
     assert_eq!((counts(&report), report.guide), ([0, 0, 4, 0, 1], GuideOutcome::Unchanged));
-    assert_eq!(*shelf.changes.lock().expect("whole"), changes, "nothing was stored");
+    assert_eq!(*store.changes.lock().expect("whole"), changes, "nothing was stored");
 
     put(root, "src/main.rs", "fn main() { run() }\n");
     fs::remove_file(root.join("old.txt")).expect("removed");
-    let report = run(&shelf, root).await;
+    let report = run(&store, root).await;
     assert_eq!(counts(&report), [0, 1, 2, 1, 1]);
     assert!(matches!(report.guide, GuideOutcome::Written { .. }), "more than a tenth changed");
-    assert_eq!(shelf.state_of("r").changed_since_guide, 0);
-    assert!(!shelf.texts().contains_key("old.txt"));
+    assert_eq!(store.state_of("r").changed_since_guide, 0);
+    assert!(!store.texts().contains_key("old.txt"));
 }
 
 #[tokio::test]
-async fn a_run_that_broke_off_goes_on_where_it_was() {
+async fn interrupted_run_resumes() {
     let folder = tempfile::tempdir().expect("a folder");
     for number in 0..1_200 {
         put(folder.path(), &format!("{number:04}.md"), format!("# Page {number}\n"));
     }
-    let shelf = Shelf { down_after: Some(1), ..Shelf::default() };
+    let store = MemoryStore { down_after: Some(1), ..MemoryStore::default() };
     let broken =
-        index(&shelf, source(folder.path()), Options::default(), &|_| {}, CancellationToken::new()).await;
+        index(&store, source(folder.path()), Options::default(), &|_| {}, CancellationToken::new()).await;
     assert_eq!(broken.expect_err("down").kind, FaultKind::Unavailable);
-    let stored = shelf.texts().len();
+    let stored = store.texts().len();
     assert!(stored > 0 && stored < 1_200, "{stored}");
-    let shelf = Shelf { down_after: None, ..shelf };
+    let store = MemoryStore { down_after: None, ..store };
     let heard = Mutex::new(Vec::new());
     let progress = |progress| heard.lock().expect("whole").push(progress);
     let report =
-        index(&shelf, source(folder.path()), Options::default(), &progress, CancellationToken::new()).await;
+        index(&store, source(folder.path()), Options::default(), &progress, CancellationToken::new()).await;
     let report = report.expect("indexed");
     assert_eq!([report.added, report.unchanged], [1_200 - stored, stored]);
     let heard = heard.into_inner().expect("whole");
@@ -84,30 +78,33 @@ async fn a_run_that_broke_off_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_indexed_is_said() {
-    let (folder, other, shelf) =
-        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"), Shelf::default());
+async fn invalid_sources_are_rejected() {
+    let (folder, other, store) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+        MemoryStore::default(),
+    );
     put(folder.path(), "a.md", "# A\n");
     let fails = async |root: &Path| {
-        let done = index(&shelf, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
+        let done = index(&store, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
         done.expect_err("refused").kind
     };
     assert_eq!(fails(&folder.path().join("none")).await, FaultKind::NotFound);
     assert_eq!(fails(&folder.path().join("a.md")).await, FaultKind::InvalidArguments);
-    run(&shelf, folder.path()).await;
+    run(&store, folder.path()).await;
     assert_eq!(fails(other.path()).await, FaultKind::InvalidArguments, "another folder of the same name");
-    assert_eq!(shelf.texts().len(), 1);
+    assert_eq!(store.texts().len(), 1);
     let cancel = CancellationToken::new();
     cancel.cancel();
     fs::remove_file(folder.path().join("a.md")).expect("removed");
     let report =
-        index(&shelf, source(folder.path()), Options::default(), &|_| {}, cancel).await.expect("ended");
-    assert!(report.cancelled && shelf.texts().len() == 1, "a cancelled run removes nothing");
+        index(&store, source(folder.path()), Options::default(), &|_| {}, cancel).await.expect("ended");
+    assert!(report.cancelled && store.texts().len() == 1, "a cancelled run removes nothing");
 }
 
 #[tokio::test]
-async fn hostile_files_cost_their_bytes_and_no_more() {
-    let (folder, shelf) = (tempfile::tempdir().expect("a folder"), Shelf::default());
+async fn hostile_files_are_bounded() {
+    let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::default());
     let root = folder.path();
     put(root, "line.md", "x".repeat(50_000_000));
     put(root, "deep.html", "<div><ul><li><table>".repeat(100_000) + "found");
@@ -115,18 +112,18 @@ async fn hostile_files_cost_their_bytes_and_no_more() {
     put(root, "long.txt", "word ".repeat(500_000));
     put(root, "bidi.md", "# a\u{202e}b\u{2066}\n\ntext\u{1b}[31m\n");
     put(root, "null.md", "a\0b");
-    let report = run(&shelf, root).await;
+    let report = run(&store, root).await;
     assert_eq!(counts(&report), [3, 0, 0, 0, 3], "{:?}", report.skipped);
-    let files = shelf.files.lock().expect("whole");
+    let files = store.files.lock().expect("whole");
     assert_eq!(files["bidi.md"].headings, ["ab"]);
     assert!(files["bidi.md"].text.contains('\u{202e}'), "the text is the file's");
     assert!(files["deep.html"].text.ends_with("found\n"));
-    let guide = shelf.state_of("r").repository.navigation_guide.expect("written");
+    let guide = store.state_of("r").repository.navigation_guide.expect("written");
     assert!(!guide.contains(['\u{202e}', '\u{2066}', '\u{1b}']));
 }
 
 #[test]
-fn what_could_not_be_looked_into_stays() {
+fn is_within_matches_whole_path_parts() {
     let unseen = ["docs".to_owned()];
     assert!(is_within("docs/a.md", &unseen) && is_within("docs", &unseen));
     assert!(!is_within("docs2/a.md", &unseen));

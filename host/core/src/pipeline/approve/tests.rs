@@ -1,14 +1,9 @@
-//! Tests of the questions, of how long approvals last, and that nested calls cannot avoid them.
+//! Tests of the questions, of how long approvals last and what they apply to, and that nested calls cannot avoid them.
 
 mod chains;
-mod redefined;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -18,53 +13,16 @@ use crate::{
     call::Call,
     outcome::{ContentPart, FaultKind},
     pipeline::{AdmitStage, DeadlineStage},
-    ports::client::{CallingClient, ClientProfile, MessageLevel},
-    testing::{Fixture, tool},
+    testing::{FakeClient, Fixture, with_effect},
     tool::ToolSpec,
 };
 
-struct Person {
-    forms: bool,
-    answer: Value,
-    asked: Mutex<Vec<String>>,
-    session: ApprovalStore,
+fn client(answer: Value) -> Arc<FakeClient> {
+    Arc::new(FakeClient::new(move |_| Ok(answer.clone())))
 }
 
-impl Person {
-    fn who(answer: Value) -> Arc<Self> {
-        Arc::new(Self { forms: true, answer, asked: Mutex::default(), session: ApprovalStore::default() })
-    }
-
-    fn who_allows() -> Arc<Self> {
-        Self::who(json!({"action": "accept", "content": {"allow": true}}))
-    }
-
-    fn times(&self) -> usize {
-        lock(&self.asked).len()
-    }
-}
-
-#[async_trait]
-impl CallingClient for Person {
-    fn profile(&self) -> ClientProfile {
-        ClientProfile { forms: self.forms, protocol: "2025-11-25".into(), ..ClientProfile::default() }
-    }
-
-    fn approvals(&self) -> Option<&ApprovalStore> {
-        Some(&self.session)
-    }
-
-    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let message = |question: &ClientQuestion| question.params()["message"].as_str().map(str::to_owned);
-        lock(&self.asked).extend(questions.iter().filter_map(message));
-        Ok(questions.iter().filter_map(|_| self.answer.as_object().cloned()).collect())
-    }
-
-    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
-}
-
-fn with_effect(name: &str, effect: Effect) -> ToolSpec {
-    ToolSpec { effect, ..tool(name, None) }
+fn approving_client() -> Arc<FakeClient> {
+    client(json!({"action": "accept", "content": {"allow": true}}))
 }
 
 struct Host {
@@ -81,9 +39,9 @@ impl Host {
             approve: rules,
             ..Preset::default()
         };
-        let exposure = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
+        let preset = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id, tools);
-        let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
+        let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
         let stages: Vec<Arc<dyn Stage>> =
             vec![Arc::new(AdmitStage), Arc::new(DeadlineStage), Arc::new(ApproveStage::default())];
         Self { pipeline: Arc::new(Pipeline::new(stages)), catalog: Arc::new(catalog) }
@@ -100,14 +58,14 @@ impl Host {
         Self::new(tools, vec![rule]).await
     }
 
-    fn context(&self, person: &Arc<Person>, tool: &str) -> CallContext {
+    fn context(&self, user: &Arc<FakeClient>, tool: &str) -> CallContext {
         let mut context = CallContext::new(&self.pipeline, Arc::clone(&self.catalog), tool);
-        context.client = Arc::clone(person) as _;
+        context.client = Arc::clone(user) as _;
         context
     }
 
-    async fn call(&self, person: &Arc<Person>, tool: &str, arguments: Value) -> Outcome {
-        Call::new(self.context(person, tool), arguments).run().await
+    async fn call(&self, user: &Arc<FakeClient>, tool: &str, arguments: Value) -> Outcome {
+        Call::new(self.context(user, tool), arguments).run().await
     }
 }
 
@@ -124,32 +82,33 @@ fn of_effect(effect: Effect) -> ApprovalRule {
 }
 
 #[tokio::test]
-async fn a_person_sees_what_would_run_and_decides() {
+async fn user_sees_the_call_and_decides() {
     let host = Host::desk(of_tools(&["era*"], ApprovalScope::Call)).await;
-    let person = Person::who_allows();
-    assert!(host.call(&person, "look", json!({})).await.is_ok());
-    assert_eq!(person.times(), 0, "no rule is about it");
-    let reply = host.call(&person, "erase", json!({"path": "/a\nb"})).await.expect("a reply");
+    let user = approving_client();
+    assert!(host.call(&user, "look", json!({})).await.is_ok());
+    assert_eq!(user.asked().len(), 0, "no rule is about it");
+    let reply = host.call(&user, "erase", json!({"path": "/a\nb"})).await.expect("a reply");
     assert_eq!(reply.content, [ContentPart::Text("erase {\"path\":\"/a\\nb\"}".into())]);
     let expected = "May 'erase' run (erase of gate 'desk', external-exec)? Approval applies for this call.\nArguments: {\"path\":\"/a\\nb\"}";
-    assert_eq!(lock(&person.asked)[0], expected);
+    assert_eq!(user.asked()[0], expected);
     let said_no = [json!({"action": "decline"}), json!({"action": "accept", "content": {"allow": false}})];
     for answer in said_no {
-        let person = Person::who(answer);
-        let fault = host.call(&person, "erase", json!({})).await.expect_err("declined");
-        assert_eq!((fault.kind, person.times()), (FaultKind::Denied, 1));
+        let user = client(answer);
+        let fault = host.call(&user, "erase", json!({})).await.expect_err("declined");
+        assert_eq!((fault.kind, user.asked().len()), (FaultKind::Denied, 1));
         assert_eq!(fault.message, "the user was asked whether 'erase' may run, and declined");
         assert!(!fault.retryable);
     }
-    let away = Person::who(json!({"action": "cancel"}));
+    let away = client(json!({"action": "cancel"}));
     let fault = host.call(&away, "erase", json!({})).await.expect_err("no answer");
     assert!(fault.message.ends_with("did not answer"), "{fault}");
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_nothing_runs_and_the_way_out_is_said() {
+async fn calls_are_denied_with_a_hint_if_the_client_cannot_be_asked() {
     let host = Host::desk(of_effect(Effect::Mutating)).await;
-    let blind = Arc::new(Person { forms: false, ..Arc::into_inner(Person::who_allows()).expect("one") });
+    let mut blind = approving_client();
+    Arc::get_mut(&mut blind).expect("the only one").profile.forms = false;
     for (tool, runs) in [("look", true), ("keep", false), ("erase", false), ("wipe", false)] {
         assert_eq!(host.call(&blind, tool, json!({})).await.is_ok(), runs, "{tool}");
     }
@@ -167,76 +126,76 @@ async fn an_approval_holds_for_as_long_as_the_rule_says_and_for_its_arguments() 
     let session = Host::desk(of_tools(&["look", "erase"], ApprovalScope::Session)).await;
     let hour = Duration::from_secs(3_600);
     let timed = Host::desk(of_tools(&["look", "erase"], ApprovalScope::For(hour))).await;
-    let person = Person::who_allows();
-    let asked = async |host: &Host, person: &Arc<Person>, tool: &str, arguments: Value| {
-        let before = person.times();
-        host.call(person, tool, arguments).await.expect("allowed");
-        person.times() > before
+    let user = approving_client();
+    let asked = async |host: &Host, user: &Arc<FakeClient>, tool: &str, arguments: Value| {
+        let before = user.asked().len();
+        host.call(user, tool, arguments).await.expect("allowed");
+        user.asked().len() > before
     };
     for _ in 0..2 {
-        assert!(asked(&per_call, &person, "look", json!({})).await, "each call is one of its own");
+        assert!(asked(&per_call, &user, "look", json!({})).await, "each call is one of its own");
     }
-    assert!(asked(&session, &person, "look", json!({"a": 1})).await);
-    assert!(!asked(&session, &person, "look", json!({"a": 2})).await, "it only reads");
-    assert!(asked(&session, &person, "erase", json!({"a": 1})).await);
-    assert!(!asked(&session, &person, "erase", json!({"a": 1})).await);
-    assert!(!asked(&session, &person, "wipe", json!({"a": 1})).await, "the same tool by another name");
-    assert!(asked(&session, &person, "erase", json!({"a": 2})).await, "what may destroy is asked about anew");
-    let other = Person::who_allows();
+    assert!(asked(&session, &user, "look", json!({"a": 1})).await);
+    assert!(!asked(&session, &user, "look", json!({"a": 2})).await, "it only reads");
+    assert!(asked(&session, &user, "erase", json!({"a": 1})).await);
+    assert!(!asked(&session, &user, "erase", json!({"a": 1})).await);
+    assert!(!asked(&session, &user, "wipe", json!({"a": 1})).await, "the same tool by another name");
+    assert!(asked(&session, &user, "erase", json!({"a": 2})).await, "what may destroy is asked about anew");
+    let other = approving_client();
     assert!(asked(&session, &other, "look", json!({})).await, "another session");
-    assert!(asked(&timed, &person, "erase", json!({})).await);
+    assert!(asked(&timed, &user, "erase", json!({})).await);
     assert!(!asked(&timed, &other, "erase", json!({})).await, "the same principal");
     let mut stranger = timed.context(&other, "erase");
     stranger.principal = Principal::Named("eve".into());
-    let before = other.times();
+    let before = other.asked().len();
     Call::new(stranger, json!({})).run().await.expect("allowed");
-    assert_eq!(other.times(), before + 1, "another principal");
+    assert_eq!(other.asked().len(), before + 1, "another principal");
     tokio::time::advance(hour).await;
-    assert!(asked(&timed, &person, "erase", json!({})).await, "its time is up");
+    assert!(asked(&timed, &user, "erase", json!({})).await, "its time is up");
 }
 
 #[tokio::test]
-async fn a_call_that_causes_others_asks_once_for_each_and_takes_no_for_an_answer() {
+async fn nested_calls_ask_once_and_a_refusal_is_final() {
     let host = Host::desk(of_tools(&["erase"], ApprovalScope::Call)).await;
-    let person = Person::who_allows();
-    let outer = host.context(&person, "run");
+    let user = approving_client();
+    let outer = host.context(&user, "run");
     let deadline = outer.deadline();
     for _ in 0..3 {
         outer.call_nested(&deadline, "erase", json!({"a": 1})).await.expect("allowed");
         outer.call_nested(&deadline, "wipe", json!({"a": 1})).await.expect("allowed");
     }
-    assert_eq!(person.times(), 1);
-    assert!(lock(&person.asked)[0].contains("external-exec, called by 'run')"));
+    assert_eq!(user.asked().len(), 1);
+    assert!(user.asked()[0].contains("external-exec, called by 'run')"));
     outer.call_nested(&deadline, "erase", json!({"a": 2})).await.expect("allowed");
-    assert_eq!(person.times(), 2);
-    let no = Person::who(json!({"action": "decline"}));
+    assert_eq!(user.asked().len(), 2);
+    let no = client(json!({"action": "decline"}));
     let outer = host.context(&no, "run");
     for number in 0..5 {
         outer.call_nested(&deadline, "erase", json!({"a": number})).await.expect_err("declined");
     }
-    assert_eq!(no.times(), 1, "nobody is nagged");
-    let many = host.context(&person, "run");
+    assert_eq!(no.asked().len(), 1, "nobody is nagged");
+    let many = host.context(&user, "run");
     let all = (0..8).map(|_| many.call_nested(&deadline, "erase", json!({"a": 9})));
     let all = futures_util::future::join_all(all).await;
     assert!(all.iter().all(Result::is_ok));
-    assert_eq!(person.times(), 3, "those at the same time wait for one answer");
+    assert_eq!(user.asked().len(), 3, "those at the same time wait for one answer");
 }
 
 #[tokio::test]
 async fn long_arguments_are_shown_from_both_ends_with_a_digest() {
     let host = Host::desk(of_tools(&["erase"], ApprovalScope::Call)).await;
-    let person = Person::who_allows();
-    host.call(&person, "erase", json!({"a": "x".repeat(100_000), "b": "the end\u{202e}"}))
+    let user = approving_client();
+    host.call(&user, "erase", json!({"a": "x".repeat(100_000), "b": "the end\u{202e}"}))
         .await
         .expect("allowed");
-    let message = lock(&person.asked)[0].clone();
+    let message = user.asked()[0].clone();
     assert!(message.chars().count() < 3_000, "{}", message.len());
     assert!(message.contains("97628 characters are not shown; SHA-256 of all "), "{message}");
     assert!(message.ends_with("\"b\":\"the end\\u202e\"}"), "{message}");
 }
 
 #[tokio::test]
-async fn what_only_passes_calls_on_is_left_out_of_rules_about_effects_and_of_no_other() {
+async fn forwarding_tools_are_exempt_from_effect_rules_only() {
     let id = |name: &str| SourceId::Gate(name.into());
     for (gate, rule, asked) in [
         ("proxy", of_effect(Effect::ExternalExec), 0),
@@ -246,14 +205,14 @@ async fn what_only_passes_calls_on_is_left_out_of_rules_about_effects_and_of_no_
     ] {
         let preset =
             Preset { sources: vec![(id(gate), Map::new())], approve: vec![rule], ..Preset::default() };
-        let exposure = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
+        let preset = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id(gate), vec![with_effect("call_tool", Effect::ExternalExec)]);
-        let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
+        let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
         let pipeline = Arc::new(Pipeline::new(vec![Arc::new(ApproveStage::default())]));
         let host = Host { pipeline, catalog: Arc::new(catalog) };
-        let person = Person::who_allows();
-        host.call(&person, "call_tool", json!({})).await.expect("allowed");
-        assert_eq!(person.times(), asked, "{gate}");
+        let user = approving_client();
+        host.call(&user, "call_tool", json!({})).await.expect("allowed");
+        assert_eq!(user.asked().len(), asked, "{gate}");
     }
 }
 
@@ -265,4 +224,25 @@ fn rules_of_a_base_hold_as_well() {
         Preset { extends: vec!["base".into()], approve: rule("b", ApprovalScope::Call), ..Preset::default() };
     let presets = [("base".to_owned(), base), ("mine".to_owned(), mine)].into();
     assert_eq!(CompiledPreset::compile(&presets, "mine").expect("compiles").approvals.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_redefined_is_asked_about_again() {
+    let minutes = ApprovalScope::For(Duration::from_secs(1_800));
+    for remember in [minutes, ApprovalScope::Session] {
+        let says = |text: &str| {
+            let keep = with_effect("keep", Effect::Mutating);
+            ToolSpec { additive: true, description: text.into(), ..keep }
+        };
+        let tools = |text| vec![says(text), with_effect("erase", Effect::ExternalExec)];
+        let host = |text| Host::new(tools(text), vec![of_tools(&["keep"], remember)]);
+        let first = host("Adds a note.").await;
+        // The same host after its source listed other tools.
+        let second = Host { pipeline: Arc::clone(&first.pipeline), ..host("Deletes a note.").await };
+        let user = approving_client();
+        for (host, times) in [(&first, 1), (&first, 1), (&second, 2), (&second, 2), (&first, 2)] {
+            assert!(host.call(&user, "keep", json!({})).await.is_ok());
+            assert_eq!(user.asked().len(), times);
+        }
+    }
 }

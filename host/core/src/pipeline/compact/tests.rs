@@ -92,7 +92,7 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
         let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
         preset.filters.insert("shortener".into(), globs);
     }
-    let exposure =
+    let preset =
         CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").map_err(|e| e.to_string())?;
     let listing = shortener.list(&Map::new()).await.expect("a listing");
     let filter = SourceListing {
@@ -102,8 +102,7 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
         problem: None,
         pending: None,
     };
-    let catalog =
-        Catalog::build(&exposure, vec![source.listed().await, filter]).map_err(|e| e.to_string())?;
+    let catalog = Catalog::build(&preset, vec![source.listed().await, filter]).map_err(|e| e.to_string())?;
     let stages: Vec<Arc<dyn Stage>> =
         vec![Arc::new(DeadlineStage), Arc::new(CompactStage::default()), Arc::new(ConformStage)];
     let pipeline = Arc::new(Pipeline::new(stages));
@@ -137,7 +136,7 @@ fn texts(reply: &Reply) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_long_is_shortened_and_nothing_else() {
+async fn only_long_replies_are_filtered() {
     let host = host(Some(&["get", "x.typed"])).await.expect("a host");
     assert_eq!(texts(&host.call("get", long("shorten")).await), "short");
     assert_eq!(texts(&host.call("get", long("leave")).await), "get {");
@@ -168,8 +167,10 @@ async fn a_filter_that_fails_leaves_the_reply() {
         assert!(begun.elapsed() <= Duration::from_secs(10), "{how}");
     }
     // A filter that hangs is stopped by its own limit, and always before the call.
-    let call = Call::new(host.context("get"), long("hang")).attempt(Duration::from_secs(2));
     let begun = Instant::now();
+    let mut context = host.context("get");
+    context.outer_deadline = Some(CallDeadline::fixed(begun + Duration::from_secs(2)));
+    let call = Call::new(context, long("hang"));
     assert_eq!(texts(&call.run().await.expect("a reply")), "get {");
     assert_eq!(begun.elapsed(), Duration::from_secs(2) - REPLY_TIME_RESERVE);
 }
@@ -199,13 +200,13 @@ fn what_is_no_text_stays() {
 }
 
 #[tokio::test]
-async fn where_a_filter_is_attached_clients_get_no_data() {
+async fn filtered_tools_return_no_structured_data() {
     let host = host(Some(&["typed"])).await.expect("a host");
     let entry = |name: &str| Arc::clone(host.catalog.get(name).expect("a tool"));
-    assert!(entry("typed").client_output_schema().is_none() && entry("typed").output.is_some());
+    assert!(entry("typed").client_output_schema().is_none() && entry("typed").output_schema.is_some());
     let reply = host.call("typed", json!({"structured": {"n": 1}})).await;
     assert_eq!((texts(&reply).as_str(), reply.structured), ("typed", None));
-    let bare = without_data(Reply { structured: Some(json!({"n": 1})), ..Reply::default() });
+    let bare = drop_structured(Reply { structured: Some(json!({"n": 1})), ..Reply::default() });
     assert_eq!(bare.content, [ContentPart::Text("{\"n\":1}".into())], "what was said by data alone");
     let unfiltered = self::host(Some(&[])).await.expect("a host");
     assert!(unfiltered.catalog.get("typed").expect("a tool").client_output_schema().is_some());
@@ -239,7 +240,7 @@ async fn the_same_reply_to_the_same_caller_is_shortened_once() {
 }
 
 #[tokio::test]
-async fn a_preset_says_what_a_filter_is_attached_to() {
+async fn preset_selects_the_targets_of_a_filter() {
     let attached = |host: &Host| -> Vec<String> {
         let entries = host.catalog.entries().iter().filter(|entry| !entry.filters.is_empty());
         entries.map(|entry| entry.name.to_string()).collect()
@@ -257,11 +258,11 @@ async fn a_preset_says_what_a_filter_is_attached_to() {
         filters: [(filters.to_owned(), Vec::new())].into(),
         ..Preset::default()
     };
-    let told = |filters: &str| CompiledPreset::compile(&[("p".to_owned(), preset(filters))].into(), "p");
-    let unknown = told("y").map(drop).expect_err("refused").to_string();
+    let compile = |filters: &str| CompiledPreset::compile(&[("p".to_owned(), preset(filters))].into(), "p");
+    let unknown = compile("y").map(drop).expect_err("refused").to_string();
     assert_eq!(unknown, "preset 'p': filters name gate 'y', which is not a gate of the preset");
     let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("get", None)]);
-    let exposure = told("x").expect("compiles");
-    let refused = Catalog::build(&exposure, vec![source.listed().await]).map(drop).expect_err("refused");
+    let preset = compile("x").expect("compiles");
+    let refused = Catalog::build(&preset, vec![source.listed().await]).map(drop).expect_err("refused");
     assert_eq!(refused.to_string(), "preset 'p': filters name gate 'x', which does not filter replies");
 }

@@ -146,3 +146,22 @@ fn lines(range: &Value) -> Option<(u64, u64)> {
         _ => None,
     }
 }
+
+/// Fuzzes markers in arguments, with an artifact whose last line is invalid JSON.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz_arguments(input: &[u8]) {
+    const TEXT: &str = "{\"items\":[1,{\"a/b\":\"~\"},null]}\n[1e400]\nnot JSON\n";
+    let Ok(sent) = std::str::from_utf8(input) else { return };
+    let Ok(mut sent) = crate::json::parse(sent) else { return };
+    let mut markers = Vec::new();
+    if find(&sent, &mut markers).is_err() {
+        return;
+    }
+    let mut reader = JsonReader::new(&crate::budget::ByteBudget::new(1 << 20));
+    let values = markers.iter().map(|marker| {
+        let _ = (marker.is_whole(), marker.part());
+        marker.value(TEXT.to_owned(), &mut reader).unwrap_or(Value::Null)
+    });
+    let values: Vec<Value> = values.collect();
+    replace(&mut sent, &mut values.into_iter());
+}

@@ -106,7 +106,7 @@ async fn refused(arguments: Value) -> (FaultKind, String) {
 }
 
 #[tokio::test]
-async fn parts_of_artifacts_stand_where_the_arguments_say() {
+async fn selected_parts_replace_their_markers() {
     for (marker, value) in [
         (json!({"$artifact": "art-2"}), json!(KNOWN[1].1)),
         (json!({"$artifact": "art-2", "range": [2, 3]}), json!("two\nthree")),
@@ -127,7 +127,7 @@ async fn parts_of_artifacts_stand_where_the_arguments_say() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_put_in_is_refused_with_the_reason() {
+async fn invalid_markers_are_refused_with_the_reason() {
     for (marker, why) in [
         (json!({"$artifact": 5}), "has '$artifact', which must be a string"),
         (
@@ -152,21 +152,21 @@ async fn what_cannot_be_put_in_is_refused_with_the_reason() {
         ),
         (json!({"$artifact": "art-1", "as": "yaml"}), "has 'as', which must be \"json\" or \"text\""),
     ] {
-        let told = (FaultKind::InvalidArguments, format!("artifact marker {why}"));
-        assert_eq!(refused(json!({"x": marker})).await, told);
+        let error = (FaultKind::InvalidArguments, format!("artifact marker {why}"));
+        assert_eq!(refused(json!({"x": marker})).await, error);
     }
     let gone = (FaultKind::NotFound, "artifact 'art-9' not found or expired".to_owned());
     assert_eq!(refused(json!({"x": {"$artifact": "art-9"}})).await, gone);
-    let (kind, told) = refused(json!({"x": {"$artifact": "art-3", "as": "json"}})).await;
+    let (kind, error) = refused(json!({"x": {"$artifact": "art-3", "as": "json"}})).await;
     assert!(
         kind == FaultKind::InvalidArguments
-            && told.starts_with("the selected part of artifact 'art-3' is not JSON")
+            && error.starts_with("the selected part of artifact 'art-3' is not JSON")
     );
     assert_eq!(refused(json!({"x": {"$artifact": "art-1", "pointer": "/y"}})).await.0, FaultKind::NotFound);
 }
 
 #[tokio::test]
-async fn nobody_gets_what_belongs_to_another_one() {
+async fn artifacts_of_other_users_are_not_found() {
     let mut context = prepared("get").await;
     context.principal = Principal::Named("mallory".into());
     let fault = Call::new(context, json!({"x": {"$artifact": "art-2"}})).run().await.expect_err("refused");
@@ -174,7 +174,7 @@ async fn nobody_gets_what_belongs_to_another_one() {
 }
 
 #[tokio::test]
-async fn what_is_put_in_is_bounded() {
+async fn spliced_data_is_bounded() {
     let too_large = "arguments with artifacts inserted would exceed the limit of 16777216 bytes";
     let huge = |more: Value| {
         let mut marker = json!({"$artifact": "art-huge"});

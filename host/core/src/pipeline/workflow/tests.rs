@@ -2,15 +2,11 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Mutex};
 
-use serde_json::Map;
-
 use super::*;
 use crate::{
     Effect, Pipeline, SourceId, lock,
     pipeline::AdmitStage,
-    ports::client::{CallingClient, ClientProfile, MessageLevel},
-    question::ClientQuestion,
-    testing::{Fixture, context, request_tool, tool},
+    testing::{FakeClient, Fixture, context, request_tool, tool, with_effect},
     tool::ToolSpec,
 };
 
@@ -48,25 +44,6 @@ impl Memory {
     }
 }
 
-struct Works(Vec<&'static str>);
-
-#[async_trait]
-impl CallingClient for Works {
-    fn profile(&self) -> ClientProfile {
-        ClientProfile { roots: true, ..ClientProfile::default() }
-    }
-
-    async fn roots(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.0.iter().map(|root| (*root).to_owned()).collect())
-    }
-
-    async fn ask(&self, _: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        Err(Fault::denied("no"))
-    }
-
-    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
-}
-
 fn step(intent: Intent, requires: &[&str], produces: &str) -> WorkflowStep {
     WorkflowStep {
         workflow: "refactor".into(),
@@ -75,10 +52,6 @@ fn step(intent: Intent, requires: &[&str], produces: &str) -> WorkflowStep {
         produces: Some(produces.into()),
         roots: vec!["/p".into()],
     }
-}
-
-fn with_effect(name: &str, effect: Effect) -> ToolSpec {
-    ToolSpec { effect, ..tool(name, None) }
 }
 
 /// Runs a call through the stage. `ask` takes requests, `pass` forwards calls.
@@ -141,7 +114,7 @@ async fn a_step_waits_for_those_before_it_and_leaves_its_own_mark() {
 }
 
 #[tokio::test]
-async fn a_weaker_word_leads_around_no_step() {
+async fn weaker_intent_cannot_bypass_a_step() {
     let marks = Arc::new(Memory::default());
     for effect in ["MUTATING", "EXTERNAL_EXEC"] {
         let sent = json!({"intent": "QUERY", "effect": effect, "action": "x"});
@@ -193,7 +166,7 @@ async fn every_way_to_a_tool_leaves_its_mark_once() {
 }
 
 #[tokio::test]
-async fn a_request_limits_what_is_called_for_it() {
+async fn request_limits_its_nested_calls() {
     let marks = Arc::new(Memory::default());
     lock(&marks.0).extend(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".to_owned()]);
     let sent = json!({"intent": "MODIFY", "effect": "READ_ONLY", "nested": "edit", "with": {}});
@@ -204,7 +177,7 @@ async fn a_request_limits_what_is_called_for_it() {
 }
 
 #[tokio::test]
-async fn the_project_is_named_by_the_first_who_knows_it() {
+async fn project_comes_from_request_preset_root_or_directory() {
     let analyze = || json!({"intent": "ANALYZE", "action": "x"});
     let left = |arguments: Value,
                 project: Option<&'static str>,
@@ -213,7 +186,10 @@ async fn the_project_is_named_by_the_first_who_knows_it() {
         let marks = Arc::new(Memory::default());
         let outcome = called_with(&marks, "ask", arguments, |context| {
             Arc::get_mut(&mut context.catalog).expect("the only one").project = project.map(Into::into);
-            context.client = Arc::new(Works(roots));
+            let mut client = FakeClient::new(|_| Err(Fault::denied("no")));
+            client.profile.roots = true;
+            client.roots = roots.into_iter().map(str::to_owned).collect();
+            context.client = Arc::new(client);
             context.working_directory = directory.map(Into::into);
         });
         outcome.await.map(|_| marks.all().concat().replace("/.refactor-analysis-done", ""))
@@ -251,9 +227,9 @@ async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
         &["cannot create the mark .w-x: full".into()]
     ));
     let [ContentPart::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
-    let told: Value = serde_json::from_str(text).expect("JSON");
-    assert_eq!(told["meta"]["marks"], json!([".w-done"]), "{told}");
-    assert_eq!(told["meta"]["marks_failed"], json!(["cannot create the mark .w-x: full"]), "{told}");
+    let answer: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(answer["meta"]["marks"], json!([".w-done"]), "{answer}");
+    assert_eq!(answer["meta"]["marks_failed"], json!(["cannot create the mark .w-x: full"]), "{answer}");
 
     let full = Arc::new(Memory(
         Mutex::new(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".into()].into()),

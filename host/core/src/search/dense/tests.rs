@@ -30,7 +30,7 @@ fn exact(vectors: &[Vec<f32>], query: &[f32], limit: usize) -> Vec<usize> {
 }
 
 #[test]
-fn the_best_fifty_by_bytes_hold_the_best_ten_by_floats() {
+fn quantized_pool_contains_the_exact_best_ten() {
     let mut random = Random(42);
     let vectors: Vec<Vec<f32>> = (0..2_000).map(|_| random.unit(256)).collect();
     let mut block = VectorBlock::new(256);
@@ -53,7 +53,7 @@ fn the_best_fifty_by_bytes_hold_the_best_ten_by_floats() {
 }
 
 #[test]
-fn bytes_tell_cosines_to_three_thousandths() {
+fn quantized_cosines_are_within_three_thousandths() {
     let mut random = Random(7);
     let mut block = VectorBlock::new(256);
     let vectors: Vec<Vec<f32>> = (0..500).map(|_| random.unit(256)).collect();
@@ -66,7 +66,7 @@ fn bytes_tell_cosines_to_three_thousandths() {
 }
 
 #[test]
-fn equal_rows_come_in_their_order_and_rows_can_be_replaced() {
+fn ties_are_ordered_by_row_and_rows_can_be_replaced() {
     let mut block = VectorBlock::new(3);
     for _ in 0..5 {
         block.push(&[1.0, 0.0, 0.0]);
@@ -79,7 +79,7 @@ fn equal_rows_come_in_their_order_and_rows_can_be_replaced() {
 }
 
 #[test]
-fn other_dimensions_and_odd_values_are_near_nothing() {
+fn other_dimensions_and_non_finite_values_match_nothing() {
     let mut block = VectorBlock::new(40);
     assert_eq!(block.push(&[1.0; 39]), None);
     assert_eq!(block.push(&[f32::NAN; 40]), Some(0));
@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_filter_counts_before_the_limit_and_both_ways_agree(
+    fn filter_applies_before_the_limit_and_both_products_agree(
         seed in 1_u64..u64::MAX,
         dimension in 1_usize..100,
         rows in 0_usize..60,
@@ -119,4 +119,14 @@ proptest! {
         block.dot = DotProduct::Portable;
         prop_assert_eq!(&expected, &block.nearest(&query, Some(&allowed), limit));
     }
+}
+
+#[test]
+fn row_set_spans_several_words() {
+    let rows: RowSet = [0, 63, 64, 200].into_iter().collect();
+    assert_eq!(rows.count(), 4);
+    for row in 0..300 {
+        assert_eq!(rows.contains(row), [0, 63, 64, 200].contains(&row), "{row}");
+    }
+    assert_eq!(RowSet::default().count(), 0);
 }

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     page::MatchQuality,
-    search::{NameMatch, NameQuery, RankedCandidate, RowSet, fuse::sort_ranked},
+    search::{
+        NameMatch, NameQuery, RankedCandidate, RowSet,
+        fuse::{share, sort_ranked},
+    },
 };
 
 /// Weight of words; the rest is the vector score. Tuned on half of the questions of three catalogs; docs/benchmarks.md
@@ -111,11 +114,11 @@ impl<'a> ToolSegments<'a> {
         let mut found = self.rank(search);
         let nothing_good =
             found.tools.iter().all(|tool| matches!(tool.fit, MatchQuality::Weak | MatchQuality::Nothing));
-        let most = if nothing_good { search.limit.min(MAX_NEAREST) } else { search.limit };
+        let limit = if nothing_good { search.limit.min(MAX_NEAREST) } else { search.limit };
         let unnamed = found.tools.iter().find(|tool| !tool.named);
-        let least = search.min_score.max(unnamed.map_or(0.0, |best| best.score * MIN_SCORE_SHARE));
-        found.tools.retain(|tool| tool.fit != MatchQuality::Nothing && tool.score >= least);
-        found.tools.truncate(most);
+        let min_score = search.min_score.max(unnamed.map_or(0.0, |best| best.score * MIN_SCORE_SHARE));
+        found.tools.retain(|tool| tool.fit != MatchQuality::Nothing && tool.score >= min_score);
+        found.tools.truncate(limit);
         found
     }
 
@@ -127,15 +130,15 @@ impl<'a> ToolSegments<'a> {
         let (mut scores, unmatched_terms) = self.scores(question, search.allowed, &lengths);
         let mut best_part = vec![ToolScores::default(); self.count];
         for part in parts {
-            for (best, of_part) in best_part.iter_mut().zip(self.scores(part, search.allowed, &lengths).0) {
-                best.share = best.share.max(of_part.share);
-                best.fit = best.fit.max(of_part.fit);
+            for (best, scores) in best_part.iter_mut().zip(self.scores(part, search.allowed, &lengths).0) {
+                best.share = best.share.max(scores.share);
+                best.fit = best.fit.max(scores.fit);
             }
         }
         if !parts.is_empty() {
-            for (of_tool, part) in scores.iter_mut().zip(&best_part) {
-                of_tool.share = (of_tool.share + PART_WEIGHT * part.share * part.share) / (1.0 + PART_WEIGHT);
-                of_tool.fit = of_tool.fit.max(part.fit);
+            for (tool, part) in scores.iter_mut().zip(&best_part) {
+                tool.share = (tool.share + PART_WEIGHT * part.share * part.share) / (1.0 + PART_WEIGHT);
+                tool.fit = tool.fit.max(part.fit);
             }
         }
         let name = NameQuery::new(question.text);
@@ -157,34 +160,30 @@ impl<'a> ToolSegments<'a> {
     /// Returns the scores of each tool by number, and the unmatched words.
     fn scores(
         &self,
-        asked: &ToolQuery<'_>,
+        query: &ToolQuery<'_>,
         allowed: &RowSet,
         lengths: &ToolLengths,
     ) -> (Vec<ToolScores>, Vec<String>) {
-        let words = WordScores::new(self, asked.text, allowed, lengths);
+        let words = WordScores::new(self, query.text, allowed, lengths);
         let cosine = |tool: usize| {
-            let known = asked.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
+            let known = query.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
             known.map(|cosine| f64::from(cosine).clamp(0.0, 1.0))
         };
-        let of_allowed = (0..self.count).filter(|tool| allowed.contains(*tool));
-        let nearest = of_allowed.filter_map(cosine).fold(0.0, f64::max);
-        let of_tool = |tool: usize| {
-            let (share, held) =
-                (ratio(words.scores[tool], words.best), ratio(words.scores[tool], words.most));
+        let allowed_tools = (0..self.count).filter(|tool| allowed.contains(*tool));
+        let nearest = allowed_tools.filter_map(cosine).fold(0.0, f64::max);
+        let tool_scores = |tool: usize| {
+            let relative = share(words.scores[tool], words.best);
+            let word_share = share(words.scores[tool], words.max_possible);
             match cosine(tool) {
                 Some(cosine) if nearest > 0.0 => ToolScores {
-                    share: WORD_WEIGHT * share + (1.0 - WORD_WEIGHT) * cosine / nearest,
-                    fit: cosine + WORD_SHARE_WEIGHT * held,
+                    share: WORD_WEIGHT * relative + (1.0 - WORD_WEIGHT) * cosine / nearest,
+                    fit: cosine + WORD_SHARE_WEIGHT * word_share,
                 },
-                _ => ToolScores { share, fit: WORD_SHARE_WEIGHT_ALONE * held },
+                _ => ToolScores { share: relative, fit: WORD_SHARE_WEIGHT_ALONE * word_share },
             }
         };
-        ((0..self.count).map(of_tool).collect(), words.unmatched)
+        ((0..self.count).map(tool_scores).collect(), words.unmatched)
     }
-}
-
-fn ratio(value: f64, whole: f64) -> f64 {
-    if whole > 0.0 { (value / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 fn min_good_fit(tools: f64) -> f64 {

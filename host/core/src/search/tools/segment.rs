@@ -74,8 +74,8 @@ impl ToolSegment {
         let tool = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
         let mut length = 0.0;
         let left = Cell::new(MAX_INDEXED_TERMS);
-        // `most` caps the weight of a term, including the weight from earlier texts.
-        let mut put = |text: &str, counts: f32, most: f32| {
+        // `max_weight` caps the weight of a term, including the weight from earlier texts.
+        let mut index = |text: &str, counts: f32, max_weight: f32| {
             for_each_term(text, |term| {
                 if left.get() == 0 {
                     return;
@@ -87,23 +87,23 @@ impl ToolSegment {
                     None => self.terms.entry(term.into()).or_default(),
                 };
                 match postings.last_mut() {
-                    Some(last) if last.tool == tool => last.weight = (last.weight + counts).min(most),
+                    Some(last) if last.tool == tool => last.weight = (last.weight + counts).min(max_weight),
                     _ => postings.push(Posting { tool, weight: counts }),
                 }
             });
         };
-        let mut most = MAX_REPEATS * DESCRIPTION_WEIGHT;
+        let mut max_weight = MAX_REPEATS * DESCRIPTION_WEIGHT;
         if let Some(title) = &spec.title {
-            put(title, DESCRIPTION_WEIGHT, most);
+            index(title, DESCRIPTION_WEIGHT, max_weight);
         }
-        put(description_start(&spec.description), DESCRIPTION_WEIGHT, most);
+        index(description_start(&spec.description), DESCRIPTION_WEIGHT, max_weight);
         left.set(MAX_INDEXED_TERMS);
-        most += MAX_REPEATS * PARAMETER_WEIGHT;
-        parameters(&spec.input_schema).iter().for_each(|name| put(name, PARAMETER_WEIGHT, most));
+        max_weight += MAX_REPEATS * PARAMETER_WEIGHT;
+        parameters(&spec.input_schema).iter().for_each(|name| index(name, PARAMETER_WEIGHT, max_weight));
         left.set(MAX_INDEXED_TERMS);
         // Index the server's name too: users write "git status" for `git: status`.
-        put(server.name(), PARAMETER_WEIGHT, most + PARAMETER_WEIGHT);
-        put(&spec.name, NAME_WEIGHT, most + PARAMETER_WEIGHT + NAME_WEIGHT);
+        index(server.name(), PARAMETER_WEIGHT, max_weight + PARAMETER_WEIGHT);
+        index(&spec.name, NAME_WEIGHT, max_weight + PARAMETER_WEIGHT + NAME_WEIGHT);
         let id = ToolId { source: server.clone(), name: Arc::clone(&spec.name) };
         self.tools.push(IndexedTool { id, spec: Arc::clone(spec), key: name_key(&spec.name), length });
     }
@@ -132,8 +132,8 @@ pub(super) fn parameters(schema: &Map<String, Value>) -> Vec<&str> {
                     return names;
                 }
                 names.push(name.as_str());
-                let of_items = schema.get("items").and_then(Value::as_object);
-                inner.extend(schema.as_object().into_iter().chain(of_items));
+                let item_schema = schema.get("items").and_then(Value::as_object);
+                inner.extend(schema.as_object().into_iter().chain(item_schema));
             }
         }
         level = inner;

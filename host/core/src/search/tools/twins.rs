@@ -25,29 +25,28 @@ pub type ServerPositions = HashMap<Arc<str>, usize>;
 /// Order of near-twins: by expected success, then by the server's position in the configuration.
 #[derive(Debug, Default)]
 pub struct TwinOrder {
-    places: ServerPositions,
+    positions: ServerPositions,
     records: HashMap<ToolId, f64>,
 }
 
 impl TwinOrder {
     /// A tool without metrics has an expected success of 0.5.
-    pub fn new(places: ServerPositions, metrics: &[ToolMetrics]) -> Self {
+    pub fn new(positions: ServerPositions, metrics: &[ToolMetrics]) -> Self {
         let record = |one: &ToolMetrics| {
             let id = ToolId { source: one.source.clone(), name: one.tool.as_str().into() };
             (id, one.expected_success())
         };
-        Self { places, records: metrics.iter().map(record).collect() }
+        Self { positions, records: metrics.iter().map(record).collect() }
     }
 
     /// Compares two near-twins; the preferred one is less.
     pub fn compare(&self, a: &ToolId, b: &ToolId) -> Ordering {
         let record = |id: &ToolId| self.records.get(id).copied().unwrap_or(0.5);
-        let place = |id: &ToolId| match &id.source {
-            SourceId::Server(name) => self.places.get(name).copied(),
-            SourceId::Gate(_) => None,
+        let position = |id: &ToolId| match &id.source {
+            SourceId::Server(name) => self.positions.get(name).copied().unwrap_or(usize::MAX),
+            SourceId::Gate(_) => usize::MAX,
         };
-        let place = |id: &ToolId| place(id).unwrap_or(usize::MAX);
-        record(b).total_cmp(&record(a)).then_with(|| place(a).cmp(&place(b))).then_with(|| a.cmp(b))
+        record(b).total_cmp(&record(a)).then_with(|| position(a).cmp(&position(b))).then_with(|| a.cmp(b))
     }
 }
 
@@ -57,8 +56,10 @@ pub fn group_twins<T>(tools: Vec<T>, tool: impl Fn(&T) -> (&ToolId, &ToolSpec)) 
     for (number, one) in tools.into_iter().enumerate() {
         let (id, spec) = tool(&one);
         let words = ToolWords::from_spec(spec);
-        let of_others = |tools: &[T]| tools.iter().all(|other| tool(other).0.source != id.source);
-        let twin = |(of_group, tools): &(ToolWords, Vec<T>)| words.is_near_twin(of_group) && of_others(tools);
+        let other_servers = |tools: &[T]| tools.iter().all(|other| tool(other).0.source != id.source);
+        let twin = |(group_words, tools): &(ToolWords, Vec<T>)| {
+            words.is_near_twin(group_words) && other_servers(tools)
+        };
         match groups.iter().position(twin).filter(|_| number < MAX_COMPARED_TOOLS) {
             Some(place) => groups[place].1.push(one),
             None => groups.push((words, vec![one])),
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_a_twin_whatever_it_changes_a_little() {
+    fn slightly_changed_copy_is_a_twin() {
         let text = "Sends an e-mail from the account of the user. Attachments are not sent along.";
         let copied = "Sends an e-mail from the user's account. Attachments are never sent along.";
         let groups = names(vec![
@@ -135,15 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn a_record_decides_and_then_the_configuration() {
-        let places = ServerPositions::from([("mail".into(), 0), ("evil".into(), 1)]);
+    fn twins_are_ordered_by_success_then_configuration() {
+        let positions = ServerPositions::from([("mail".into(), 0), ("evil".into(), 1)]);
         let (mail, evil) = (tool("mail", "send", "").0, tool("evil", "send", "").0);
         let metrics = |id: &ToolId, calls, errors| testing::metrics(id, calls, errors, 0);
-        let order = TwinOrder::new(places.clone(), &[]);
+        let order = TwinOrder::new(positions.clone(), &[]);
         assert_eq!(order.compare(&mail, &evil), Ordering::Less, "the first that is configured");
-        let order = TwinOrder::new(places.clone(), &[metrics(&mail, 1_000, 50), metrics(&evil, 1, 0)]);
+        let order = TwinOrder::new(positions.clone(), &[metrics(&mail, 1_000, 50), metrics(&evil, 1, 0)]);
         assert_eq!(order.compare(&mail, &evil), Ordering::Less, "one call is not enough");
-        let order = TwinOrder::new(places, &[metrics(&mail, 10, 10), metrics(&evil, 10, 0)]);
+        let order = TwinOrder::new(positions, &[metrics(&mail, 10, 10), metrics(&evil, 10, 0)]);
         assert_eq!(order.compare(&mail, &evil), Ordering::Greater, "a failing tool is not preferred");
     }
 }

@@ -6,7 +6,7 @@ use super::{
     rank::ToolSegments,
     segment::{IndexedTool, Posting},
 };
-use crate::search::{RowSet, for_each_term};
+use crate::search::{RowSet, for_each_term, terms::truncate_word};
 
 /// The usual BM25 parameters (Robertson and Zaragoza 2009), which SQLite uses too.
 const K1: f64 = 1.2;
@@ -19,7 +19,7 @@ pub(super) struct WordScores {
     pub(super) scores: Vec<f64>,
     pub(super) best: f64,
     /// Score of a tool that contains every term often. Words that no tool contains weigh most.
-    pub(super) most: f64,
+    pub(super) max_possible: f64,
     pub(super) unmatched: Vec<String>,
 }
 
@@ -46,15 +46,15 @@ impl WordScores {
         lengths: &ToolLengths,
     ) -> Self {
         let mut scores = vec![0.0; lengths.relative.len()];
-        let (mut most, mut unmatched) = (0.0, Vec::new());
+        let (mut max_possible, mut unmatched) = (0.0, Vec::new());
         for word in words(question) {
             let mut matched = word.terms.is_empty();
             for term in &word.terms {
                 let found: Vec<(usize, f64)> = postings(tools, term, allowed).collect();
                 matched |= !found.is_empty();
-                let held = found.len() as f64;
-                let rare = (1.0 + (lengths.count - held + 0.5) / (held + 0.5)).ln();
-                most += rare * (K1 + 1.0);
+                let containing = found.len() as f64;
+                let rare = (1.0 + (lengths.count - containing + 0.5) / (containing + 0.5)).ln();
+                max_possible += rare * (K1 + 1.0);
                 for (tool, weight) in found {
                     let long = 1.0 - B + B * lengths.relative[tool];
                     scores[tool] += rare * weight * (K1 + 1.0) / (weight + K1 * long);
@@ -65,7 +65,7 @@ impl WordScores {
             }
         }
         let best = scores.iter().copied().fold(0.0, f64::max);
-        Self { scores, best, most, unmatched }
+        Self { scores, best, max_possible, unmatched }
     }
 }
 
@@ -76,13 +76,14 @@ fn postings<'a>(
     allowed: &RowSet,
 ) -> impl Iterator<Item = (usize, f64)> {
     let mut first = 0;
-    let of_each = tools.segments().iter().flat_map(move |segment| {
+    let all = tools.segments().iter().flat_map(move |segment| {
         let begins = first;
         first += segment.tools().len();
-        let of_tool = move |Posting { tool, weight }: &Posting| (begins + *tool as usize, f64::from(*weight));
-        segment.postings(term).iter().map(of_tool)
+        let numbered =
+            move |Posting { tool, weight }: &Posting| (begins + *tool as usize, f64::from(*weight));
+        segment.postings(term).iter().map(numbered)
     });
-    of_each.filter(|(tool, _)| allowed.contains(*tool))
+    all.filter(|(tool, _)| allowed.contains(*tool))
 }
 
 struct QueryWord {
@@ -101,7 +102,7 @@ fn words(question: &str) -> Vec<QueryWord> {
                 terms.push(term.to_owned());
             }
         });
-        words.push(QueryWord { written: written.chars().take(MAX_TERMS).collect(), terms });
+        words.push(QueryWord { written: truncate_word(written), terms });
         if seen.len() == MAX_TERMS {
             break;
         }

@@ -5,28 +5,13 @@ use proptest::prelude::*;
 use super::*;
 
 /// A client that allows tools with an even number.
-struct ByTool;
-
-#[async_trait]
-impl CallingClient for ByTool {
-    fn profile(&self) -> ClientProfile {
-        ClientProfile { forms: true, protocol: "2025-11-25".into(), ..ClientProfile::default() }
-    }
-
-    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let answer = |question: &ClientQuestion| {
-            let message = question.params()["message"].as_str().unwrap_or_default();
-            let number = message.split('\'').nth(1).and_then(|name| name[1..].parse::<usize>().ok());
-            let allow = number.is_some_and(|number| number % 2 == 0);
-            Map::from_iter([
-                ("action".to_owned(), json!("accept")),
-                ("content".to_owned(), json!({"allow": allow})),
-            ])
-        };
-        Ok(questions.iter().map(answer).collect())
-    }
-
-    fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}
+fn client_by_tool() -> FakeClient {
+    FakeClient::new(|question| {
+        let message = question.params()["message"].as_str().unwrap_or_default();
+        let number = message.split('\'').nth(1).and_then(|name| name[1..].parse::<usize>().ok());
+        let allow = number.is_some_and(|number| number % 2 == 0);
+        Ok(json!({"action": "accept", "content": {"allow": allow}}))
+    })
 }
 
 proptest! {
@@ -59,7 +44,7 @@ proptest! {
             let name = |number: usize| format!("t{}", number % count);
             let call = async |tool: &str, arguments: Value| {
                 let mut context = CallContext::new(&host.pipeline, Arc::clone(&host.catalog), tool);
-                context.client = Arc::new(ByTool);
+                context.client = Arc::new(client_by_tool());
                 Call::new(context, arguments).run().await
             };
             let numbers: Vec<usize> = [outer].iter().chain(&path).map(|number| number % count).collect();

@@ -1,0 +1,196 @@
+//! The clock of a call, which pauses while the user is asked something. Nested calls share it.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use crate::lock;
+
+/// Maximum pause of a client's call, over all questions. A user who has not answered in ten minutes has left, and the
+/// call occupies a gate instance.
+pub const MAX_PAUSE: Duration = Duration::from_secs(600);
+
+/// Maximum time that a call reserves for itself while it waits for another call.
+const MAX_MARGIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct CallClock {
+    pauses: Mutex<PauseTotals>,
+    resumed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct PauseTotals {
+    /// Total of finished pauses; overlapping ones count once.
+    finished: Duration,
+    /// Number of open pauses.
+    open: u32,
+    /// Start of the current paused period.
+    open_since: Option<Instant>,
+}
+
+impl PauseTotals {
+    fn total(&self) -> Duration {
+        self.finished + self.open_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+impl CallClock {
+    pub(crate) fn paused(&self) -> Duration {
+        lock(&self.pauses).total()
+    }
+
+    fn is_paused(&self) -> bool {
+        lock(&self.pauses).open > 0
+    }
+
+    /// Pauses the clock until the guard is dropped. `None` if [`MAX_PAUSE`] is used up.
+    pub(crate) fn pause(self: &Arc<Self>) -> Option<PauseGuard> {
+        let mut pauses = lock(&self.pauses);
+        let left = MAX_PAUSE.checked_sub(pauses.total()).filter(|left| !left.is_zero())?;
+        pauses.open += 1;
+        pauses.open_since.get_or_insert_with(Instant::now);
+        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left })
+    }
+}
+
+pub(crate) struct PauseGuard {
+    time: Arc<CallClock>,
+    /// When [`MAX_PAUSE`] will be used up.
+    pub(crate) until: Instant,
+}
+
+impl Drop for PauseGuard {
+    fn drop(&mut self) {
+        let mut pauses = lock(&self.time.pauses);
+        pauses.open -= 1;
+        if pauses.open == 0 {
+            pauses.finished = pauses.total();
+            pauses.open_since = None;
+            drop(pauses);
+            self.time.resumed.notify_waiters();
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct CallDeadline {
+    at: Instant,
+    /// Paused time when `at` was set.
+    paused: Duration,
+    time: Arc<CallClock>,
+}
+
+impl CallDeadline {
+    pub fn fixed(at: Instant) -> Self {
+        Self { at, paused: Duration::ZERO, time: Arc::default() }
+    }
+
+    pub(crate) fn new(at: Instant, paused: Duration, time: &Arc<CallClock>) -> Self {
+        Self { at, paused, time: Arc::clone(time) }
+    }
+
+    /// Returns the deadline, assuming no further pauses.
+    pub fn instant(&self) -> Instant {
+        self.at + self.time.paused().saturating_sub(self.paused)
+    }
+
+    pub fn remaining(&self) -> Duration {
+        self.instant().saturating_duration_since(Instant::now())
+    }
+
+    pub fn is_expired(&self) -> bool {
+        self.remaining().is_zero() && !self.time.is_paused()
+    }
+
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        if other.instant() < self.instant() { other } else { self }
+    }
+
+    /// Returns this deadline, or `limit` from now if that is earlier.
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        let own = Self::new(Instant::now() + limit, self.time.paused(), &self.time);
+        own.min(self.clone())
+    }
+
+    /// Returns a slightly earlier deadline for work that the call waits for, so that the call can still report it.
+    #[must_use]
+    pub fn for_nested(&self) -> Self {
+        let margin = (self.remaining() / 20).min(MAX_MARGIN);
+        Self { at: self.at.checked_sub(margin).unwrap_or(self.at), ..self.clone() }
+    }
+
+    pub async fn expired(&self) {
+        loop {
+            let resumed = self.time.resumed.notified();
+            tokio::pin!(resumed);
+            // Registers before the check, so that no end of a pause is missed.
+            resumed.as_mut().enable();
+            if self.time.is_paused() {
+                resumed.await;
+            } else if self.is_expired() {
+                return;
+            } else {
+                tokio::time::sleep_until(self.instant()).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, poll};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn deadline_moves_by_the_time_of_pauses() {
+        let time = Arc::new(CallClock::default());
+        let begun = Instant::now();
+        let deadline = CallDeadline::new(begun + 3 * SECOND, Duration::ZERO, &time);
+        let mut passes = Box::pin(deadline.expired());
+        assert!(poll!(passes.as_mut()).is_pending());
+        let first = time.pause().expect("time to wait");
+        let second = time.pause().expect("time to wait");
+        tokio::time::advance(10 * SECOND).await;
+        drop(first);
+        assert!(!deadline.is_expired() && poll!(passes.as_mut()).is_pending(), "the clock is paused");
+        tokio::time::advance(10 * SECOND).await;
+        drop(second);
+        assert_eq!(deadline.remaining(), 3 * SECOND, "overlapping pauses count once");
+        let later = deadline.within(2 * SECOND);
+        assert_eq!(later.remaining(), 2 * SECOND, "earlier pauses do not count");
+        passes.await;
+        assert_eq!(begun.elapsed(), 23 * SECOND);
+        assert!(deadline.is_expired() && later.expired().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nested_work_ends_a_little_earlier() {
+        let time = Arc::new(CallClock::default());
+        for (limit, nested) in
+            [(SECOND, SECOND * 19 / 20), (60 * SECOND, 59 * SECOND), (Duration::ZERO, Duration::ZERO)]
+        {
+            let deadline = CallDeadline::new(Instant::now() + limit, Duration::ZERO, &time);
+            assert_eq!(deadline.for_nested().remaining(), nested);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_of_a_call_share_one_maximum_pause() {
+        let time = Arc::new(CallClock::default());
+        for _ in 0..2 {
+            let pause = time.pause().expect("time to wait");
+            tokio::time::advance(MAX_PAUSE / 2).await;
+            drop(pause);
+        }
+        assert!(time.pause().is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, and are
+//! skipped.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash, Hasher},
+    sync::{Arc, atomic::Ordering},
+};
+
+use crate::{
+    call::Principal,
+    pipeline::{CallEnding, CallObserver, CallRecord},
+    ports::{
+        CallLedger, Clock,
+        ledger::{CallSample, SampleEnding},
+    },
+};
+
+/// Estimated bytes of text per token; counting would cost more than many calls. English and code are within 25 %; other
+/// scripts may have twice as many tokens. Media count as zero.
+const BYTES_PER_TOKEN: u64 = 4;
+
+pub struct LedgerObserver {
+    ledger: Arc<dyn CallLedger>,
+    clock: Arc<dyn Clock>,
+    host: u64,
+}
+
+impl LedgerObserver {
+    /// Creates the observer. `host` distinguishes unnamed callers: each stdio client has its own host.
+    pub fn new(ledger: Arc<dyn CallLedger>, clock: Arc<dyn Clock>, host: u64) -> Self {
+        Self { ledger, clock, host }
+    }
+}
+
+impl CallObserver for LedgerObserver {
+    fn observe(&self, record: &CallRecord<'_>) {
+        let context = record.context;
+        let in_source = context.in_source_us.load(Ordering::Relaxed);
+        let Ok(entry) = context.entry() else { return };
+        if in_source == 0 {
+            return;
+        }
+        // The store keys this hash before it saves it; otherwise names could be guessed from it.
+        let mut caller = DefaultHasher::new();
+        context.principal.hash(&mut caller);
+        if context.principal == Principal::Local {
+            self.host.hash(&mut caller);
+        }
+        let connecting_us = context.connecting_us.load(Ordering::Relaxed);
+        self.ledger.record(CallSample {
+            at: self.clock.now_ms(),
+            tool: entry.id.clone(),
+            preset: Arc::clone(&context.catalog.preset),
+            caller: caller.finish(),
+            ending: match record.ending {
+                CallEnding::Replied => SampleEnding::Replied,
+                CallEnding::ErrorReply => SampleEnding::ToolError,
+                CallEnding::Fault(kind) => SampleEnding::Fault(kind),
+            },
+            error: record.error.as_deref().map(Into::into),
+            took_us: in_source.saturating_sub(connecting_us),
+            connecting_us,
+            tokens_in: (record.bytes_in as u64).div_ceil(BYTES_PER_TOKEN),
+            tokens_out: (record.text_bytes_out as u64).div_ceil(BYTES_PER_TOKEN),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        Call, FaultKind, SourceId, lock,
+        outcome::Fault,
+        pipeline::{AdmitStage, DeadlineStage, ObserveStage},
+        ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},
+        testing::{Fixture, context, tool},
+        tool::ToolId,
+    };
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<CallSample>>);
+
+    #[async_trait]
+    impl CallLedger for Seen {
+        fn record(&self, sample: CallSample) {
+            lock(&self.0).push(sample);
+        }
+        async fn metrics(&self, _: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
+            Ok(Vec::new())
+        }
+        async fn reset(&self, _: &MetricsFilter) -> Result<u64, Fault> {
+            Ok(0)
+        }
+        async fn related(&self, _: &ToolId, _: usize) -> Result<Vec<RelatedTool>, Fault> {
+            Ok(Vec::new())
+        }
+        async fn flush(&self) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now_ms(&self) -> u64 {
+            7
+        }
+    }
+
+    async fn recorded(hangs: u32, name: &str, arguments: Value) -> Vec<CallSample> {
+        recorded_by(1, None, (hangs, name, arguments)).await
+    }
+
+    async fn recorded_by(
+        host: u64,
+        caller: Option<&str>,
+        (hangs, name, arguments): (u32, &str, Value),
+    ) -> Vec<CallSample> {
+        let source = Fixture::new(SourceId::Server("x".into()), vec![tool("search", None)]);
+        source.hangs.store(hangs, Ordering::Relaxed);
+        let seen = Arc::new(Seen::default());
+        let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(Noon), host);
+        let observe = ObserveStage::new(vec![Box::new(observer)]);
+        let mut context =
+            context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)
+                .await;
+        context.principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
+        let _outcome = Call::new(context, arguments).run().await;
+        std::mem::take(&mut *lock(&seen.0))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_calls_that_reached_a_source_are_recorded() {
+        let replied = recorded(0, "x__search", json!({"q": "bread"})).await;
+        assert_eq!(
+            (replied.len(), replied[0].ending, &*replied[0].tool.name),
+            (1, SampleEnding::Replied, "search")
+        );
+        assert_eq!((replied[0].at, replied[0].tokens_in, replied[0].tokens_out), (7, 4, 5));
+        let refused = recorded(0, "x__search", json!({"is_error": true})).await;
+        assert_eq!(refused[0].ending, SampleEnding::ToolError);
+        assert_eq!(
+            (&replied[0].error, refused[0].error.as_deref()),
+            (&None, Some("search {\"is_error\":true}"))
+        );
+        assert_eq!(refused[0].caller, replied[0].caller);
+        let unknown = recorded(0, "x__serach", json!({})).await;
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unnamed_callers_differ_by_host() {
+        let caller = async |host, name| recorded_by(host, name, (0, "x__search", json!({}))).await[0].caller;
+        assert_eq!(caller(1, Some("a")).await, caller(2, Some("a")).await);
+        assert_ne!(caller(1, Some("a")).await, caller(1, Some("b")).await);
+        assert_eq!(caller(1, None).await, caller(1, None).await);
+        assert_ne!(caller(1, None).await, caller(2, None).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_stopped_and_one_inside_another_are_recorded() {
+        let stopped = recorded(1, "x__search", json!({})).await;
+        assert_eq!(stopped[0].ending, SampleEnding::Fault(FaultKind::TimedOut));
+        assert_eq!(stopped[0].took_us, 30_000_000);
+        let both = recorded(0, "x__search", json!({"nested": "x__search", "q": 1})).await;
+        assert!(both.len() > 1, "{both:?}");
+    }
+}

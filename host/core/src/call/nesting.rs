@@ -1,0 +1,211 @@
+//! Nested calls, which a source makes while it runs a call. They pass the same pipeline, within the enclosing call's
+//! limits.
+//!
+//! Limits such as `limits.calls` count per call of a gate. Four levels of 64 calls would be seventeen million, so the
+//! total per client call is limited too.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
+
+use serde_json::Value;
+
+use crate::{
+    approval::ApprovalStore,
+    call::{Call, CallContext, ProgressSink},
+    call_time::CallDeadline,
+    catalog::ToolEntry,
+    effect::Effect,
+    forwarding::runs_code,
+    outcome::{Fault, Outcome},
+    tool::{SourceId, ToolId, ToolSpec},
+};
+
+/// Maximum nesting depth; a client's call has depth 0.
+pub const MAX_DEPTH: usize = 4;
+
+/// Maximum nested calls of one client call, over all levels.
+pub const MAX_NESTED_CALLS: u32 = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct CallTree {
+    calls: AtomicU32,
+    pub(crate) approvals: ApprovalStore,
+    pub(crate) declined_tools: Mutex<Vec<ToolId>>,
+    /// Serializes requests for approval.
+    pub(crate) approval_lock: tokio::sync::Mutex<()>,
+    /// Serializes questions of servers to the user.
+    pub(crate) question_lock: tokio::sync::Mutex<()>,
+    pub(crate) declined_servers: Mutex<Vec<SourceId>>,
+}
+
+impl CallContext {
+    /// Calls another tool for the same client, with at most this tool's effect, ending a little before `deadline`.
+    pub async fn call_nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
+        let entry = self.catalog.find(name).cloned();
+        self.run_nested(deadline, name, entry, arguments, NestedCallOptions::default()).await
+    }
+
+    /// Like [`Self::call_nested`], for a server's tool that the client does not see. Its progress is reported as this
+    /// call's. With `isolated` it uses its own connection.
+    pub async fn call_server_tool(
+        &self,
+        deadline: &CallDeadline,
+        entry: Arc<ToolEntry>,
+        arguments: Value,
+        isolated: bool,
+    ) -> Outcome {
+        let name = entry.name.to_string();
+        self.run_nested(
+            deadline,
+            &name,
+            Ok(entry),
+            arguments,
+            NestedCallOptions { progress: self.progress.clone(), isolated },
+        )
+        .await
+    }
+
+    async fn run_nested(
+        &self,
+        deadline: &CallDeadline,
+        name: &str,
+        entry: Result<Arc<ToolEntry>, Fault>,
+        arguments: Value,
+        options: NestedCallOptions,
+    ) -> Outcome {
+        let caller = self.entry()?;
+        let tool = &caller.spec.name;
+        if self.enclosing_sources.len() >= MAX_DEPTH {
+            return Err(Fault::exhausted(format!(
+                "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep"
+            )));
+        }
+        if self.call_tree.calls.fetch_add(1, Ordering::Relaxed) >= MAX_NESTED_CALLS {
+            return Err(Fault::exhausted(format!(
+                "'{tool}' cannot call '{name}': a call can cause at most {MAX_NESTED_CALLS} others in total"
+            ))
+            .hint("Split the work into several calls."));
+        }
+        let from_script = self.from_script || runs_code(caller);
+        if from_script && entry.as_ref().is_ok_and(|entry| runs_code(entry)) {
+            return Err(Fault::denied(format!(
+                "'{name}' cannot be called from a script: scripts cannot start scripts"
+            ))
+            .hint("Combine them into one script."));
+        }
+        let envelope = self.envelope.get().or(self.outer_envelope.as_ref());
+        // The request's limit also holds for tools that became stronger after they were looked up.
+        let own = envelope.map_or(caller.spec.effect, |envelope| envelope.effect.min(caller.spec.effect));
+        let above = self.effect_limit.as_ref();
+        let effect = above.map_or(own, |above| above.effect.min(own));
+        let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
+        let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
+        nested.principal = self.principal.clone();
+        nested.cancel = self.cancel.clone();
+        nested.progress = options.progress;
+        nested.isolated = options.isolated;
+        nested.from_script = from_script;
+        nested.meta = self.meta.clone();
+        nested.enclosing_sources =
+            self.enclosing_sources.iter().chain([&caller.id.source]).cloned().collect();
+        nested.call_tree = Arc::clone(&self.call_tree);
+        nested.client = Arc::clone(&self.client);
+        nested.outer_envelope = envelope.cloned();
+        nested.working_directory.clone_from(&self.working_directory);
+        nested.share_time(&self.time);
+        nested.outer_deadline = Some(deadline.for_nested());
+        nested.effect_limit = Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only });
+        let mut call = Call::new(nested, arguments);
+        let outcome = call.run_in_place().await;
+        self.record_nested(&call, &outcome);
+        outcome
+    }
+}
+
+#[derive(Default)]
+struct NestedCallOptions {
+    progress: Option<Arc<dyn ProgressSink>>,
+    isolated: bool,
+}
+
+/// Strongest effect of a nested call, and the tool that promised it.
+pub(crate) struct EffectLimit {
+    pub(crate) tool: Arc<str>,
+    effect: Effect,
+    adds_only: bool,
+}
+
+impl EffectLimit {
+    pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
+        if tool.effect <= self.effect {
+            if !self.adds_only || !tool.is_destructive() {
+                return Ok(());
+            }
+            return Err(Fault::denied(format!(
+                "'{}' is declared to only add data and cannot call '{}', which may change or remove data",
+                self.tool, tool.name
+            ))
+            .hint("Call that tool directly, or declare its effect for the calling tool."));
+        }
+        let (caller, promised, needed) = (&self.tool, self.effect.as_str(), tool.effect.as_str());
+        Err(Fault::denied(format!(
+            "'{caller}' is declared {promised} and cannot call '{}', which is {needed}",
+            tool.name
+        ))
+        .hint("Call that tool directly, or declare its effect for the calling tool."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Fixture, context, tool};
+
+    #[tokio::test]
+    async fn scripts_cannot_start_scripts_through_other_tools() {
+        let mut script = crate::testing::forwarding_tool("run_code");
+        script.meta =
+            Some(Arc::new(json!({"gatehouse/forwards": "code"}).as_object().cloned().expect("an object")));
+        let tools = vec![script, crate::testing::request_tool("request"), tool("look", None)];
+        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let through = |names: &[&str]| {
+            names.iter().rev().fold(json!({}), |with, name| json!({"nested": name, "with": with}))
+        };
+        for (names, allowed) in [
+            (&["request", "run_code", "look"][..], true),
+            (&["run_code", "request", "look"], true),
+            (&["run_code", "run_code"], false),
+            (&["run_code", "request", "run_code"], false),
+            (&["request", "run_code", "request", "run_code"], false),
+        ] {
+            let outer = context(Vec::new(), &source, names[0]).await;
+            let outcome = outer.call_nested(&outer.deadline(), names[1], through(&names[2..])).await;
+            let denied = outcome.err().map(|fault| fault.message);
+            let expected = (!allowed).then(|| {
+                "'run_code' cannot be called from a script: scripts cannot start scripts".to_owned()
+            });
+            assert_eq!(denied, expected, "{names:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nested_calls_are_counted_over_all_levels() {
+        let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("look", None)]);
+        let outer = context(Vec::new(), &source, "look").await;
+        let deadline = outer.deadline();
+        // Each of these nests four levels deep.
+        for _ in 0..MAX_NESTED_CALLS / 4 {
+            let inner = json!({"nested": "look", "arguments": {}});
+            let deepest = outer.call_nested(&deadline, "look", inner).await.expect_err("too deep");
+            assert!(deepest.message.contains("4 deep"), "{deepest}");
+        }
+        let fault = outer.call_nested(&deadline, "look", json!({})).await.expect_err("too many");
+        assert!(fault.message.contains("at most 1000 others in total"), "{fault}");
+        let another = context(Vec::new(), &source, "look").await;
+        assert!(another.call_nested(&deadline, "look", json!({})).await.is_ok());
+    }
+}

@@ -1,0 +1,124 @@
+//! Client requests other than calls: resources, prompts and completions.
+//!
+//! Like a call, such a request has an id, a principal, a deadline, cancellation and a log line. It skips the pipeline,
+//! because there is no tool to admit and no schema to check.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tracing::Level;
+
+use crate::{
+    call::Call,
+    completion::{CompletionRequest, CompletionSource, Completions},
+    hidden_chars, names,
+    outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
+    pipeline::CALL_LOG_TARGET,
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    resources_and_prompts::{PromptEntry, ResourceSource},
+};
+
+/// Models read lists just as they read tool descriptions.
+fn clean_link(link: &mut ResourceLink) {
+    hidden_chars::strip_text(&mut link.name);
+    for text in [&mut link.title, &mut link.description, &mut link.mime_type].into_iter().flatten() {
+        hidden_chars::strip_text(text);
+    }
+}
+
+impl Call {
+    /// Returns a page of a source's resources, starting at the source's own cursor.
+    pub async fn list_resources(
+        &self,
+        from: &ResourceSource,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        let what = from.source.id().name();
+        let size = |page: &ResourcePage| page.resources.iter().map(|link| link.uri.len()).sum();
+        let work = async {
+            let mut page = from.source.list_resources(self, &from.params, cursor).await?;
+            page.resources.iter_mut().for_each(clean_link);
+            Ok(page)
+        };
+        self.run_request(what, size, work).await
+    }
+
+    pub async fn read_resource(
+        &self,
+        from: &ResourceSource,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        let size = |read: &Vec<EmbeddedResource>| read.iter().map(EmbeddedResource::bytes).sum();
+        self.run_request(uri, size, from.source.read_resource(self, &from.params, uri)).await
+    }
+
+    /// Returns how long the resource stays current. `None` if the source does not know.
+    pub async fn resource_ttl(&self, from: &ResourceSource, uri: &str) -> Result<Option<Duration>, Fault> {
+        self.run_request(uri, |_| 0, from.source.resource_ttl(self, &from.params, uri)).await
+    }
+
+    /// Subscribes to a resource. `None` if its source reports no changes.
+    pub async fn watch_resource(
+        &self,
+        from: &ResourceSource,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        self.run_request(uri, |_| 0, from.source.watch_resource(self, &from.params, uri)).await
+    }
+
+    pub async fn get_prompt(
+        &self,
+        entry: &PromptEntry,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        let size = |made: &Vec<PromptMessage>| made.iter().map(|message| message.content.bytes()).sum();
+        let work = async {
+            entry.prompt.check_arguments(arguments)?;
+            entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
+        };
+        self.run_request(entry.name.as_str(), size, work).await
+    }
+
+    pub async fn complete(
+        &self,
+        from: &CompletionSource<'_>,
+        request: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
+        let size = |made: &Completions| made.values.iter().map(String::len).sum();
+        let work = async { Ok(from.source.complete(self, from.params, request).await?.bounded()) };
+        self.run_request(&request.argument, size, work).await
+    }
+
+    /// Runs `work` until the deadline or until the client cancels, and logs the result.
+    async fn run_request<T>(
+        &self,
+        what: &str,
+        size: impl Fn(&T) -> usize,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let context = &self.context;
+        let method = &context.name;
+        let ended = |why: String| Fault::new(FaultKind::TimedOut, format!("'{method}' {why}"));
+        let answer = tokio::select! {
+            biased;
+            answer = work => answer,
+            () = self.deadline().expired() => {
+                let seconds = context.time_limit().as_secs_f32();
+                Err(ended(format!("was stopped after {seconds} s")))
+            }
+            () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
+        };
+        if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
+            let (outcome, bytes) = match &answer {
+                Ok(answer) => ("ok", size(answer)),
+                Err(fault) => (fault.kind.as_str(), fault.message.len()),
+            };
+            let (what, preset) = (names::quoted(what, 128), &context.catalog.preset);
+            let ms = context.started.elapsed().as_micros() as f64 / 1_000.0;
+            tracing::info!(target: CALL_LOG_TARGET, call = %context.id, %what, %preset, ms, outcome, bytes, "{method}");
+        }
+        answer
+    }
+}

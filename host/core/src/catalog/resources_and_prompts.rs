@@ -1,0 +1,130 @@
+//! Resources and prompts of a preset, each with the source that provides it.
+
+use std::sync::Arc;
+
+use crate::{
+    catalog::{CatalogError, SourceListing},
+    names,
+    outcome::{Fault, FaultKind},
+    prompt::Prompt,
+    resource::UriTemplate,
+    source::Source,
+    tool::{ExposedName, SourceId},
+};
+
+#[derive(Clone)]
+pub struct ResourceSource {
+    pub source: Arc<dyn Source>,
+    /// The preset's parameters with defaults, as JSON text.
+    pub params: Arc<str>,
+    pub templates: Vec<UriTemplate>,
+    pub completes: bool,
+}
+
+#[derive(Clone)]
+pub struct PromptEntry {
+    pub name: ExposedName,
+    pub prompt: Prompt,
+    pub source: Arc<dyn Source>,
+    pub completes: bool,
+    /// The preset's parameters with defaults, as JSON text.
+    pub params: Arc<str>,
+}
+
+#[derive(Default)]
+pub struct ResourcesAndPrompts {
+    resources: Vec<ResourceSource>,
+    /// Sources that clients do not see but may read, because tool replies link to them.
+    linked: Vec<ResourceSource>,
+    /// Sorted by name.
+    prompts: Vec<PromptEntry>,
+}
+
+impl ResourcesAndPrompts {
+    /// Fails if two sources have overlapping templates or prompts with the same name.
+    pub(crate) fn new(listings: &[SourceListing]) -> Result<Self, CatalogError> {
+        let mut all = Self::default();
+        for listed in listings {
+            let listing = &listed.listing;
+            let id = listed.source.id();
+            let params = listed.params_text();
+            // Without a template nothing could be read.
+            if listing.resources && !listing.templates.is_empty() {
+                all.check_addresses(id, &listing.templates)?;
+                let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
+                let (params, completes) = (Arc::clone(&params), listing.completes);
+                all.resources.push(ResourceSource { source, params, templates, completes });
+            }
+            for prompt in &listing.prompts {
+                let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
+                let name = id.exposed_name(&prompt.name).map_err(bad)?;
+                let (source, prompt) = (Arc::clone(&listed.source), prompt.clone());
+                let (params, completes) = (Arc::clone(&params), listing.completes);
+                all.prompts.push(PromptEntry { name, prompt, source, completes, params });
+            }
+        }
+        all.prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        match all.prompts.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            Some(pair) => Err(CatalogError::PromptCollision {
+                name: pair[0].name.to_string(),
+                first: pair[0].source.id().to_string(),
+                second: pair[1].source.id().to_string(),
+            }),
+            None => Ok(all),
+        }
+    }
+
+    fn check_addresses(&self, id: &SourceId, templates: &[UriTemplate]) -> Result<(), CatalogError> {
+        for known in &self.resources {
+            for one in &known.templates {
+                if let Some(two) = templates.iter().find(|two| one.overlaps(two)) {
+                    return Err(CatalogError::AddressCollision {
+                        first: format!("{} has '{}'", known.source.id(), one.uri_template),
+                        second: format!("{id} has '{}'", two.uri_template),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes this source's resources readable if they are not listed. Does nothing without a [resource
+    /// family](Source::resource_family).
+    pub fn add_linked(&mut self, source: Arc<dyn Source>) {
+        let Some(family) = source.resource_family() else { return };
+        if self.resources.iter().all(|known| known.source.id() != source.id()) {
+            let (params, templates) = ("{}".into(), vec![family]);
+            self.linked.push(ResourceSource { source, params, templates, completes: false });
+        }
+    }
+
+    pub fn can_read_from(&self, source: &SourceId) -> bool {
+        self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
+    }
+
+    pub fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.linked.is_empty()
+    }
+
+    pub fn resource_sources(&self) -> &[ResourceSource] {
+        &self.resources
+    }
+
+    pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
+        let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
+        self.resources.iter().chain(&self.linked).find(answers)
+    }
+
+    pub fn prompts(&self) -> &[PromptEntry] {
+        &self.prompts
+    }
+
+    /// Returns the prompt with this name.
+    pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
+        self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
+            let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
+            let shown = names::quoted(name, 64);
+            Fault::new(FaultKind::InvalidArguments, format!("Unknown prompt: '{shown}'.{near}"))
+        })
+    }
+}

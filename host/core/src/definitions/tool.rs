@@ -1,0 +1,195 @@
+//! Tools, as their source declares them and under the name that clients see.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    effect::{Effect, Intent, ToolHints},
+    hash::sha256_hex,
+    icon::Icon,
+    tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceId {
+    /// A gate, by its name in presets.toml.
+    Gate(Arc<str>),
+    /// An MCP server, by its name in presets.toml.
+    Server(Arc<str>),
+}
+
+impl SourceId {
+    pub fn name(&self) -> &Arc<str> {
+        match self {
+            Self::Gate(name) | Self::Server(name) => name,
+        }
+    }
+
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Gate(_) => "gate",
+            Self::Server(_) => "server",
+        }
+    }
+
+    /// Returns the exposed name of a tool: a gate's own name for it, or `server__tool` for a server. Names that are too
+    /// long or contain invalid characters end in a digest.
+    pub fn exposed_name(&self, tool: &str) -> Result<ExposedName, NameError> {
+        let Self::Server(server) = self else { return ExposedName::new(tool) };
+        let whole = format!("{server}__{tool}");
+        ExposedName::new(&whole).or_else(|_| {
+            let fitting = whole.chars().map(|c| if ExposedName::is_allowed(c) { c } else { '_' });
+            let mut name: String = fitting.take(MAX_NAME_CHARS - 9).collect();
+            name.push('_');
+            name.push_str(&sha256_hex(&whole)[..8]);
+            ExposedName::new(&name)
+        })
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} '{}'", self.kind(), self.name())
+    }
+}
+
+/// Identity of a tool, under any preset.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolId {
+    pub source: SourceId,
+    pub name: Arc<str>,
+}
+
+/// Maximum characters of an exposed name; common clients refuse longer ones.
+pub const MAX_NAME_CHARS: usize = 64;
+
+/// A name that clients see: 1 to 64 characters of `A-Z a-z 0-9 _ - .`, the set of the MCP specification.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExposedName(Arc<str>);
+
+/// Reason a text is not a valid tool name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("'{0}' has {1} characters; a tool name has 1 to {MAX_NAME_CHARS}")]
+    Length(String, usize),
+    #[error("'{0}' contains {1:?}; a tool name has only A-Z a-z 0-9 _ - .")]
+    Character(String, char),
+}
+
+impl ExposedName {
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let shown = || crate::names::quoted(name, MAX_NAME_CHARS);
+        let length = name.chars().count();
+        if length == 0 || length > MAX_NAME_CHARS {
+            return Err(NameError::Length(shown(), length));
+        }
+        match name.chars().find(|c| !Self::is_allowed(*c)) {
+            Some(bad) => Err(NameError::Character(shown(), bad)),
+            None => Ok(Self(name.into())),
+        }
+    }
+
+    fn is_allowed(c: char) -> bool {
+        c.is_ascii_alphanumeric() || "_-.".contains(c)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ExposedName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ExposedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A tool as its source declares it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Unique within its source.
+    pub name: Arc<str>,
+    pub title: Option<String>,
+    pub description: String,
+    /// JSON Schema of the arguments, of type object.
+    pub input_schema: Arc<Map<String, Value>>,
+    pub output_schema: Option<Arc<Map<String, Value>>>,
+    pub intent: Intent,
+    pub effect: Effect,
+    pub idempotent: bool,
+    /// True if it accesses anything beyond Gatehouse's own data.
+    pub open_world: bool,
+    /// Name of the boolean argument that makes a call a dry run.
+    pub dry_run: Option<String>,
+    /// True if it only adds, so that it changes or loses no existing data.
+    #[serde(default)]
+    pub additive: bool,
+    /// `_meta` for clients; MCP requires prefixed keys.
+    pub meta: Option<Arc<Map<String, Value>>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+}
+
+impl ToolSpec {
+    pub fn annotations(&self) -> ToolHints {
+        ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
+    }
+
+    /// Returns the argument schema without keywords for request envelopes: some model providers refuse unknown
+    /// keywords.
+    pub fn schema_for_clients(&self) -> Arc<Map<String, Value>> {
+        const KEYWORDS: [&str; 2] = [TARGET_KEYWORD, PRECHECK_KEYWORD];
+        let mut schema = Arc::clone(&self.input_schema);
+        if KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword)) {
+            let shown = Arc::make_mut(&mut schema);
+            for keyword in KEYWORDS {
+                shown.shift_remove(keyword);
+            }
+        }
+        schema
+    }
+
+    /// Returns true if it may change or lose existing data.
+    pub fn is_destructive(&self) -> bool {
+        self.effect != Effect::ReadOnly && !self.additive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_outside_the_set_are_refused() {
+        assert!(ExposedName::new("get_wiki-page.v2").is_ok());
+        let accents = ExposedName::new(&"ö".repeat(40)).expect_err("refused");
+        assert_eq!(accents, NameError::Character("ö".repeat(40), 'ö'), "the limit is in characters");
+        for bad in ["", "a b", "tööl", "x\u{202e}", &"x".repeat(65)] {
+            assert!(ExposedName::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn tools_of_servers_have_a_prefix_and_names_that_fit() {
+        let server = SourceId::Server("github".into());
+        let exposed = |tool: &str| server.exposed_name(tool).expect("a name").to_string();
+        assert_eq!(exposed("create_issue"), "github__create_issue");
+        let long = "x".repeat(100);
+        let (one, other) = (exposed(&format!("{long}1")), exposed(&format!("{long}2")));
+        assert_eq!((one.len(), other.len()), (MAX_NAME_CHARS, MAX_NAME_CHARS));
+        assert_ne!(one, other);
+        assert_eq!(one, exposed(&format!("{long}1")), "the same at each start");
+        assert!(exposed("list files/all").starts_with("github__list_files_all_"));
+        assert_ne!(exposed("list files"), exposed("list/files"));
+        assert!(SourceId::Gate("kg".into()).exposed_name("list files").is_err());
+    }
+}

@@ -1,0 +1,12 @@
+//! Rules about calls and gates: presets, and what they allow, change or require.
+
+pub mod approval;
+pub mod capability;
+pub mod fallback;
+pub mod filters;
+pub mod isolation;
+pub mod overrides;
+pub mod patterns;
+pub mod preset;
+pub mod tool_policy;
+pub mod workflow;

@@ -1,0 +1,265 @@
+//! Presets as declared in presets.toml, and as compiled.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, LazyLock},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    approval::{self, ApprovalRule, CompiledApprovalRule},
+    names,
+    overrides::ToolOverride,
+    patterns::PatternList,
+    tool::SourceId,
+    workflow::WorkflowStep,
+};
+
+/// An error in a preset. The texts are for users.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PresetError {
+    #[error("unknown preset '{name}'.{known}")]
+    Unknown {
+        name: String,
+        /// Begins with a space: ` Did you mean …? There are: …`.
+        known: String,
+    },
+    #[error("preset '{preset}' extends '{name}', which does not exist.{known}")]
+    UnknownBase { preset: String, name: String, known: String },
+    #[error("presets extend each other in a cycle: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
+    UnknownFilter { preset: String, gate: String },
+    #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {why}")]
+    BadGlob { preset: String, list: String, glob: String, why: String },
+}
+
+/// Selection of the clients that get output schemas and structured replies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StructuredOutputMode {
+    #[default]
+    Off,
+    On,
+    /// Clients known to use the data and not to drop the text.
+    Auto,
+}
+
+/// A preset as declared, before `extends` is resolved.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Preset {
+    pub description: Option<String>,
+    /// Presets to inherit from, left to right.
+    pub extends: Vec<String>,
+    /// Sources with their parameters, in file order.
+    pub sources: Vec<(SourceId, Map<String, Value>)>,
+    /// Globs over exposed names of tools to remove.
+    pub deny: Vec<String>,
+    /// Aliases: each maps to a tool's own name, or to `gate.tool`.
+    pub aliases: BTreeMap<String, String>,
+    /// `None` inherits.
+    pub structured: Option<StructuredOutputMode>,
+    /// Globs over the tools that a gate filters; [`crate::filters::DEFAULT_TARGETS`] for gates without an entry.
+    pub filters: BTreeMap<String, Vec<String>>,
+    /// Globs over accessible servers, by name or as `tag:name`. `None` inherits; the default is all.
+    pub proxied: Option<Vec<String>>,
+    /// Globs over the tools that clients see. `None` inherits; the default is all.
+    pub listed: Option<Vec<String>>,
+    /// Changes to tools, by exposed name.
+    pub tools: BTreeMap<String, ToolOverride>,
+    /// Adds to inherited rules.
+    pub approve: Vec<ApprovalRule>,
+    /// Adds to inherited steps.
+    pub workflow: Vec<WorkflowStep>,
+    /// Directory of the project for workflow marks. `None` inherits.
+    pub project: Option<PathBuf>,
+}
+
+/// A preset with everything that it extends merged, and globs compiled.
+#[derive(Debug, Clone)]
+pub struct CompiledPreset {
+    pub preset: String,
+    /// False if it was made from gates that the user named one by one.
+    pub declared: bool,
+    pub description: Option<String>,
+    /// Sources in order, with merged parameters.
+    pub sources: Vec<(SourceId, Map<String, Value>)>,
+    pub aliases: BTreeMap<String, String>,
+    pub tools: BTreeMap<String, ToolOverride>,
+    pub structured: StructuredOutputMode,
+    pub filters_on: bool,
+    filters: BTreeMap<String, PatternList>,
+    /// Accessible servers; `None` for all.
+    pub(crate) proxied: Option<PatternList>,
+    /// Tools that clients see; `None` for all.
+    pub(crate) listed: Option<PatternList>,
+    pub(crate) approvals: Vec<CompiledApprovalRule>,
+    pub workflow: Vec<WorkflowStep>,
+    pub project: Option<PathBuf>,
+    pub(crate) deny: PatternList,
+}
+
+impl CompiledPreset {
+    /// Compiles the preset `name`.
+    pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
+        let Some(preset) = presets.get(name) else {
+            let name_shown = names::quoted(name, 64);
+            return Err(PresetError::Unknown { name: name_shown, known: suggest_presets(presets, name) });
+        };
+        let mut merged = Preset::default();
+        merge(presets, name, &mut Vec::new(), &mut merged)?;
+        let mut compiled = Self::from_sources(name, merged.sources);
+        compiled.declared = true;
+        compiled.description.clone_from(&preset.description);
+        compiled.aliases = merged.aliases;
+        compiled.structured = merged.structured.unwrap_or_default();
+        compiled.tools = merged.tools;
+        compiled.proxied =
+            merged.proxied.map(|entries| PatternList::new(name, "proxied", entries)).transpose()?;
+        compiled.listed =
+            merged.listed.map(|entries| PatternList::new(name, "listed", entries)).transpose()?;
+        compiled.approvals =
+            merged.approve.into_iter().map(|rule| compile_rule(name, rule)).collect::<Result<_, _>>()?;
+        compiled.workflow = merged.workflow;
+        compiled.project = merged.project;
+        compiled.deny = PatternList::new(name, "deny", merged.deny)?;
+        for (gate, entries) in merged.filters {
+            if !compiled.gates().any(|known| **known == *gate) {
+                return Err(PresetError::UnknownFilter { preset: name.into(), gate });
+            }
+            let entries = PatternList::new(name, &format!("filters.{gate}"), entries)?;
+            compiled.filters.insert(gate, entries);
+        }
+        Ok(compiled)
+    }
+
+    /// Creates a preset with only these sources, as for MCP_ENABLED_GATES.
+    pub fn from_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
+        Self {
+            preset: preset.into(),
+            declared: false,
+            description: None,
+            sources,
+            aliases: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            structured: StructuredOutputMode::Off,
+            filters_on: true,
+            filters: BTreeMap::new(),
+            proxied: None,
+            listed: None,
+            approvals: Vec::new(),
+            workflow: Vec::new(),
+            project: None,
+            deny: PatternList::default(),
+        }
+    }
+
+    pub fn gates(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sources.iter().filter_map(|(source, _)| match source {
+            SourceId::Gate(gate) => Some(gate),
+            SourceId::Server(_) => None,
+        })
+    }
+
+    /// Returns the gates that the preset configures as filters.
+    pub fn filtering_gates(&self) -> impl Iterator<Item = &str> {
+        self.filters.keys().map(String::as_str)
+    }
+
+    /// Returns true if the preset gives this filter an empty list of targets.
+    pub(crate) fn disables_filter(&self, gate: &str) -> bool {
+        self.filters.get(gate).is_some_and(PatternList::is_empty)
+    }
+
+    /// Returns true if this filter processes replies of a tool with these names.
+    pub(crate) fn filters_tool(&self, gate: &str, names: &[String]) -> bool {
+        static DEFAULT: LazyLock<PatternList> = LazyLock::new(|| {
+            PatternList::new("", "filters", crate::filters::DEFAULT_TARGETS.map(str::to_owned).into())
+                .unwrap_or_default()
+        });
+        self.filters.get(gate).unwrap_or(&DEFAULT).matches_any(names)
+    }
+
+    pub fn allows_server(&self, server: &str, tags: &[String]) -> bool {
+        self.proxied.as_ref().is_none_or(|proxied| proxied.matches_any(&server_names(server, tags)))
+    }
+
+    pub(crate) fn shows(&self, names: &[String]) -> bool {
+        self.listed.as_ref().is_none_or(|listed| listed.matches_any(names))
+    }
+
+    /// Returns the glob that removes this exposed name, if any.
+    pub fn denied_by(&self, exposed: &str) -> Option<&str> {
+        self.deny.first_match(exposed)
+    }
+}
+
+/// Returns the names that `proxied` patterns can match.
+pub(crate) fn server_names(server: &str, tags: &[String]) -> Vec<String> {
+    [server.to_owned()].into_iter().chain(tags.iter().map(|tag| format!("tag:{tag}"))).collect()
+}
+
+/// Merges the preset `name` into `merged`, after the presets that it extends.
+fn merge(
+    presets: &BTreeMap<String, Preset>,
+    name: &str,
+    path: &mut Vec<String>,
+    merged: &mut Preset,
+) -> Result<(), PresetError> {
+    if let Some(start) = path.iter().position(|step| step == name) {
+        let circle = path[start..].iter().cloned().chain([name.to_owned()]).collect();
+        return Err(PresetError::Cycle(circle));
+    }
+    let Some(preset) = presets.get(name) else {
+        let preset = path.last().cloned().unwrap_or_default();
+        return Err(PresetError::UnknownBase {
+            preset,
+            name: name.into(),
+            known: suggest_presets(presets, name),
+        });
+    };
+    path.push(name.to_owned());
+    for base in &preset.extends {
+        merge(presets, base, path, merged)?;
+    }
+    path.pop();
+    for (source, params) in &preset.sources {
+        match merged.sources.iter_mut().find(|(known, _)| known == source) {
+            Some((_, known)) => known.extend(params.clone()),
+            None => merged.sources.push((source.clone(), params.clone())),
+        }
+    }
+    merged.deny.extend(preset.deny.iter().cloned());
+    merged.aliases.extend(preset.aliases.clone());
+    merged.filters.extend(preset.filters.clone());
+    merged.structured = preset.structured.or(merged.structured);
+    merged.tools.extend(preset.tools.clone());
+    merged.approve.extend(preset.approve.iter().cloned());
+    merged.workflow.extend(preset.workflow.iter().cloned());
+    merged.project = preset.project.clone().or_else(|| merged.project.take());
+    merged.proxied = preset.proxied.clone().or_else(|| merged.proxied.take());
+    merged.listed = preset.listed.clone().or_else(|| merged.listed.take());
+    Ok(())
+}
+
+fn compile_rule(preset: &str, rule: ApprovalRule) -> Result<CompiledApprovalRule, PresetError> {
+    let except_is_default = rule.except.is_none();
+    let except = rule.except.unwrap_or_else(|| approval::DEFAULT_EXCEPTIONS.map(str::to_owned).into());
+    Ok(CompiledApprovalRule {
+        tools: PatternList::new(preset, "approve.tools", rule.tools)?,
+        effect: rule.effect,
+        except: PatternList::new(preset, "approve.except", except)?,
+        except_is_default,
+        remember: rule.remember,
+    })
+}
+
+fn suggest_presets(presets: &BTreeMap<String, Preset>, name: &str) -> String {
+    let near = names::did_you_mean(name, presets.keys().map(String::as_str));
+    let known = presets.keys().cloned().collect::<Vec<_>>().join(", ");
+    format!("{near} There are: {}.", if known.is_empty() { "none" } else { &known })
+}
+
+#[cfg(test)]
+mod tests;

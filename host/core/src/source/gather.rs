@@ -1,0 +1,244 @@
+//! Concurrent listing of a preset's sources.
+//!
+//! A gate that fails makes the preset fail. A server does not: its last listing is used, with the reason. A running
+//! host waits for no server; those never listed are asked in the background.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::{
+    catalog::SourceListing,
+    lock,
+    outcome::{Fault, FaultKind},
+    schema::Schema,
+    source::{Listing, PendingListing, Source},
+    tool::SourceId,
+};
+
+/// Wait for servers that were never listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerWait {
+    None,
+    UpTo(Duration),
+}
+
+/// Last listings of servers, by their parameters.
+#[derive(Default)]
+pub struct LastListings(Mutex<HashMap<(SourceId, String), Arc<Listing>>>);
+
+/// Reason a gate did not list its tools.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{source_id}: {reason}")]
+pub struct ListingError {
+    pub source_id: SourceId,
+    /// Parameter that caused it, if known.
+    pub parameter: Option<String>,
+    pub reason: String,
+}
+
+/// Lists these sources under their parameters, in the same order.
+///
+/// # Errors
+/// If a gate does not list its tools; a failing server is not an error.
+pub async fn gather(
+    sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
+    last: &LastListings,
+    wait: ServerWait,
+) -> Result<Vec<SourceListing>, ListingError> {
+    let asked = sources.into_iter().map(|(source, params)| async move {
+        let (listing, problem, pending) = match source.id() {
+            SourceId::Gate(_) => {
+                let listing = list_gate(&*source, &params).await;
+                let refused = |reason: String| ListingError {
+                    source_id: source.id().clone(),
+                    parameter: params.keys().find(|name| mentions(&reason, name)).cloned(),
+                    reason,
+                };
+                (listing.map_err(refused)?, None, None)
+            }
+            SourceId::Server(_) => list_server(&*source, &params, last, wait).await,
+        };
+        Ok(SourceListing { source, listing, params, problem, pending })
+    });
+    join_all(asked).await.into_iter().collect()
+}
+
+/// Lists a gate. If it rejects the parameters, validates them against the gate's own schema for a consistent message.
+async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+    let fault = match source.list(params).await {
+        Ok(listing) => return Ok(listing),
+        Err(fault) => fault,
+    };
+    if fault.kind == FaultKind::InvalidArguments
+        && let Ok(plain) = source.list(&Map::new()).await
+    {
+        let schema = &plain.params_schema;
+        let known = schema.get("properties").and_then(Value::as_object);
+        let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        Schema::new(Arc::clone(schema)).check(&Value::Object(params.clone()), "parameter").map_err(
+            |reason| match params.keys().any(|name| !known.contains(&name.as_str())) {
+                true if known.is_empty() => format!("{reason} It takes no parameters."),
+                true => format!("{reason} There are: {}.", known.join(", ")),
+                false => reason,
+            },
+        )?;
+    }
+    Err(fault.in_one_line())
+}
+
+fn mentions(reason: &str, parameter: &str) -> bool {
+    reason.contains(&format!("'{parameter}'")) || reason.contains(&format!("'{parameter}."))
+}
+
+/// Lists a server, or returns its last listing with the reason.
+async fn list_server(
+    source: &dyn Source,
+    params: &Map<String, Value>,
+    last: &LastListings,
+    wait: ServerWait,
+) -> (Arc<Listing>, Option<String>, Option<PendingListing>) {
+    let key = (source.id().clone(), Value::Object(params.clone()).to_string());
+    let listed = match wait {
+        ServerWait::None => source.list_now(params).await,
+        ServerWait::UpTo(limit) => {
+            let slow = || {
+                let seconds = limit.as_secs();
+                Fault::unavailable(format!("{} did not list its tools within {seconds} s", source.id()))
+            };
+            timeout(limit, source.list(params)).await.unwrap_or_else(|_| Err(slow())).map(Ok)
+        }
+    };
+    let (problem, pending) = match listed {
+        Ok(Ok(listing)) => {
+            lock(&last.0).insert(key, Arc::clone(&listing));
+            return (listing, None, None);
+        }
+        Ok(Err(pending)) => (pending.why.clone(), Some(pending)),
+        Err(fault) => (fault.in_one_line(), None),
+    };
+    let listing = lock(&last.0).get(&key).cloned().unwrap_or_default();
+    (listing, Some(problem), pending)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        CallContext, Catalog, CompiledPreset, Pipeline,
+        call::Call,
+        outcome::{ContentPart, Outcome},
+        overrides::ToolOverride,
+        testing::{Fixture, Lists, tool},
+    };
+
+    const SERVER_TIME: Duration = Duration::from_secs(5);
+
+    fn server(name: &str, tools: &[&str]) -> Arc<Fixture> {
+        Fixture::new(SourceId::Server(name.into()), tools.iter().map(|name| tool(name, None)).collect())
+    }
+
+    async fn gathered(sources: &[&Arc<Fixture>], last: &LastListings) -> Result<Vec<SourceListing>, String> {
+        let sources = sources.iter().map(|source| (Arc::clone(source) as Arc<dyn Source>, Map::new()));
+        gather(sources.collect(), last, ServerWait::UpTo(SERVER_TIME))
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    fn names(catalog: &Catalog) -> Vec<&str> {
+        catalog.names().collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_or_missing_server_keeps_its_last_listing() {
+        let last = LastListings::default();
+        let preset = CompiledPreset::from_sources("p", Vec::new());
+        let [slow, gone, well] = ["slow", "gone", "well"].map(|name| server(name, &["search"]));
+        let build = async || {
+            let listings = gathered(&[&slow, &gone, &well], &last).await.expect("listings");
+            Catalog::build(&preset, listings).expect("a catalog")
+        };
+        gone.now_lists(Lists::WithAFault);
+        let catalog = build().await;
+        assert_eq!(names(&catalog), ["slow__search", "well__search"], "nothing is known of the other one");
+        let problem = (gone.id().clone(), "It is gone. Start it.".to_owned());
+        assert_eq!(catalog.problems, std::slice::from_ref(&problem));
+        slow.now_lists(Lists::Never);
+        let started = tokio::time::Instant::now();
+        let catalog = build().await;
+        assert_eq!(started.elapsed(), SERVER_TIME, "one wait, however many are slow");
+        assert_eq!(names(&catalog), ["slow__search", "well__search"], "the last listing is used");
+        let late = "server 'slow' did not list its tools within 5 s".to_owned();
+        assert_eq!(catalog.problems, [(slow.id().clone(), late), problem]);
+        slow.now_lists(Lists::AtOnce);
+        gone.now_lists(Lists::AtOnce);
+        assert!(build().await.problems.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_fails_is_refused() {
+        let gate = Fixture::new(SourceId::Gate("kg".into()), vec![tool("search", None)]);
+        let last = LastListings::default();
+        assert!(gathered(&[&gate], &last).await.is_ok());
+        gate.now_lists(Lists::WithAFault);
+        let reason = gathered(&[&gate], &last).await.map(drop).expect_err("refused");
+        assert_eq!(reason, "gate 'kg': It is gone. Start it.");
+    }
+
+    #[tokio::test]
+    async fn an_alias_waits_for_the_server_that_it_means() {
+        let (server, last) = (server("git", &["log"]), LastListings::default());
+        let mut preset = CompiledPreset::from_sources("p", Vec::new());
+        preset.aliases.insert("history".into(), "git.log".into());
+        let build = async || Catalog::build(&preset, gathered(&[&server], &last).await.expect("listings"));
+        server.now_lists(Lists::WithAFault);
+        assert!(build().await.expect("a catalog").entries().is_empty());
+        server.now_lists(Lists::AtOnce);
+        assert_eq!(names(&build().await.expect("a catalog")), ["git__log", "history"]);
+        preset.aliases.insert("lost".into(), "git.lgo".into());
+        let reason = Catalog::build(&preset, vec![server.listed().await]).map(drop).expect_err("refused");
+        assert!(reason.to_string().contains("Did you mean 'git.log'?"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn a_preset_renames_describes_fixes_and_hides_tools_of_any_source() {
+        let mut create = tool("create_issue", None);
+        let schema = json!({"type": "object", "required": ["owner", "title"], "additionalProperties": false,
+            "properties": {"owner": {"type": "string"}, "title": {"type": "string"}}});
+        create.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
+        let server = Fixture::new(SourceId::Server("github".into()), vec![create, tool("delete_all", None)]);
+        let mut preset = CompiledPreset::from_sources("p", Vec::new());
+        let change = ToolOverride {
+            name: Some("report_bug".into()),
+            description: Some("Reports a bug to us.".into()),
+            fixed: Map::from_iter([("owner".into(), json!("acme"))]),
+            ..ToolOverride::default()
+        };
+        preset.tools.insert("github__create_issue".into(), change);
+        let hidden = ToolOverride { hidden: true, ..ToolOverride::default() };
+        preset.tools.insert("github__delete_all".into(), hidden);
+        let catalog = Arc::new(Catalog::build(&preset, vec![server.listed().await]).expect("a catalog"));
+        assert_eq!(names(&catalog), ["report_bug"]);
+        let spec = &catalog.find("report_bug").expect("a tool").spec;
+        assert_eq!(spec.description, "Reports a bug to us.");
+        let shown = json!({"type": "object", "required": ["title"], "additionalProperties": false,
+            "properties": {"title": {"type": "string"}}});
+        assert_eq!(Value::Object((*spec.input_schema).clone()), shown);
+        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(crate::pipeline::ValidateStage)]));
+        let called = async |arguments: Value| -> Outcome {
+            Call::new(CallContext::new(&pipeline, Arc::clone(&catalog), "report_bug"), arguments).run().await
+        };
+        let reply = called(json!({"title": "x"})).await.expect("a reply");
+        let own = "create_issue {\"title\":\"x\",\"owner\":\"acme\"}";
+        assert_eq!(reply.content, [ContentPart::Text(own.into())], "under its own name, with what is fixed");
+        assert!(called(json!({"title": "x", "owner": "me"})).await.is_err(), "it cannot be set");
+    }
+}

@@ -1,0 +1,130 @@
+//! Threads for long checks: reading schemas and validating values.
+//!
+//! A check can take a second of CPU time, so it gets its own thread with a known stack size instead of one of the
+//! runtime's. It waits for a permit first. No source gets more than half of the permits, so a gate that floods the host
+//! delays only itself. A check stops when its caller stops waiting.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, LazyLock},
+    thread,
+};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::{
+    fair_semaphore::FairSemaphore,
+    outcome::Fault,
+    schema::{Schema, StepBudget, ValidationError},
+    tool::SourceId,
+};
+
+/// Schemas are at most 64 levels deep, and a level takes less than 10 kB of stack in a debug build.
+const STACK_BYTES: usize = 4 << 20;
+
+static CHECK_PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| {
+    let threads = thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
+    FairSemaphore::with_max_per_sharer(threads, threads.div_ceil(2))
+});
+
+/// Checks a value against a source's schema: on this thread if `short` and few steps suffice, otherwise on its own
+/// thread. `check` may run again on the value that an interrupted run left.
+pub(crate) async fn check(
+    source: &SourceId,
+    schema: &Arc<Schema>,
+    mut value: Value,
+    short: bool,
+    check: impl Fn(&Schema, &mut Value, &mut StepBudget<'_>) -> Result<(), ValidationError> + Send + 'static,
+) -> Result<(Value, Result<(), ValidationError>), Fault> {
+    if short && schema.is_read() {
+        let checked = check(schema, &mut value, &mut StepBudget::new_short());
+        if !matches!(checked, Err(ValidationError::Stopped(_))) {
+            return Ok((value, checked));
+        }
+    }
+    let schema = Arc::clone(schema);
+    run(source, move |abandoned| {
+        let checked = check(&schema, &mut value, &mut StepBudget::new_long(abandoned));
+        (value, checked)
+    })
+    .await
+}
+
+/// Runs work for a source on its own thread.
+///
+/// `work` gets a function that returns true once this future was dropped. Faults if the work panics or the thread
+/// cannot be started.
+pub async fn run<T: Send + 'static>(
+    source: &SourceId,
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let turn = CHECK_PERMITS.acquire(source.name()).await;
+    let (sender, answer) = oneshot::channel();
+    let job = move || {
+        let _turn = turn;
+        // A panic drops the sender, so the receiver fails.
+        if let Ok(done) = catch_unwind(AssertUnwindSafe(|| work(&|| sender.is_closed()))) {
+            let _ = sender.send(done);
+        }
+    };
+    let started = thread::Builder::new().name("check".into()).stack_size(STACK_BYTES).spawn(job);
+    started.map_err(|error| {
+        Fault::exhausted(format!("cannot start a thread to check data of {source}: {error}"))
+    })?;
+    let failed =
+        |_| Fault::internal(format!("a check of data of {source} panicked; this is a bug in the host"));
+    answer.await.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc};
+
+    use super::*;
+
+    fn source(name: &str) -> SourceId {
+        SourceId::Gate(name.into())
+    }
+
+    #[tokio::test]
+    async fn a_source_that_keeps_its_share_busy_delays_itself_only() {
+        let (release, held) = mpsc::channel::<()>();
+        let held = std::sync::Arc::new(Mutex::new(held));
+        let greedy: Vec<_> = (0..32)
+            .map(|_| {
+                let held = std::sync::Arc::clone(&held);
+                tokio::spawn(async move {
+                    run(&source("greedy-test"), move |_| drop(held.lock().map(|held| held.recv()))).await
+                })
+            })
+            .collect();
+        assert_eq!(run(&source("modest-test"), |_| 5).await, Ok(5));
+        drop(release);
+        for one in greedy {
+            one.await.expect("a task").expect("done");
+        }
+    }
+
+    #[tokio::test]
+    async fn abandoned_work_is_notified_and_a_panic_is_a_fault() {
+        let (sender, ended) = mpsc::channel();
+        let (began, begun) = oneshot::channel();
+        let alone = source("alone-test");
+        let waiting = run(&alone, move |abandoned| {
+            let _ = began.send(());
+            while !abandoned() {
+                thread::yield_now();
+            }
+            let _ = sender.send("ended");
+        });
+        tokio::select! {
+            biased;
+            _ = waiting => unreachable!("it waits to be abandoned"),
+            _ = begun => {}
+        }
+        assert_eq!(ended.recv(), Ok("ended"));
+        let panicked = run(&source("panic-test"), |_| -> () { panic!("on purpose") }).await;
+        assert!(panicked.expect_err("a fault").message.contains("gate 'panic-test'"));
+    }
+}
